@@ -55,7 +55,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class File:
+class Artifact:
     """A file as it must be: its path in the repository, its bytes and their SHA-256 in hexadecimal digits."""
 
     path: str
@@ -75,12 +75,12 @@ class File:
             return False
 
 
-def download(files: Sequence[File], base: str, folder: Path, step: Callable[[int], None]) -> None:
+def download(files: Sequence[Artifact], base: str, folder: Path, step: Callable[[int], None]) -> None:
     """Fetch files from below the address `base` into a folder, several at once; `step` hears of every piece's bytes.
 
     Raises DownloadFailed for the first that fails (NothingReached where there is no network), or OSError of the disk.
     """
-    source = Source(base)
+    source = Mirror(base)
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download") as pool:
         running = [pool.submit(_keep_trying, source, file, folder / file.name, step) for file in files]
         try:
@@ -91,7 +91,7 @@ def download(files: Sequence[File], base: str, folder: Path, step: Callable[[int
             pool.shutdown(cancel_futures=True)
 
 
-class Source:
+class Mirror:
     """A repository under an address: how it is asked, whether it ever answered, and whether to go on."""
 
     def __init__(self, base: str) -> None:
@@ -116,7 +116,7 @@ class Source:
         return self._opener.open(request, timeout=TIMEOUT)
 
 
-def _keep_trying(source: Source, file: File, target: Path, step: Callable[[int], None]) -> None:
+def _keep_trying(source: Mirror, file: Artifact, target: Path, step: Callable[[int], None]) -> None:
     """Fetch one file, with further attempts where the error may pass."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -139,7 +139,7 @@ class DiskError(OSError):
         self.reason = reason
 
 
-def _once(source: Source, file: File, target: Path, step: Callable[[int], None]) -> None:
+def _once(source: Mirror, file: Artifact, target: Path, step: Callable[[int], None]) -> None:
     """Fetch into a file of another name, compare, rename (I-DOWNLOAD-1)."""
     part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
     received = 0
@@ -184,7 +184,7 @@ def _is_page(answer: BinaryIO) -> bool:
     return "html" in answer.headers.get("Content-Type", "")
 
 
-def _another_file(source: Source, file: File, answer: BinaryIO) -> DownloadFailed:
+def _another_file(source: Mirror, file: Artifact, answer: BinaryIO) -> DownloadFailed:
     came = "a web page" if _is_page(answer) else "another file"
     return DownloadFailed(
         f"for {file.name} {source.host} sent {came}: the SHA-256 is not the one in the list, so it was not kept",
@@ -192,7 +192,7 @@ def _another_file(source: Source, file: File, answer: BinaryIO) -> DownloadFaile
         f"sends other files cannot be used: {OTHER_WAYS}")
 
 
-def _may_pass(source: Source, error: Exception) -> bool:
+def _may_pass(source: Mirror, error: Exception) -> bool:
     if isinstance(error, urllib.error.HTTPError):
         return error.code in PASSING
     return source.answered and not isinstance(_reason(error), ssl.SSLError)  # I-DOWNLOAD-3
@@ -202,7 +202,7 @@ def _reason(error: Exception) -> object:
     return getattr(error, "reason", error)
 
 
-def _explained(source: Source, file: File, error: Exception) -> DownloadFailed:
+def _explained(source: Mirror, file: Artifact, error: Exception) -> DownloadFailed:
     """Return the error in words, with its remedy."""
     reason = _reason(error)
     if isinstance(error, urllib.error.HTTPError):
@@ -230,7 +230,7 @@ def _explained(source: Source, file: File, error: Exception) -> DownloadFailed:
                           f"is there a network? Behind a proxy, let https_proxy name it; {OTHER_WAYS}")
 
 
-def _refused(source: Source, file: File, error: urllib.error.HTTPError) -> DownloadFailed:
+def _refused(source: Mirror, file: Artifact, error: urllib.error.HTTPError) -> DownloadFailed:
     what = f"{source.host} answered {error.code} {error.reason} for {file.path}"
     if error.code in PASSING:
         return DownloadFailed(what, f"try again later; {OTHER_WAYS}")

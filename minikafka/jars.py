@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .download import DownloadFailed, File, NothingReached, download
+from .download import Artifact, DownloadFailed, NothingReached, download
 from .files import cache_folder
 
 KAFKA_VERSION = "4.3.0"
@@ -64,7 +64,7 @@ class JarSet:
         return cache_folder() / "jars" / self.name
 
     @property
-    def contents(self) -> tuple[File, ...]:
+    def contents(self) -> tuple[Artifact, ...]:
         return _listed()[self.name]
 
     @property
@@ -72,7 +72,7 @@ class JarSet:
         """Return whether every jar is there, by name and size: a quick look, to decide whether a test can run."""
         return all(_size(self.folder / jar.name) == jar.size for jar in self.contents)
 
-    def lacking(self) -> list[File]:
+    def lacking(self) -> list[Artifact]:
         """Return the jars that are not there, or are not what the list says. Reads them all."""
         return [jar for jar in self.contents if not jar.is_at(self.folder / jar.name)]
 
@@ -151,13 +151,13 @@ def central() -> str:
     return re.search(r"(https://\S+/maven2)", settings)[1]  # type: ignore[index]
 
 
-def read_list(text: str) -> dict[str, tuple[File, ...]]:
+def read_list(text: str) -> dict[str, tuple[Artifact, ...]]:
     """Return the jars of each set from the text of `jars.tsv`. Raises ValueError for a line that is not plain (I-JARS-3)."""
-    sets: dict[str, dict[str, File]] = {}
+    sets: dict[str, dict[str, Artifact]] = {}
     for line in text.splitlines():
         if not line.startswith("#"):
             name, path, size, sha256 = line.split("\t")
-            jar = File(path, int(size), sha256)
+            jar = Artifact(path, int(size), sha256)
             if not (PLAIN_PATH.fullmatch(path) and re.fullmatch(r"[0-9a-f]{64}", sha256)):
                 raise ValueError(f"not a jar's path and SHA-256: {line!r}")
             if sets.setdefault(name, {}).setdefault(jar.name, jar) is not jar:
@@ -166,7 +166,7 @@ def read_list(text: str) -> dict[str, tuple[File, ...]]:
 
 
 @functools.cache
-def _listed() -> dict[str, tuple[File, ...]]:
+def _listed() -> dict[str, tuple[Artifact, ...]]:
     return read_list(LIST.read_text())
 
 
@@ -178,7 +178,7 @@ def _size(path: Path) -> int | None:
 
 
 @contextmanager
-def _progress(wanted: JarSet, lacking: list[File]) -> Iterator[Callable[[int], None]]:
+def _progress(wanted: JarSet, lacking: list[Artifact]) -> Iterator[Callable[[int], None]]:
     """Show a bar over the bytes, from the first one on: where there is no network, there is no bar."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
     columns = TextColumn("Fetching {task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()

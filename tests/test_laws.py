@@ -219,6 +219,16 @@ def test_the_walk_sees_what_it_should() -> None:
     assert not is_pure(Path("broker/raft/api.py")) and not is_pure(Path("broker/raft/shell/quorum.py"))
 
 
+def test_a_class_name_means_one_thing() -> None:
+    """Two classes of one name are two concepts (rename one, with Kafka's noun) or one that is written twice (merge them)."""
+    places: dict[str, list[str]] = {}
+    for module, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{module}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 def test_every_module_says_what_it_is() -> None:
     """A module opens with a docstring (style: what it is, what it owns)."""
     mute = [str(module) for module, tree in trees().items() if tree.body and ast.get_docstring(tree) is None]

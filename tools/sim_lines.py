@@ -96,10 +96,10 @@ def _every_request() -> None:
 
 
 def _run(seeds: range) -> None:
-    from minikafka.sim.swarm.swarm import Run
+    from minikafka.sim.swarm.swarm import SeedRun
 
     for seed in seeds:
-        violations = Run(seed).execute().violations
+        violations = SeedRun(seed).execute().violations
         print(f"seed {seed}: {len(violations)} violations", flush=True)
 
 

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from minikafka.bench.machine import describe
-from minikafka.bench.rows import GROWTH, ROWS, Row
+from minikafka.bench.rows import GROWTH, ROWS, BenchRow
 from minikafka.bench.table import APACHE, OURS, Rounds, as_text, plot
 from minikafka.bench.work import create, delete
 from minikafka.cluster.cluster import Cluster
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _rows(options: argparse.Namespace) -> list[Row]:
+def _rows(options: argparse.Namespace) -> list[BenchRow]:
     if options.only is not None:
         return [row for row in [*ROWS, *GROWTH] if options.only in row.name]
     return [row for row in ROWS if not (options.quick and row.starts)]
@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(row: Row, clusters: dict[str, Cluster], rounds: Rounds, options: argparse.Namespace) -> None:
+def _measure(row: BenchRow, clusters: dict[str, Cluster], rounds: Rounds, options: argparse.Namespace) -> None:
     """Take a row's figures on each engine in turns, and print them as they come."""
     found = rounds.setdefault(row.name, {engine: [] for engine in clusters})
     seconds, last = (2.0, 1) if options.quick else (options.seconds, 1 if row.series else options.rounds)

@@ -27,7 +27,7 @@ from minikafka.bench.work import (
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """One piece of work; `figures` says of each figure whether more of it is better."""
 
     name: str
@@ -47,28 +47,28 @@ PARTITIONS = {"created and led s": False, "CPU us/record": False, "MiB": False, 
 CONNECTIONS = {"connected s": False, "answers/s": True, "p50 ms": False, "CPU ms/record": False, "MiB": False}
 
 ROWS = [
-    Row("one record a request, acks=all, 300/s", PACED, paced(300)),
-    Row("the same, 1,000/s with a consumer", PACED, paced(1000, consumer=True)),
-    Row("the same, acks=1", PACED, paced(1000, acks="1", consumer=True)),
-    Row("the knee: acks=all, 4,500/s offered", PACED, paced(4500)),
-    Row("produce 100 B, acks=all", PRODUCED, produced(100)),
-    Row("produce 1 KiB, acks=all", PRODUCED, produced(1024)),
-    Row("produce 1 KiB, acks=1", PRODUCED, produced(1024, acks="1")),
-    Row("produce 1 KiB, idempotent", PRODUCED, produced(1024, idempotent=True)),
-    Row("consume 100 B", CONSUMED, consumed(100)),
-    Row("consume 1 KiB", CONSUMED, consumed(1024)),
-    Row("create partitions: 1,000 x 3, 200 x 3 with --quick", {"seconds": False}, create_many),
-    Row("three brokers that do nothing", {"MiB": False, "CPU %": False}, idle),
-    Row("three brokers start", {"ready s": False}, start, starts=True),
-    Row("the leader is killed", {"written again s": False, "in the ISR again s": False}, fail_over, starts=True),
-    Row("a log of 100 MiB", LOG, a_log(100), replicas=1, starts=True),
+    BenchRow("one record a request, acks=all, 300/s", PACED, paced(300)),
+    BenchRow("the same, 1,000/s with a consumer", PACED, paced(1000, consumer=True)),
+    BenchRow("the same, acks=1", PACED, paced(1000, acks="1", consumer=True)),
+    BenchRow("the knee: acks=all, 4,500/s offered", PACED, paced(4500)),
+    BenchRow("produce 100 B, acks=all", PRODUCED, produced(100)),
+    BenchRow("produce 1 KiB, acks=all", PRODUCED, produced(1024)),
+    BenchRow("produce 1 KiB, acks=1", PRODUCED, produced(1024, acks="1")),
+    BenchRow("produce 1 KiB, idempotent", PRODUCED, produced(1024, idempotent=True)),
+    BenchRow("consume 100 B", CONSUMED, consumed(100)),
+    BenchRow("consume 1 KiB", CONSUMED, consumed(1024)),
+    BenchRow("create partitions: 1,000 x 3, 200 x 3 with --quick", {"seconds": False}, create_many),
+    BenchRow("three brokers that do nothing", {"MiB": False, "CPU %": False}, idle),
+    BenchRow("three brokers start", {"ready s": False}, start, starts=True),
+    BenchRow("the leader is killed", {"written again s": False, "in the ISR again s": False}, fail_over, starts=True),
+    BenchRow("a log of 100 MiB", LOG, a_log(100), replicas=1, starts=True),
 ]
 
 
 def _series(name: str, sizes: tuple[int, ...], figures: dict[str, bool], work: Callable[[int], Work],
-            replicas: int = 3) -> list[Row]:
-    return [Row(name.format(f"{size:,}"), figures, work(size), replicas, starts=True, series=name.format("so many"), size=size)
-            for size in sizes]
+            replicas: int = 3) -> list[BenchRow]:
+    return [BenchRow(name.format(f"{size:,}"), figures, work(size), replicas, starts=True, series=name.format("so many"),
+                     size=size) for size in sizes]
 
 
 GROWTH = [

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from minikafka.bench.rows import GROWTH, ROWS, Row
+from minikafka.bench.rows import GROWTH, ROWS, BenchRow
 from minikafka.bench.work import Figures
 
 OURS, APACHE = "minikafka", "apache"
@@ -23,7 +23,7 @@ Rounds = dict[str, dict[str, list[Figures]]]  # row -> engine -> figures of each
 class Line(NamedTuple):
     """One figure of one row."""
 
-    row: Row
+    row: BenchRow
     figure: str
     apache: float
     ours: float

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.bench.machine import cpu_seconds, memory_mib
 from minikafka.cluster.cluster import Cluster
-from minikafka.cluster.wire import Partition
+from minikafka.cluster.wire import PartitionInfo
 
 Figures = dict[str, float]
 Work: TypeAlias = Callable[[Cluster, str, float], Figures]
@@ -178,7 +178,7 @@ def many_partitions(count: int) -> Work:
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
         many = f"{topic}-many"
 
-        def found() -> Collection[Partition]:
+        def found() -> Collection[PartitionInfo]:
             return cluster.partitions(many).values()
 
         figures = {"created and led s": timed(cluster, lambda: create(cluster, many, count)),

@@ -24,7 +24,7 @@ from minikafka.broker.server.lag import LagMonitor
 from minikafka.broker.server.listeners import check_exposure, check_listeners
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
-from minikafka.broker.server.trace import Trace
+from minikafka.broker.server.trace import Tracer
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
 GARBAGE = (10_000, 20, 20)  # Python looks for garbage seldom: each look through what a long request has made takes long
@@ -56,7 +56,7 @@ def main(path: str) -> int:
     if config.without_effect:
         logging.warning("these configurations have no effect here: %s", ", ".join(config.without_effect))
     if trace_file := config["minikafka.trace.file"]:
-        env.trace = Trace(env, config["node.id"], str(env.uuid()), append_only(trace_file))
+        env.trace = Tracer(env, config["node.id"], str(env.uuid()), append_only(trace_file))
     return loop.run_until_complete(_run(Broker(env, config), env))
 
 

@@ -51,7 +51,7 @@ LEAVE_WITHIN = 20.0  # seconds for the others
 
 
 @dataclass
-class Outcome:
+class ChaosOutcome:
     """The result of a campaign; `problems` are failures that no history tells."""
 
     engine: str
@@ -85,7 +85,7 @@ class Outcome:
 
 
 @dataclass
-class Campaign:
+class ChaosCampaign:
     """A campaign. `run` takes `minutes`, and longer if fewer than `kills` brokers were killed by then (at most four
     times that)."""
 
@@ -97,7 +97,7 @@ class Campaign:
     only: Sequence[str] = ()  # words in the names of the nemesis's rounds; all if there are none
     say: Callable[[str], None] = field(default=lambda line: None)
 
-    def run(self) -> Outcome:
+    def run(self) -> ChaosOutcome:
         """Run the whole campaign. The folder stays; the caller removes it if nothing was found."""
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-chaos-"))
         self.begun = time.monotonic()
@@ -133,7 +133,7 @@ class Campaign:
                 library.Copier(f"{title}-copier", *common, RECORDS, target, PARTITIONS),
                 *(library.Member(f"{title}-member-{n}", *common, everything, f"{title}-group") for n in (1, 2)),
             ]
-        self.workers.append(kafka_python.Member("any-reader", bootstrap, self.history, everything, "any-group",
+        self.workers.append(kafka_python.KafkaPythonMember("any-reader", bootstrap, self.history, everything, "any-group",
                                                 "read_uncommitted"))
         for worker in self.workers:
             worker.start()
@@ -187,7 +187,7 @@ class Campaign:
         except (ClusterError, OSError, AssertionError) as error:
             self.problems.append(f"{what}: {type(error).__name__}: {error}")
 
-    def _judge(self, nemesis: Nemesis) -> Outcome:
+    def _judge(self, nemesis: Nemesis) -> ChaosOutcome:
         events = list(self.history.events)  # a client that did not end may still be telling
         path = self.folder / "history.jsonl"
         History(events=events).save(path)
@@ -196,7 +196,7 @@ class Campaign:
         faults = dict(sorted(nemesis.count.items()))
         report = check(events)
         acquit_brokers(report, self.folder / "cluster")
-        return Outcome(self.engine, self.seed, report, faults, self.problems, errors,
+        return ChaosOutcome(self.engine, self.seed, report, faults, self.problems, errors,
                        time.monotonic() - self.begun, self.folder, path)
 
 
@@ -218,7 +218,7 @@ def client_logs(path: Path) -> Iterator[None]:
 
 
 def _is_producer(worker: Worker) -> bool:
-    return isinstance(worker, (kafka_python.Producer, librdkafka.Producer))
+    return isinstance(worker, (kafka_python.KafkaPythonProducer, librdkafka.LibrdkafkaProducer))
 
 
 def _create(cluster: Cluster, topics: dict[str, int]) -> None:

@@ -24,7 +24,7 @@ from minikafka.cluster.errors import ClusterError
 from minikafka.history import History, check
 
 from . import search
-from .campaign import Campaign, Outcome
+from .campaign import ChaosCampaign, ChaosOutcome
 from .compare import compare
 from .hostile import Hostile
 from .nemesis import rounds
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         if options.ledger:
             add_row(commit, found.kind, found.seed, found.requests, len(found.problems))
         return int(bool(found.problems))
-    outcome = Campaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
+    outcome = ChaosCampaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
         write_ledger(outcome, commit)
@@ -112,7 +112,7 @@ def _keys(text: str) -> tuple[int, ...]:
     return tuple(int(key) for key in text.split(","))
 
 
-def told(outcome: Outcome) -> str:
+def told(outcome: ChaosOutcome) -> str:
     """Return the lines for a person, the most important last."""
     faults = ", ".join(f"{count} {fault}" for fault, count in outcome.faults.items())
     errors = ", ".join(f"{what} {count}" for what, count in outcome.errors.items())
@@ -127,7 +127,7 @@ def told(outcome: Outcome) -> str:
     ])
 
 
-def how_to_look(outcome: Outcome) -> str:
+def how_to_look(outcome: ChaosOutcome) -> str:
     return "\n".join([
         *search.tell(outcome.report, outcome.folder / "cluster"),
         f"history, one event a line:  {outcome.history}",
@@ -146,7 +146,7 @@ def checked_out() -> str:
     return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
 
 
-def write_ledger(outcome: Outcome, commit: str, path: Path = LEDGER) -> None:
+def write_ledger(outcome: ChaosOutcome, commit: str, path: Path = LEDGER) -> None:
     """Append the campaign to the ledger."""
     kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
     violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)

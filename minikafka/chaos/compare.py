@@ -42,7 +42,7 @@ LONGEST, LONGEST_REQUEST = 160, 1000  # characters of a value that is told, and 
 
 
 @dataclass
-class Found:
+class Comparison:
     """The result of a comparison: requests sent; of each kind of difference how many, and the first request that showed it."""
 
     requests: int = 0
@@ -62,7 +62,7 @@ class Found:
 
 
 def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple[str, str] = ("minikafka", "apache"),
-            say: Callable[[str], None] = print) -> Found:
+            say: Callable[[str], None] = print) -> Comparison:
     """Send so many requests to both, and return in what the answers differ. `apis`: their keys; none for all. Raises ValueError
     for keys that neither or only one of them knows, ClusterError if a broker cannot be started."""
     with (Cluster(brokers=1, engine=engines[0], config=SETTINGS) as one,
@@ -77,8 +77,8 @@ def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple
         return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, Random(seed))
 
 
-def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, rng: Random) -> Found:
-    found, twins, grammar = Found(), Twins(), Grammar(rng)
+def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, rng: Random) -> Comparison:
+    found, twins, grammar = Comparison(), Twins(), Grammar(rng)
     keys = sorted(served)
     for _ in range(requests):
         key = rng.choice(keys)
@@ -105,7 +105,7 @@ def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:
     made = CreateTopicsRequest.CreatableTopic
     topics = [made(name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[])
               for name, count in zip(TOPICS, (1, 3, 1), strict=False)]
-    with wire.Connection(cluster.address(cluster.ids[0]), 60) as connection:
+    with wire.WireConnection(cluster.address(cluster.ids[0]), 60) as connection:
         connection.ask(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), CreateTopicsResponse, 7)
         for name in TOPICS[:3]:
             cluster.wait(lambda name=name: cluster.leader(name, 0) is not None, 30)
@@ -113,7 +113,7 @@ def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:
         return dict(connection.versions)
 
 
-def _coordinates(connection: wire.Connection) -> bool:
+def _coordinates(connection: wire.WireConnection) -> bool:
     """Return whether the broker has made and read the logs of groups and transactions; the first question lets it make them."""
     for kind in (GROUP, TRANSACTION):
         answer = connection.ask(FindCoordinatorRequest(key="g", key_type=kind), FindCoordinatorResponse, 2)

@@ -109,7 +109,7 @@ class Hostile:
         own = [made.CreatableTopicConfig(name=name, value=value) for name, value in OWN.items()]
         topics = [made(name=name, num_partitions=3, replication_factor=3, assignments=[],
                        configs=own if name == ORDINARY else []) for name in (ORDINARY, *TOPICS)]
-        with wire.Connection(cluster.address(cluster.ids[0]), 60) as connection:
+        with wire.WireConnection(cluster.address(cluster.ids[0]), 60) as connection:
             request = CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False)
             answer = connection.ask(request, CreateTopicsResponse, 7)
             spared = {topic.topic_id for topic in answer.topics if topic.name == ORDINARY}

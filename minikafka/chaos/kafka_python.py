@@ -14,7 +14,7 @@ from kafka.structs import OffsetAndMetadata
 
 from minikafka.history import History
 
-from .worker import Pace, Worker
+from .worker import ThroughputThrottler, Worker
 
 REQUEST_MS = 5000
 # Neither library keeps its promise once a record's delivery timeout is over: librdkafka (2.16) takes the next epoch and
@@ -26,14 +26,14 @@ TRANSACTION_MS = 10_000
 STALLED_AFTER = 70.0  # seconds: longer than a cluster may take to recover
 
 
-class Producer(Worker):
+class KafkaPythonProducer(Worker):
     """A producer to random partitions, several requests in flight; acks=all, idempotent or not."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topic: str, partitions: int, rate: float,
                  idempotent: bool) -> None:
         super().__init__(name, bootstrap, history)
         self.topic, self.partitions, self.idempotent = topic, partitions, idempotent
-        self.pace, self.numbers = Pace(rate), itertools.count(1)
+        self.pace, self.numbers = ThroughputThrottler(rate), itertools.count(1)
         self.producer: Any = None
 
     def open(self) -> None:
@@ -64,7 +64,7 @@ class Producer(Worker):
             self.producer.close(timeout=1 if stalled else CLOSE_S)
 
 
-class Member(Worker):
+class KafkaPythonMember(Worker):
     """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topics: Sequence[str], group: str,
@@ -119,7 +119,7 @@ class Member(Worker):
             self.consumer.close(autocommit=False, timeout_ms=REQUEST_MS)
 
 
-class Copier(Member):
+class KafkaPythonCopier(KafkaPythonMember):
     """Exactly once: reads a batch, sends a copy of each record and the batch's offsets in one transaction."""
 
     def __init__(self, name: str, bootstrap: str, history: History, source: str, target: str, partitions: int) -> None:
@@ -199,7 +199,7 @@ class Copier(Member):
 class _Tells(ConsumerRebalanceListener):
     """Tells the history what was assigned, in the thread that polls."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: KafkaPythonMember) -> None:
         self.member = member
 
     def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:

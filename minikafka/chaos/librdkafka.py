@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from minikafka.history import History
 
 from .kafka_python import CLOSE_S, DELIVERY_MS, REQUEST_MS, SESSION_MS, TRANSACTION_MS
-from .worker import Pace, Worker
+from .worker import ThroughputThrottler, Worker
 
 QUIET = logging.getLogger("minikafka.chaos.librdkafka")  # it would fill the terminal with lost connections
 QUIET.addHandler(logging.NullHandler())
@@ -22,14 +22,14 @@ QUIET.propagate = False
 PATIENCE = 20.0  # seconds for one step of a transaction
 
 
-class Producer(Worker):
+class LibrdkafkaProducer(Worker):
     """A producer to random partitions, five requests in flight; acks=all, idempotent or not."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topic: str, partitions: int, rate: float,
                  idempotent: bool) -> None:
         super().__init__(name, bootstrap, history)
         self.topic, self.partitions, self.idempotent = topic, partitions, idempotent
-        self.pace, self.numbers = Pace(rate), itertools.count(1)
+        self.pace, self.numbers = ThroughputThrottler(rate), itertools.count(1)
         self.fatal: Any = None
         self.producer: Any = None
 
@@ -66,7 +66,7 @@ class Producer(Worker):
             self.producer.flush(CLOSE_S)
 
 
-class Member(Worker):
+class LibrdkafkaMember(Worker):
     """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topics: Sequence[str], group: str,
@@ -134,7 +134,7 @@ class Member(Worker):
             consumer.close()
 
 
-class Copier(Member):
+class LibrdkafkaCopier(LibrdkafkaMember):
     """Exactly once: reads a batch, sends a copy of each record and the batch's offsets in one transaction."""
 
     def __init__(self, name: str, bootstrap: str, history: History, source: str, target: str, partitions: int) -> None:

@@ -44,7 +44,7 @@ class Ordinary(threading.Thread):
         self.rounds = 0
         self.excused = False  # a broker is being restarted
         self.settled = threading.Event()
-        self.links: dict[int, wire.Connection] = {}
+        self.links: dict[int, wire.WireConnection] = {}
 
     def run(self) -> None:
         while not self.over.wait(0.05):
@@ -72,7 +72,7 @@ class Ordinary(threading.Thread):
         begun = time.monotonic()
         try:
             if node not in self.links:
-                self.links[node] = wire.Connection(self.addresses[node], PATIENCE_S)
+                self.links[node] = wire.WireConnection(self.addresses[node], PATIENCE_S)
             return self.links[node].ask(request, response, at_most)
         finally:
             waited = time.monotonic() - begun

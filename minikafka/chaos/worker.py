@@ -108,7 +108,7 @@ class Worker:
         return True
 
 
-class Pace:
+class ThroughputThrottler:
     """A pace of so many steps a second, without catching up on missed ones."""
 
     def __init__(self, rate: float) -> None:

@@ -24,9 +24,9 @@ from minikafka.client.admin.admin import Admin
 from minikafka.client.blocking import Blocking
 from minikafka.client.client import Client
 from minikafka.client.consumer.consumer import Consumer
-from minikafka.client.consumer.fetched_records import Record
+from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.consumer.read_all import read_all
 from minikafka.client.producer.producer import Producer
 from minikafka.client.retry import Unsure
 
-__all__ = ["Admin", "Blocking", "Client", "Consumer", "Producer", "Record", "Unsure", "read_all"]
+__all__ = ["Admin", "Blocking", "Client", "Consumer", "ConsumerRecord", "Producer", "Unsure", "read_all"]

@@ -23,8 +23,8 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.broker.server.env import Env
 from minikafka.client import metadata
-from minikafka.client.connection import Connection, connect
-from minikafka.client.metadata import Leader, Metadata, Tp
+from minikafka.client.connection import BrokerConnection, connect
+from minikafka.client.metadata import LeaderAndEpoch, Metadata, Tp
 from minikafka.client.retry import WRONG_COORDINATOR, Backoff
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -45,7 +45,7 @@ class Client:
         self.rng = env.rng(f"client {client_id}")
         self.backoff = Backoff(self.rng)
         self.closed = False
-        self._connections: dict[tuple[int, str], Connection] = {}
+        self._connections: dict[tuple[int, str], BrokerConnection] = {}
         self._opening: dict[tuple[int, str], asyncio.Lock] = {}
         self._preparing: dict[tuple[int, str], None] = {}
         self._failures: dict[int, tuple[int, float]] = {}  # node: failures in a row, when to try again
@@ -55,12 +55,12 @@ class Client:
 
     # --- connections --------------------------------------------------------------------------------------------
 
-    def ready(self, node: int, purpose: str = "") -> Connection | None:
+    def ready(self, node: int, purpose: str = "") -> BrokerConnection | None:
         """Return the open connection to a node, None if there is none."""
         found = self._connections.get((node, purpose))
         return found if found and not found.lost else None
 
-    async def connection(self, node: int, purpose: str = "") -> Connection:
+    async def connection(self, node: int, purpose: str = "") -> BrokerConnection:
         """Return a connection to a node, opened if there is none; raises ConnectionError or TimeoutError."""
         key = node, purpose
         async with self._opening.setdefault(key, asyncio.Lock()):
@@ -177,7 +177,7 @@ class Client:
     def metadata_is_old(self) -> bool:
         return self.env.now() - self._refreshed_at > self.metadata_max_age
 
-    def leader(self, tp: Tp) -> Leader:
+    def leader(self, tp: Tp) -> LeaderAndEpoch:
         """Return the leader of a partition as far as known; node -1 for none."""
         return self.metadata.leader(tp)
 

@@ -29,7 +29,7 @@ from minikafka.protocol.frames import SIZE, first_frame
 Then = Callable[[Any], None]  # called with the answer, or with the ConnectionError or TimeoutError in its place
 
 
-class Owed(NamedTuple):
+class InFlightRequest(NamedTuple):
     """A request that waits for its answer, and its deadline."""
 
     then: Then
@@ -38,13 +38,13 @@ class Owed(NamedTuple):
     deadline: Timer
 
 
-class Connection(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """A connection to one broker, made by `connect`, usable until `lost`."""
 
     def __init__(self, env: Env, client_id: str) -> None:
         self.env, self.client_id = env, client_id
         self.lost = False
-        self._owed: dict[int, Owed] = {}
+        self._owed: dict[int, InFlightRequest] = {}
         self._buffer = bytearray()
         self._correlation = 0
 
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
         """Send a request; `then` is called later, never from within this call."""
         self._correlation += 1
         timer = self.env.later(timeout, self._expired)
-        self._owed[self._correlation] = Owed(then, RESPONSES[message.API_KEY], version, timer)
+        self._owed[self._correlation] = InFlightRequest(then, RESPONSES[message.API_KEY], version, timer)
         self.transport.write(encode_request(message, version, self._correlation, self.client_id))
 
     def send_unanswered(self, message: ApiMessage, version: int) -> None:
@@ -134,9 +134,9 @@ def _settle(answer: asyncio.Future[Any], result: Any) -> None:
         answer.set_result(result)
 
 
-async def connect(env: Env, host: str, port: int, node: int, client_id: str, timeout: float) -> Connection:
+async def connect(env: Env, host: str, port: int, node: int, client_id: str, timeout: float) -> BrokerConnection:
     """Connect to the broker `node` (-1: not known yet); raises ConnectionError or TimeoutError."""
-    connection = Connection(env, client_id)
+    connection = BrokerConnection(env, client_id)
     try:
         async with asyncio.timeout(timeout):
             await env.connect(host, port, lambda: connection, node)

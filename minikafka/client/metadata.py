@@ -24,22 +24,22 @@ VERSION = 12  # the first that names topics by id, and that all of ours and Apac
 Tp = tuple[str, int]
 
 
-class Leader(NamedTuple):
+class LeaderAndEpoch(NamedTuple):
     """The leader of a partition: node -1 for none; epoch -1 where unknown."""
 
     node: int
     epoch: int
 
 
-NOBODY = Leader(-1, -1)
+NOBODY = LeaderAndEpoch(-1, -1)
 
 
 @dataclass
-class Topic:
+class TopicMetadata:
     """One topic as last heard of."""
 
     id: UUID | None
-    partitions: dict[int, Leader] = field(default_factory=dict)
+    partitions: dict[int, LeaderAndEpoch] = field(default_factory=dict)
     error: Err = Err.NONE
 
 
@@ -49,7 +49,7 @@ class Metadata:
     def __init__(self, bootstrap: list[tuple[str, int]]) -> None:
         self.bootstrap = list(bootstrap)
         self.brokers: dict[int, tuple[str, int]] = {}
-        self.topics: dict[str, Topic] = {}
+        self.topics: dict[str, TopicMetadata] = {}
         self.wanted: dict[str, None] = {}  # topics to ask for, in the order they were first named
         self.controller = -1
 
@@ -66,24 +66,24 @@ class Metadata:
         for topic in answer.topics:
             self.topics[topic.name] = self._merged(topic)
 
-    def _merged(self, told: Any) -> Topic:
+    def _merged(self, told: Any) -> TopicMetadata:
         known = self.topics.get(told.name)
         if known is not None and known.id != told.topic_id:
             known = None  # deleted and created again: its epochs begin again
-        topic = Topic(told.topic_id, {}, Err(told.error_code))
+        topic = TopicMetadata(told.topic_id, {}, Err(told.error_code))
         for p in told.partitions:
-            new = Leader(p.leader_id, p.leader_epoch)
+            new = LeaderAndEpoch(p.leader_id, p.leader_epoch)
             old = known.partitions.get(p.partition_index) if known else None
             topic.partitions[p.partition_index] = old if old and old.epoch > new.epoch else new
         if not told.partitions and known and topic.error is not Err.UNKNOWN_TOPIC_OR_PARTITION:
             topic.partitions = known.partitions
         return topic
 
-    def leader(self, tp: Tp) -> Leader:
+    def leader(self, tp: Tp) -> LeaderAndEpoch:
         topic = self.topics.get(tp[0])
         return topic.partitions.get(tp[1], NOBODY) if topic else NOBODY
 
-    def moved(self, tp: Tp, leader: Leader) -> bool:
+    def moved(self, tp: Tp, leader: LeaderAndEpoch) -> bool:
         """Take in the new leader that an error names (KIP-951); return whether that was news."""
         if tp[0] not in self.topics or leader.epoch <= self.leader(tp).epoch or leader.node not in self.brokers:
             return False

@@ -17,7 +17,7 @@ from ..jars import KAFKA, class_path, jars
 from ..java import find_java
 from .engine import common_properties, listener, render
 from .errors import ClusterError
-from .plan import HOST, Node, Plan, random_id
+from .plan import HOST, NodePlan, Plan, random_id
 
 # 1 GiB is the most, and rarely used: Kafka allocates 100 MB at once for a frame that claims them (socket.request.max.bytes).
 JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
@@ -44,17 +44,17 @@ class Apache:
     def __init__(self) -> None:
         jars(KAFKA)  # fetched now, not in the middle of a start
 
-    def prepare(self, plan: Plan, node: Node) -> None:
+    def prepare(self, plan: Plan, node: NodePlan) -> None:
         write_atomic(node.properties, render(self._properties(plan, node)))
         write_atomic(plan.folder / "log4j2.yaml", LOG4J)
         if empty := [folder for folder in (node.metadata, node.data) if not (folder / "meta.properties").exists()]:
             self._format(plan, node, empty)
 
-    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
         logging = f"-Dlog4j2.configurationFile={plan.folder / 'log4j2.yaml'}"
         return [*java(), logging, "kafka.Kafka", str(node.properties)], {}
 
-    def _properties(self, plan: Plan, node: Node) -> dict[str, str]:
+    def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
         served = [listener("PLAINTEXT", node.client), listener("INTERNAL", node.internal)] * node.broker
         voters = [f"{voter.id}@{HOST}:{voter.control}" for voter in plan.voters]
         names = ["PLAINTEXT", "INTERNAL", "CONTROLLER"]
@@ -68,7 +68,7 @@ class Apache:
             **(brokers_only if node.broker else {}),
         }
 
-    def _format(self, plan: Plan, node: Node, empty: list[Path]) -> None:
+    def _format(self, plan: Plan, node: NodePlan, empty: list[Path]) -> None:
         """Format a node's empty folders: the first of a cluster by Kafka's own tool, the others as copies of the first.
 
         The tool costs a second per node, and its results differ between nodes only in two ids. A wiped data folder is

@@ -33,7 +33,7 @@ from .errors import BrokerDied, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, Peer
 from .folder import temporary_folder
 from .nodes import Nodes
-from .plan import Node, Plan, new_plan, open_plan
+from .plan import NodePlan, Plan, new_plan, open_plan
 from .poll import Poller
 from .process import Child
 from .security import OPEN
@@ -169,13 +169,13 @@ class Cluster:
         found = self.partitions(topic).get(f"{topic}-{partition}")
         return found.isr if found else []
 
-    def partitions(self, *topics: str) -> dict[str, wire.Partition]:
+    def partitions(self, *topics: str) -> dict[str, wire.PartitionInfo]:
         """Return leader, epoch, replicas and ISR by "topic-partition", from the living broker with the newest metadata.
 
         All are asked: a broker that is cut off has old metadata.
         """
         self._check()
-        best: dict[str, tuple[tuple[int, bool], wire.Partition]] = {}
+        best: dict[str, tuple[tuple[int, bool], wire.PartitionInfo]] = {}
         for broker in self.alive:
             for tp, found in (self._ask(wire.partitions, broker, list(topics) or None) or {}).items():
                 rank = found.epoch, found.leader == broker  # the leader is the first to know its ISR
@@ -392,7 +392,7 @@ class Cluster:
 
     # --- inside -------------------------------------------------------------------------------------------------
 
-    def _await_ready(self, brokers: list[Node]) -> None:
+    def _await_ready(self, brokers: list[NodePlan]) -> None:
         """Wait until these brokers serve, and every running broker counts them as unfenced (I-CLUSTER-1)."""
         wanted = {node.id for node in brokers if node.broker}
         try:
@@ -441,7 +441,7 @@ class Cluster:
             raise BrokerDied("\n".join(deaths))
         self._clock.raise_error()
 
-    def _node(self, node: int) -> Node:
+    def _node(self, node: int) -> NodePlan:
         if node not in self.plan.nodes:
             raise ClusterError(f"there is no node {node}; there are {sorted(self.plan.nodes)}")
         return self.plan.nodes[node]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .plan import HOST, Node, Plan
+from .plan import HOST, NodePlan, Plan
 
 
 class Engine(Protocol):
@@ -22,14 +22,14 @@ class Engine(Protocol):
     link_faults: bool  # can cut and slow links, hold followers, fill disks, move clocks
     traces: bool  # its brokers write trace files
 
-    def prepare(self, plan: Plan, node: Node) -> None:
+    def prepare(self, plan: Plan, node: NodePlan) -> None:
         """Write what the node reads at its start; called before every start."""
 
-    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
         """Return the command line and what it needs in its environment."""
 
 
-def common_properties(plan: Plan, node: Node) -> dict[str, str]:
+def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:
     """Return the settings by which a node finds itself, its files and its peers; listeners are the engine's."""
     roles = ["broker"] * node.broker + ["controller"] * node.voter
     return {

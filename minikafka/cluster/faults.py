@@ -29,7 +29,7 @@ class LinkState:
 
 
 @dataclass
-class Page:
+class BrokerFaults:
     """The standing faults of one broker."""
 
     links: dict[Peer, LinkState] = field(default_factory=dict)
@@ -66,10 +66,10 @@ class FaultBook:
     """Every broker's page. Each method changes it and returns the commands to send: [(node, command)]."""
 
     def __init__(self) -> None:
-        self.pages: dict[int, Page] = {}
+        self.pages: dict[int, BrokerFaults] = {}
 
-    def page(self, node: int) -> Page:
-        return self.pages.setdefault(node, Page())
+    def page(self, node: int) -> BrokerFaults:
+        return self.pages.setdefault(node, BrokerFaults())
 
     def cut(self, source: Peer, target: Peer, one_way: bool) -> list[tuple[int, dict[str, Any]]]:
         """Hold the bytes from `source` to `target`, and those back unless `one_way`."""
@@ -109,7 +109,7 @@ class FaultBook:
     def heal(self) -> list[tuple[int, dict[str, Any]]]:
         """End all faults but the jumps of a clock."""
         healed = list(self.pages)
-        self.pages = {node: Page(clock_jump_ms=page.clock_jump_ms) for node, page in self.pages.items()}
+        self.pages = {node: BrokerFaults(clock_jump_ms=page.clock_jump_ms) for node, page in self.pages.items()}
         return [(node, {"fault": "heal"}) for node in healed]
 
     def _link(self, node: int, peer: Peer) -> LinkState:

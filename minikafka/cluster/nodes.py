@@ -20,7 +20,7 @@ from typing import Any
 from .engine import Engine
 from .errors import ClusterError
 from .faults import FaultBook
-from .plan import Node, Plan
+from .plan import NodePlan, Plan
 from .process import Child, Launcher
 from .trace import Trace
 
@@ -53,7 +53,7 @@ class Nodes:
             raise ClusterError(f"node {node} is not running")
         return self.children[node]
 
-    def start(self, nodes: Iterable[Node]) -> None:
+    def start(self, nodes: Iterable[NodePlan]) -> None:
         """Start processes, each with the standing faults that concern it (I-FAULT-1)."""
         for node in nodes:
             self.engine.prepare(self.plan, node)

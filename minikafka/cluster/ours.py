@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..files import write_atomic
 from .engine import common_properties, listener, render
-from .plan import HOST, Node, Plan
+from .plan import HOST, NodePlan, Plan
 
 
 class Ours:
@@ -20,14 +20,14 @@ class Ours:
     link_faults = True
     traces = True
 
-    def prepare(self, plan: Plan, node: Node) -> None:
+    def prepare(self, plan: Plan, node: NodePlan) -> None:
         plan.keep_secret()
         write_atomic(node.properties, render(self._properties(plan, node)))
 
-    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
         return [sys.executable, "-m", "minikafka.broker", str(node.properties)], {"PYTHONUNBUFFERED": "1"}
 
-    def _properties(self, plan: Plan, node: Node) -> dict[str, str]:
+    def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
         clients = [listener("PLAINTEXT", node.client)] * node.broker
         voters = [f"{voter.id}@{HOST}:{voter.internal}" for voter in plan.voters]
         listeners = ",".join([*clients, listener("INTERNAL", node.internal)])
@@ -43,7 +43,7 @@ class Ours:
         }
 
 
-def _trace_file(plan: Plan, node: Node) -> Path:
+def _trace_file(plan: Plan, node: NodePlan) -> Path:
     """Return a file of its own for every start, so that an event torn by kill -9 is the last of its file."""
     starts = len(list(plan.trace.glob(f"node-{node.id}.*.trace")))
     return plan.trace / f"node-{node.id}.{starts + 1:04}.trace"

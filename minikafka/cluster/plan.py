@@ -36,7 +36,7 @@ VOTERS_WHEN_COMBINED = {1: 1, 2: 1, 3: 3, 4: 3}  # five from five brokers on
 
 
 @dataclass
-class Node:
+class NodePlan:
     """One process: a broker, a controller or both. `internal` is the port for replication, `control` for the quorum."""
 
     id: int
@@ -77,17 +77,17 @@ class Plan:
     engine: str
     cluster_id: str
     config: dict[str, str]
-    nodes: dict[int, Node]
+    nodes: dict[int, NodePlan]
 
     def __post_init__(self) -> None:
         self.held: list[socket.socket] = []
 
     @property
-    def brokers(self) -> list[Node]:
+    def brokers(self) -> list[NodePlan]:
         return [node for node in self.nodes.values() if node.broker]
 
     @property
-    def voters(self) -> list[Node]:
+    def voters(self) -> list[NodePlan]:
         return [node for node in self.nodes.values() if node.voter]
 
     @property
@@ -128,7 +128,7 @@ class Plan:
             node.client = port + number
         self.save()
 
-    def add_broker(self, rack: str | None = None) -> Node:
+    def add_broker(self, rack: str | None = None) -> NodePlan:
         """Add a broker that does not vote: the voters of a cluster are fixed."""
         (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])
         node.rack = rack
@@ -161,7 +161,7 @@ def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
     found = json.loads(file.read_text())
     if found["engine"] != engine:
         raise ClusterError(f"{folder} holds data of engine {found['engine']!r}, not of {engine!r}")
-    nodes = {node["id"]: Node(**{**node, "folder": folder / f"node-{node['id']}"}) for node in found["nodes"]}
+    nodes = {node["id"]: NodePlan(**{**node, "folder": folder / f"node-{node['id']}"}) for node in found["nodes"]}
     return Plan(folder, engine, found["cluster_id"], config, nodes)
 
 
@@ -172,9 +172,9 @@ def random_id() -> str:
     return text
 
 
-def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[Node]:
+def _nodes(folder: Path, wanted: list[tuple[int, bool, bool]]) -> list[NodePlan]:
     ports = iter(free_ports(3 * len(wanted)))
-    nodes = [Node(number, broker, voter, next(ports), next(ports), next(ports), folder / f"node-{number}")
+    nodes = [NodePlan(number, broker, voter, next(ports), next(ports), next(ports), folder / f"node-{number}")
              for number, broker, voter in wanted]
     for node in nodes:
         node.folder.mkdir(parents=True, mode=0o700)

@@ -58,7 +58,7 @@ class Poller:
             except OSError:
                 continue
 
-    def _see(self, live: dict[int, str], partitions: dict[str, wire.Partition], leads: tuple[int, int] | None) -> None:
+    def _see(self, live: dict[int, str], partitions: dict[str, wire.PartitionInfo], leads: tuple[int, int] | None) -> None:
         for broker in self._cluster.ids:
             self._tell(broker, "broker", id=broker, state="unfenced" if broker in live else "fenced")
         if leads is not None:
@@ -72,7 +72,7 @@ class Poller:
                 self._tell(p.leader, "isr", tp=tp, isr=p.isr, leader_epoch=p.epoch)
         self._offsets(live, partitions)
 
-    def _offsets(self, live: dict[int, str], partitions: dict[str, wire.Partition]) -> None:
+    def _offsets(self, live: dict[int, str], partitions: dict[str, wire.PartitionInfo]) -> None:
         for broker, address in live.items():
             led = [(tp.rpartition("-")[0], int(tp.rpartition("-")[2])) for tp, p in partitions.items()
                    if p.leader == broker]

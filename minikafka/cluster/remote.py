@@ -12,7 +12,7 @@ from . import wire
 from .cluster import Cluster
 from .errors import NotReady, NotSupported
 from .folder import temporary_folder
-from .plan import Node, Plan
+from .plan import NodePlan, Plan
 from .security import Address, Security
 
 
@@ -23,10 +23,10 @@ class _Elsewhere:
     link_faults = False
     traces = False
 
-    def prepare(self, plan: Plan, node: Node) -> None:
+    def prepare(self, plan: Plan, node: NodePlan) -> None:
         raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
 
-    def command(self, plan: Plan, node: Node) -> tuple[list[str], dict[str, str]]:
+    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
         raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
 
 

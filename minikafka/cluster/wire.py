@@ -36,7 +36,7 @@ class Unanswered(OSError):
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionInfo:
     """A partition as a broker's metadata shows it; leader -1 for none."""
 
     leader: int
@@ -45,7 +45,7 @@ class Partition:
     isr: list[int]
 
 
-class Connection:
+class WireConnection:
     """A connection for a few requests, in the newest version that both sides know."""
 
     def __init__(self, address: str, timeout: float) -> None:
@@ -61,7 +61,7 @@ class Connection:
             raise
         self.versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> WireConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,17 +102,17 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 def live_brokers(address: str, timeout: float = 2.0) -> dict[int, str]:
     """Return the brokers that the broker at `address` knows as registered and unfenced, with their addresses."""
-    with Connection(address, timeout) as broker:
+    with WireConnection(address, timeout) as broker:
         answer = broker.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
     return {node.node_id: f"{node.host}:{node.port}" for node in answer.brokers}
 
 
-def partitions(address: str, topics: list[str] | None = None, timeout: float = 2.0) -> dict[str, Partition]:
+def partitions(address: str, topics: list[str] | None = None, timeout: float = 2.0) -> dict[str, PartitionInfo]:
     """Return leaders and in-sync replicas by "topic-partition", of the named topics or of all."""
     wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-    with Connection(address, timeout) as broker:
+    with WireConnection(address, timeout) as broker:
         answer = broker.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), MetadataResponse)
-    return {f"{topic.name}-{p.partition_index}": Partition(p.leader_id, p.leader_epoch, p.replica_nodes, p.isr_nodes)
+    return {f"{topic.name}-{p.partition_index}": PartitionInfo(p.leader_id, p.leader_epoch, p.replica_nodes, p.isr_nodes)
             for topic in answer.topics for p in topic.partitions}
 
 
@@ -126,7 +126,7 @@ def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) 
         Topic(name=topic, partitions=[Topic.ListOffsetsPartition(
             partition_index=index, current_leader_epoch=-1, timestamp=LATEST) for index in indexes])
         for topic, indexes in topics.items()])
-    with Connection(address, timeout) as broker:
+    with WireConnection(address, timeout) as broker:
         answer = broker.ask(question, ListOffsetsResponse)
     return {f"{topic.name}-{p.partition_index}": p.offset
             for topic in answer.topics for p in topic.partitions if p.error_code == 0}
@@ -140,7 +140,7 @@ def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
     Topic = DescribeQuorumRequest.TopicData
     question = DescribeQuorumRequest(
         topics=[Topic(topic_name=QUORUM_TOPIC, partitions=[Topic.PartitionData(partition_index=0)])])
-    with Connection(address, timeout) as broker:
+    with WireConnection(address, timeout) as broker:
         if not broker.serves(DescribeQuorumRequest):
             return None
         answer = broker.ask(question, DescribeQuorumResponse)
@@ -155,6 +155,6 @@ def controller_leads(address: str, timeout: float = 5.0) -> bool:
     topic = CreateTopicsRequest.CreatableTopic(
         name=PROBE_TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[])
     question = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout * 1000), validate_only=True)
-    with Connection(address, timeout) as broker:
+    with WireConnection(address, timeout) as broker:
         answer = broker.ask(question, CreateTopicsResponse)
     return all(topic.error_code == 0 for topic in answer.topics)

@@ -10,7 +10,7 @@ streams (trucks, taxis). What is real and what is made, units and licence: datas
 
 from .made import taxi_trips, truck_gps
 from .nyc import airlines, airports, flights, planes, weather
-from .records import Airline, Airport, Flight, Plane, Position, Record, Trip, Weather, decode, encode
+from .records import Airline, Airport, DatasetRecord, Flight, Plane, Position, Trip, Weather, decode, encode
 
 __all__ = [
     "flights",
@@ -22,7 +22,7 @@ __all__ = [
     "taxi_trips",
     "encode",
     "decode",
-    "Record",
+    "DatasetRecord",
     "Flight",
     "Airline",
     "Airport",

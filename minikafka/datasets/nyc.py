@@ -19,9 +19,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
 
-from .records import Airline, Airport, Flight, Plane, Record, Weather, _types, utc
+from .records import Airline, Airport, DatasetRecord, Flight, Plane, Weather, _types, utc
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=DatasetRecord)
 MISSING = ("NA", "")
 
 

@@ -18,7 +18,7 @@ from types import UnionType
 from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
 
 
-class Record:
+class DatasetRecord:
     """A row with a key. KEY names the field that becomes the Kafka key, TIME (if any) the field with the event time."""
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Flight(Record):
+class Flight(DatasetRecord):
     """One departure from a New York airport, reported the moment the plane left the gate. Real."""
 
     seq: int                    # 0, 1, 2 ... in the order in which the departures became known
@@ -67,7 +67,7 @@ class Flight(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Airline(Record):
+class Airline(DatasetRecord):
     """A carrier and its name. Real."""
 
     carrier: str
@@ -76,7 +76,7 @@ class Airline(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Airport(Record):
+class Airport(DatasetRecord):
     """An airport. Real."""
 
     faa: str
@@ -91,7 +91,7 @@ class Airport(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Plane(Record):
+class Plane(DatasetRecord):
     """A plane by its tail number. Real."""
 
     tailnum: str
@@ -107,7 +107,7 @@ class Plane(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Weather(Record):
+class Weather(DatasetRecord):
     """One hour of weather at one of the three airports. Real."""
 
     origin: str
@@ -126,7 +126,7 @@ class Weather(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Position(Record):
+class Position(DatasetRecord):
     """A truck says where it is. Made (seeded)."""
 
     truck: str                  # truck-1, truck-2 ...; the key
@@ -141,7 +141,7 @@ class Position(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Trip(Record):
+class Trip(DatasetRecord):
     """A taxi trip, reported when it ended. Made (seeded)."""
 
     trip: int                   # 0, 1, 2 ... in the order in which the trips ended
@@ -156,10 +156,10 @@ class Trip(Record):
     TIME: ClassVar[str | None] = "started"
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=DatasetRecord)
 
 
-def encode(record: Record) -> bytes:
+def encode(record: DatasetRecord) -> bytes:
     """Return a record as compact JSON in UTF-8, fields in the order of the class."""
     return json.dumps({name: _plain(getattr(record, name)) for name in _types(type(record))},
                       separators=(",", ":")).encode()
@@ -176,7 +176,7 @@ def decode(kind: type[R], data: bytes) -> R:
 
 
 @cache
-def _types(kind: type[Record]) -> dict[str, tuple[type, ...]]:
+def _types(kind: type[DatasetRecord]) -> dict[str, tuple[type, ...]]:
     """Return field name -> the types a value may have."""
     hints = get_type_hints(kind)
     return {f.name: get_args(hints[f.name]) if isinstance(hints[f.name], UnionType) else (hints[f.name],)
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _typed(kind: type[Record], name: str, types: tuple[type, ...], value: Any) -> Any:
+def _typed(kind: type[DatasetRecord], name: str, types: tuple[type, ...], value: Any) -> Any:
     if datetime in types and isinstance(value, str) and value.endswith("Z"):
         return utc(value)
     if type(value) in types:                                         # exactly: True is no int, 3 is no float

@@ -17,7 +17,7 @@ from typing import Any
 
 
 @dataclass
-class Member:
+class MemberProcess:
     """One process and the file it writes; reading the file goes on where it stopped."""
     process: subprocess.Popen[bytes]
     file: Path
@@ -38,13 +38,13 @@ class Member:
         yield from map(json.loads, complete.splitlines())
 
 
-class Group:
+class DemoGroup:
     """Two members reading a topic; `update` brings the counters up to date."""
 
     def __init__(self, bootstrap: str, topic: str, group: str, folder: Path) -> None:
         self._arguments = [bootstrap, topic, group]
         self._folder = folder
-        self.members: list[Member] = []
+        self.members: list[MemberProcess] = []
         self.read: dict[tuple[int, int], int] = {}                   # (partition, offset) -> seq
         self.deliveries = 0
         self.order_violations = 0
@@ -65,7 +65,7 @@ class Group:
         with (self._folder / f"member-{number}.log").open("wb") as errors:
             process = subprocess.Popen([sys.executable, "-m", "minikafka.demo.member", *self._arguments, str(file)],
                                        stdin=subprocess.PIPE, stderr=errors, start_new_session=True)
-        self.members.append(Member(process, file))
+        self.members.append(MemberProcess(process, file))
 
     def _all_have_partitions(self) -> bool:
         """every member of the group has partitions"""
@@ -78,7 +78,7 @@ class Group:
             for line in member.lines():
                 self._take(member, line)
 
-    def _take(self, member: Member, line: Any) -> None:
+    def _take(self, member: MemberProcess, line: Any) -> None:
         if isinstance(line, dict):
             member.uncommitted = 0
             if "assigned" in line:

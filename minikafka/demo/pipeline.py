@@ -22,7 +22,7 @@ from rich.table import Table
 from .. import Cluster, NotSupported
 from ..datasets import Flight, flights
 from .audit import LogAudit, audit
-from .consume import Group
+from .consume import DemoGroup
 from .produce import FlightProducer
 from .reconcile import Figures
 from .scale import scale
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.scale:
         return scale(options.trips, options.engines, options.source, console, options.json)
     with ExitStack() as stack:
-        figures = Demo(options, console, stack).run()
+        figures = PipelineDemo(options, console, stack).run()
     wrong = figures.mismatches()
     _show(console, figures)
     for line in wrong:
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-class Demo:
+class PipelineDemo:
     """One run. What it opens is closed by `stack`, whatever happens."""
 
     def __init__(self, options: argparse.Namespace, console: Console, stack: ExitStack) -> None:
@@ -147,7 +147,7 @@ class Demo:
         return sum(p.leader >= 0 and len(p.isr) == REPLICAS for p in self.cluster.partitions(topic).values())
 
     def _start_group(self) -> None:
-        self.group = Group(self.cluster.bootstrap, self.topic, f"{self.topic}-readers", self.folder)
+        self.group = DemoGroup(self.cluster.bootstrap, self.topic, f"{self.topic}-readers", self.folder)
         self.stack.callback(self.group.stop)
         self.group.start(self.wait)
         shares = " and ".join(str(m.assigned) for m in self.group.members)
@@ -282,21 +282,21 @@ class _Bars:
             self._progress.add_task(name, total=total) for name in ("sent", "acknowledged", "group read", "Spark read")
         ]
 
-    def __enter__(self) -> Callable[[FlightProducer, Group, SparkJob], None]:
+    def __enter__(self) -> Callable[[FlightProducer, DemoGroup, SparkJob], None]:
         self._progress.start()
         return self._show
 
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def _show(self, producer: FlightProducer, group: Group, job: SparkJob) -> None:
+    def _show(self, producer: FlightProducer, group: DemoGroup, job: SparkJob) -> None:
         group.update()
         for bar, value in zip(self._bars, (producer.sent, len(producer.acknowledged), len(group.read), job.rows())):
             self._progress.update(bar, completed=value)
 
 
 def figures(
-    events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: Group, spark: SparkFigures
+    events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: DemoGroup, spark: SparkFigures
 ) -> Figures:
     """Put together the figures of all parts; pure."""
     expected = Counter((int(f.scheduled.timestamp()) // 3600 * 3600, f.origin) for f in events)

@@ -41,7 +41,7 @@ QUARTER = "15 minutes"
 
 
 @dataclass(frozen=True)
-class Run:
+class ScaleRun:
     """One number of trips on one engine by one source; times in seconds, memory in MiB."""
 
     engine: str
@@ -62,7 +62,7 @@ def scale(trips: int, engines: list[str], source: str, console: Console, as_json
     sources = _sources(spark, source)
     for name in sources:
         _run(engines[0], spark, name, WARMING, Console(quiet=True))
-    runs: list[Run] = []
+    runs: list[ScaleRun] = []
     wrong = 0
     for engine, count, name in product(engines, (trips // 10, trips), sources):
         run, counted, numbers = _run(engine, spark, name, count, console)
@@ -83,13 +83,14 @@ def _sources(spark: SparkSession, wanted: str) -> list[str]:
     return [python_format(spark) if wanted == "minikafka" else kafka_format(spark)]
 
 
-def _run(engine: str, spark: SparkSession, source: str, trips: int, console: Console) -> tuple[Run, int, int]:
+def _run(engine: str, spark: SparkSession, source: str, trips: int, console: Console) -> tuple[ScaleRun, int, int]:
     """Return the run, how many trips were counted, and the sum of their numbers."""
     with Cluster(engine=engine) as cluster, tempfile.TemporaryDirectory() as folder:
         return _measure(cluster, spark, source, trips, folder, console)
 
 
-def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str, console: Console) -> tuple[Run, int, int]:
+def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str,
+             console: Console) -> tuple[ScaleRun, int, int]:
     topic = "trips"
     with KafkaAdminClient(**cluster.for_kafka_python()) as admin:
         admin.create_topics({topic: {"num_partitions": PARTITIONS, "replication_factor": REPLICAS,
@@ -99,7 +100,7 @@ def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder:
     counted, numbers, batches, processed = _process(cluster, spark, source, topic, folder, console)
     times, sizes = zip(*batches)
     steady = median(times[1:]) if len(times) > 1 else None
-    run = Run(cluster.engine, source, trips, produced, times[0], steady, processed, memory_mib(cluster), max(sizes))
+    run = ScaleRun(cluster.engine, source, trips, produced, times[0], steady, processed, memory_mib(cluster), max(sizes))
     return run, counted, numbers
 
 
@@ -164,7 +165,7 @@ def _process(cluster: Any, spark: SparkSession, source: str, topic: str, folder:
     return counted, numbers, batches, time.monotonic() - began
 
 
-def _show(runs: list[Run], console: Console) -> None:
+def _show(runs: list[ScaleRun], console: Console) -> None:
     names = "engine", "source", "trips", "produced/s", "first batch", "another", "processed/s", "brokers", "Spark", "time"
     table = Table(*names, title=f"Micro-batches of {PER_BATCH:,}; time as a multiple of a tenth of the trips")
     for run in runs:

@@ -19,6 +19,6 @@ Pure: nothing here reads a clock or draws at random.
 
 from .checker import NAMES, check
 from .history import History
-from .report import Evidence, Report, Verdict
+from .report import AnomalyVerdict, Evidence, Report
 
-__all__ = ["NAMES", "Evidence", "History", "Report", "Verdict", "check"]
+__all__ = ["NAMES", "AnomalyVerdict", "Evidence", "History", "Report", "check"]

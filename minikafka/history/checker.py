@@ -11,10 +11,10 @@ from functools import partial
 
 from . import groups, order, places, polls, transactions, writes
 from .history import Event
-from .report import SHOWN, Evidence, Report, Verdict
-from .story import Story
+from .report import SHOWN, AnomalyVerdict, Evidence, Report
+from .story import HistoryTables
 
-Check = Callable[[Story], Iterator[Evidence]]
+Check = Callable[[HistoryTables], Iterator[Evidence]]
 
 CHECKS: dict[str, Check] = {
     "aborted-read": places.aborted_read,
@@ -44,7 +44,7 @@ NAMES = ("lost-write", "unseen", *CHECKS)
 
 def check(history: Iterable[Event]) -> Report:
     """Judge a history (a History, or any list of its events)."""
-    story = Story(history)
+    story = HistoryTables(history)
     missing = writes.find_missing(story)
     verdicts = [_judge(story, "lost-write", partial(writes.lost_write, missing=missing)),
                 _judge(story, "unseen", partial(writes.unseen, missing=missing))]
@@ -56,7 +56,7 @@ def check(history: Iterable[Event]) -> Report:
     return Report(verdicts, _counts(story))
 
 
-def _judge(story: Story, name: str, find: Check) -> Verdict:
+def _judge(story: HistoryTables, name: str, find: Check) -> AnomalyVerdict:
     """Run one check; findings that a fact excuses are set apart."""
     shown: list[Evidence] = []
     count, excused, reason = 0, 0, ""
@@ -69,24 +69,24 @@ def _judge(story: Story, name: str, find: Check) -> Verdict:
         if len(shown) < SHOWN:
             shown.append(evidence)
     if name in ALLOWED:
-        return Verdict(name, True, count, reason=ALLOWED[name] if count else "")
+        return AnomalyVerdict(name, True, count, reason=ALLOWED[name] if count else "")
     if count:
-        return Verdict(name, False, count, shown)
-    return Verdict(name, None, excused, reason=f"{excused} excused: {reason}") if excused else Verdict(name, True)
+        return AnomalyVerdict(name, False, count, shown)
+    return AnomalyVerdict(name, None, excused, reason=f"{excused} excused: {reason}") if excused else AnomalyVerdict(name, True)
 
 
-def _not_looked_for(lost: Verdict, unknown: int) -> None:
+def _not_looked_for(lost: AnomalyVerdict, unknown: int) -> None:
     if unknown:
         _doubt(lost, f"{unknown} acknowledged records that nobody looked for")
 
 
-def _doubt(verdict: Verdict, reason: str) -> None:
+def _doubt(verdict: AnomalyVerdict, reason: str) -> None:
     """Make a verdict that seemed fine unknown; a violated one stays violated."""
     if verdict.valid is not False:
         verdict.valid, verdict.reason = None, "; ".join(filter(None, [verdict.reason, reason]))
 
 
-def _counts(story: Story) -> dict[str, int]:
+def _counts(story: HistoryTables) -> dict[str, int]:
     ends = [txn.outcome for txn in story.txns]
     return {
         "sent": len(story.sends),

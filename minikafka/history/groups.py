@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from . import tell
 from .report import Evidence
-from .story import COMMITTED, TP, Op, Story
+from .story import COMMITTED, TP, HistoryTables, Op
 from .transactions import split
 
 Key = tuple[str, TP]  # group and partition
@@ -33,7 +33,7 @@ class Commit(NamedTuple):
     op: Op
 
 
-def lost_commit(story: Story) -> Iterator[Evidence]:
+def lost_commit(story: HistoryTables) -> Iterator[Evidence]:
     """Judge a partition's offset as a register: a read returns the last write, or one made meanwhile."""
     registers = {key: _Register(commits) for key, commits in commits_of(story).items()}
     for key, told, op in _asked(story):
@@ -44,7 +44,7 @@ def lost_commit(story: Story) -> Iterator[Evidence]:
                        f"{late.op.process} had committed {late.offset}", key[1], [*late.op.events, *op.events])
 
 
-def phantom_commit(story: Story) -> Iterator[Evidence]:
+def phantom_commit(story: HistoryTables) -> Iterator[Evidence]:
     """Judge only groups whose commits are part of the history."""
     commits = commits_of(story)
     for key, told, op in _asked(story):
@@ -79,7 +79,7 @@ class _Register:
         return newest
 
 
-def commits_of(story: Story) -> dict[Key, list[Commit]]:
+def commits_of(story: HistoryTables) -> dict[Key, list[Commit]]:
     """Return all commits that may have happened; those within a transaction happen with its commit."""
     found: dict[Key, list[Commit]] = defaultdict(list)
     gone = story.topics("delete-topic")
@@ -97,14 +97,14 @@ def commits_of(story: Story) -> dict[Key, list[Commit]]:
     return found
 
 
-def _asked(story: Story) -> Iterator[tuple[Key, int, Op]]:
+def _asked(story: HistoryTables) -> Iterator[tuple[Key, int, Op]]:
     for op in story.of["committed"]:
         if op.ok:
             for name, offset in (op.get("offsets") or {}).items():
                 yield (op.get("group"), split(name)), -1 if offset is None else offset, op
 
 
-def zombie_commit(story: Story) -> Iterator[Evidence]:
+def zombie_commit(story: HistoryTables) -> Iterator[Evidence]:
     """Judge where assignments are part of the history."""
     assigned: dict[Key, dict[str, Op]] = defaultdict(dict)  # the last assignment to each member
     committed: dict[Key, Op] = {}  # the last acknowledged commit
@@ -132,7 +132,7 @@ def _taken(assigned: dict[str, Op], op: Op, other: Op) -> bool:
     return mine is not None and theirs is not None and mine.end < theirs.end < other.at and op.process != other.process
 
 
-def group_skip(story: Story) -> Iterator[Evidence]:
+def group_skip(story: HistoryTables) -> Iterator[Evidence]:
     """Judge from the first record that the group was given on. Groups that seek are left out."""
     seekers = {op.process for op in story.of["seek"]}
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
@@ -158,7 +158,7 @@ def group_skip(story: Story) -> Iterator[Evidence]:
                                f"{value!r} at {offset}", tp, reached.op.events)
 
 
-def two_owners(story: Story) -> Iterator[Evidence]:
+def two_owners(story: HistoryTables) -> Iterator[Evidence]:
     """Judge where assignments tell their generation. A member that gave a partition up may have a successor in the same one: a
     static member that comes back gets its predecessor's share without a rebalance (KIP-345). So does the younger of two
     of one name (`instance`): the elder is fenced, and learns of it later."""

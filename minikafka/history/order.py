@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from . import tell
 from .report import Evidence
-from .story import TP, Op, Story
+from .story import TP, HistoryTables, Op
 
 
-def nonmonotonic_send(story: Story) -> Iterator[Evidence]:
+def nonmonotonic_send(story: HistoryTables) -> Iterator[Evidence]:
     """Judge by process and partition."""
     by_sender: dict[tuple[str, TP], list[Op]] = defaultdict(list)
     gone = story.topics("delete-topic")
@@ -45,7 +45,7 @@ def _higher(one: Op | None, other: Op) -> Op:
     return other if one is None or other.offset > one.offset else one
 
 
-def int_send_skip(story: Story) -> Iterator[Evidence]:
+def int_send_skip(story: HistoryTables) -> Iterator[Evidence]:
     """Judge within one transaction."""
     for txn in story.txns:
         last: dict[TP, Op] = {}

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 from . import tell
 from .report import Evidence
-from .story import COMMITTED, TP, Op, Story
+from .story import COMMITTED, TP, HistoryTables, Op
 
 
-def inconsistent_offsets(story: Story) -> Iterator[Evidence]:
+def inconsistent_offsets(story: HistoryTables) -> Iterator[Evidence]:
     """Find two values at one offset."""
     told: dict[tuple[TP, int], Op] = {}
     gone = story.topics("delete-topic")
@@ -39,7 +39,7 @@ def inconsistent_offsets(story: Story) -> Iterator[Evidence]:
             yield Evidence(f"{tell.place(tp, offset)} was read as {read}", tp, [op.events[0] for op in values.values()])
 
 
-def duplicate(story: Story) -> Iterator[Evidence]:
+def duplicate(story: HistoryTables) -> Iterator[Evidence]:
     """Find one value at two positions."""
     first: dict[str, tuple[TP, int]] = {}
     for send in story.sends:
@@ -57,7 +57,7 @@ def duplicate(story: Story) -> Iterator[Evidence]:
                                f"{tell.place(tp, offset)}", tp, [*events, *op.events[:1]])
 
 
-def unexpected(story: Story) -> Iterator[Evidence]:
+def unexpected(story: HistoryTables) -> Iterator[Evidence]:
     """Find values that no producer sent, in topics whose producers are part of the history."""
     topics = {send.get("topic") for send in story.sends}
     for tp, offset, values in _positions(story):
@@ -67,7 +67,7 @@ def unexpected(story: Story) -> Iterator[Evidence]:
                                op.events[:1])
 
 
-def misplaced(story: Story) -> Iterator[Evidence]:
+def misplaced(story: HistoryTables) -> Iterator[Evidence]:
     """Find values read from another place than they were sent to."""
     for tp, offset, send, op in _read_sends(story):
         if send.get("topic") != tp[0] or send.get("partition") not in (None, tp[1]):
@@ -75,7 +75,7 @@ def misplaced(story: Story) -> Iterator[Evidence]:
                            [*send.events, *op.events[:1]])
 
 
-def aborted_read(story: Story) -> Iterator[Evidence]:
+def aborted_read(story: HistoryTables) -> Iterator[Evidence]:
     """Find values that must not be there, or not for this consumer."""
     for tp, offset, send, op in _read_sends(story):
         if send.outcome == "fail":
@@ -88,7 +88,7 @@ def aborted_read(story: Story) -> Iterator[Evidence]:
                            f"of the aborted {txn.name}", tp, [*send.events, *txn.ends[-1].events, *op.events[:1]])
 
 
-def committed_reads(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
+def committed_reads(story: HistoryTables) -> Iterator[tuple[TP, int, Op, Op]]:
     """Yield (tp, offset, send, reader): what read_committed consumers got, once per reader, if its send is known."""
     for op in story.reads:
         if story.isolation(op) == COMMITTED:
@@ -98,7 +98,7 @@ def committed_reads(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
                     yield (topic, partition), offset, send, op
 
 
-def _read_sends(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
+def _read_sends(story: HistoryTables) -> Iterator[tuple[TP, int, Op, Op]]:
     """Yield (tp, offset, send, first reader) of all values read whose send is known."""
     for tp, offset, values in _positions(story):
         for value, op in values.items():
@@ -107,7 +107,7 @@ def _read_sends(story: Story) -> Iterator[tuple[TP, int, Op, Op]]:
                 yield tp, offset, send, op
 
 
-def _positions(story: Story) -> Iterator[tuple[TP, int, dict[str | None, Op]]]:
+def _positions(story: HistoryTables) -> Iterator[tuple[TP, int, dict[str | None, Op]]]:
     for tp, offsets in story.seen.items():
         for offset, values in offsets.items():
             yield tp, offset, values

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from . import tell
 from .report import Evidence
-from .story import TP, Op, Story
+from .story import TP, HistoryTables, Op
 
 
-class Step(NamedTuple):
+class PollStep(NamedTuple):
     """A reader's step from one record of a partition to the next; `inside` one poll, or from `before` to `op`."""
 
     tp: TP
@@ -31,27 +31,27 @@ class Step(NamedTuple):
         return self.before is self.op
 
 
-def poll_skip(story: Story) -> Iterator[Evidence]:
+def poll_skip(story: HistoryTables) -> Iterator[Evidence]:
     """Judge from one poll to the next."""
     return (_skipped(story, step, over) for step, over in _skips(story) if not step.inside)
 
 
-def int_poll_skip(story: Story) -> Iterator[Evidence]:
+def int_poll_skip(story: HistoryTables) -> Iterator[Evidence]:
     """Judge within one poll."""
     return (_skipped(story, step, over) for step, over in _skips(story) if step.inside)
 
 
-def nonmonotonic_poll(story: Story) -> Iterator[Evidence]:
+def nonmonotonic_poll(story: HistoryTables) -> Iterator[Evidence]:
     """Judge from one poll to the next."""
     return (_back(step) for step in steps(story) if step.offset <= step.last and not step.inside)
 
 
-def int_nonmonotonic_poll(story: Story) -> Iterator[Evidence]:
+def int_nonmonotonic_poll(story: HistoryTables) -> Iterator[Evidence]:
     """Judge within one poll."""
     return (_back(step) for step in steps(story) if step.offset <= step.last and step.inside)
 
 
-def steps(story: Story) -> Iterator[Step]:
+def steps(story: HistoryTables) -> Iterator[PollStep]:
     """Yield the steps that do not go to the very next offset."""
     where: dict[str, dict[TP, tuple[int, Op]]] = {}
     for op in story.ops:
@@ -70,16 +70,16 @@ def steps(story: Story) -> Iterator[Step]:
                 at.clear()
 
 
-def _steps_of(op: Op, at: dict[TP, tuple[int, Op]]) -> Iterator[Step]:
+def _steps_of(op: Op, at: dict[TP, tuple[int, Op]]) -> Iterator[PollStep]:
     for topic, partition, offset, _ in op.get("records") or ():
         tp = topic, partition
         known = at.get(tp)
         if known is not None and offset != known[0] + 1:
-            yield Step(tp, known[0], offset, known[1], op)
+            yield PollStep(tp, known[0], offset, known[1], op)
         at[tp] = offset, op
 
 
-def _skips(story: Story) -> Iterator[tuple[Step, int]]:
+def _skips(story: HistoryTables) -> Iterator[tuple[PollStep, int]]:
     """Yield steps over an offset that holds a record, with that offset."""
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     sorted_offsets: dict[tuple[TP, str], list[int]] = {}
@@ -95,12 +95,12 @@ def _skips(story: Story) -> Iterator[tuple[Step, int]]:
             yield step, offsets[place]
 
 
-def _skipped(story: Story, step: Step, over: int) -> Evidence:
+def _skipped(story: HistoryTables, step: PollStep, over: int) -> Evidence:
     known = next(iter(story.seen[step.tp][over].items()))
     return Evidence(f"{tell.reader(step.op)} went from {tell.place(step.tp, step.last)} to {step.offset}; at {over} "
                     f"{tell.reader(known[1])} read {known[0]!r}", step.tp, [step.before.events[0], step.op.events[0]])
 
 
-def _back(step: Step) -> Evidence:
+def _back(step: PollStep) -> Evidence:
     return Evidence(f"{tell.reader(step.op)} was given {tell.place(step.tp, step.offset)} after {step.last}", step.tp,
                     [step.before.events[0], step.op.events[0]])

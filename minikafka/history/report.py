@@ -23,7 +23,7 @@ class Evidence:
 
 
 @dataclass
-class Verdict:
+class AnomalyVerdict:
     """A verdict about one anomaly. `valid` is True (looked for, not there), False (there) or None (the history cannot
     tell, or it is excused)."""
 
@@ -47,7 +47,7 @@ _WORDS = {True: "ok", False: "VIOLATED", None: "unknown"}
 class Report:
     """All verdicts on one history."""
 
-    verdicts: list[Verdict]
+    verdicts: list[AnomalyVerdict]
     counts: dict[str, int] = field(default_factory=dict)  # sends, acked, unknown, polled, ...
 
     @property
@@ -61,10 +61,10 @@ class Report:
         """Return the names of the anomalies found."""
         return [verdict.name for verdict in self.verdicts if verdict.valid is False]
 
-    def __getitem__(self, name: str) -> Verdict:
+    def __getitem__(self, name: str) -> AnomalyVerdict:
         return next(verdict for verdict in self.verdicts if verdict.name == name)
 
-    def __iter__(self) -> Iterator[Verdict]:
+    def __iter__(self) -> Iterator[AnomalyVerdict]:
         return iter(self.verdicts)
 
     def json(self) -> dict[str, Any]:

@@ -134,7 +134,7 @@ def _name(event: Event) -> tuple[Any, ...]:
     return event["process"], event["f"], event.get("value"), event.get("txn"), event.get("group")
 
 
-class Story:
+class HistoryTables:
     """The tables. `seen` is what any reader got: position -> {value: the first operation that read it}."""
 
     def __init__(self, events: Iterable[Event]) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from . import tell
 from .places import committed_reads
 from .report import Evidence
-from .story import COMMITTED, TP, Op, Story, Txn
+from .story import COMMITTED, TP, HistoryTables, Op, Txn
 
 
-def precommitted_read(story: Story) -> Iterator[Evidence]:
+def precommitted_read(story: HistoryTables) -> Iterator[Evidence]:
     """Find records read before their time."""
     for tp, offset, send, op in committed_reads(story):
         txn = story.txn_of.get(send)
@@ -31,7 +31,7 @@ def precommitted_read(story: Story) -> Iterator[Evidence]:
                            f"{when}", tp, [*send.events, *op.events[:1]])
 
 
-def torn_txn(story: Story) -> Iterator[Evidence]:
+def torn_txn(story: HistoryTables) -> Iterator[Evidence]:
     """Judge by complete read_committed reads after the end of the transaction."""
     there = _final_values(story)
     for txn in story.txns:
@@ -44,12 +44,12 @@ def torn_txn(story: Story) -> Iterator[Evidence]:
                            [*shown[0].events, *gone.events])
 
 
-def _judged(story: Story, there: dict[TP, set[str | None]], txn: Txn, send: Op) -> bool:
+def _judged(story: HistoryTables, there: dict[TP, set[str | None]], txn: Txn, send: Op) -> bool:
     ended = max((end.end if end.ok else end.at for end in txn.ends), default=send.end)
     return send.tp in there and all(final.at > ended for final in story.finals[send.tp])
 
 
-def _final_values(story: Story) -> dict[TP, set[str | None]]:
+def _final_values(story: HistoryTables) -> dict[TP, set[str | None]]:
     """Yield partitions that a read_committed reader read as a whole, and the values it found."""
     left_out = story.topics("compacts") | story.topics("delete-topic") | story.topics("retention")
     return {tp: {record[3] for final in finals for record in final.get("records") or ()}
@@ -58,7 +58,7 @@ def _final_values(story: Story) -> dict[TP, set[str | None]]:
             and all(final.ok and story.isolation(final) == COMMITTED for final in finals)}
 
 
-def repeated_copy(story: Story) -> Iterator[Evidence]:
+def repeated_copy(story: HistoryTables) -> Iterator[Evidence]:
     """Judge by source record and target topic. Where source records were lost, another may have come in one's place."""
     for (topic, partition, offset, target), copies in _copies(story).items():
         if len(copies) > 1:
@@ -69,7 +69,7 @@ def repeated_copy(story: Story) -> Iterator[Evidence]:
                            [event for copy in copies[:3] for event in copy.events])
 
 
-def missing_copy(story: Story) -> Iterator[Evidence]:
+def missing_copy(story: HistoryTables) -> Iterator[Evidence]:
     """Find records below the offset that a committed transaction moved its group to, from the first copied one on."""
     copies = _copies(story)
     first: dict[tuple[str, int, str], int] = {}  # by source partition and target
@@ -82,7 +82,7 @@ def missing_copy(story: Story) -> Iterator[Evidence]:
                                f"{commit.process} committed {reached}", tp, [*op.events[:1], *commit.events])
 
 
-def _copied_to(story: Story) -> dict[tuple[TP, str], tuple[int, Op]]:
+def _copied_to(story: HistoryTables) -> dict[tuple[TP, str], tuple[int, Op]]:
     """Return by source partition and target how far committed transactions moved their groups, and the commit."""
     reached: dict[tuple[TP, str], tuple[int, Op]] = {}
     for txn in story.txns:
@@ -96,7 +96,7 @@ def _copied_to(story: Story) -> dict[tuple[TP, str], tuple[int, Op]]:
     return reached
 
 
-def _copies(story: Story) -> dict[tuple[str, int, int, str], list[Op]]:
+def _copies(story: HistoryTables) -> dict[tuple[str, int, int, str], list[Op]]:
     """Return by source record and target the copies that count, committed or seen by read_committed readers."""
     seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets
             for value in story.seen[tp][offset]}

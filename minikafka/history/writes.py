@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import tell
 from .report import Evidence
-from .story import TP, Op, Story
+from .story import TP, HistoryTables, Op
 
 
 class Missing(NamedTuple):
@@ -26,7 +26,7 @@ class Missing(NamedTuple):
     by: Op | None
 
 
-def lost_write(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
+def lost_write(story: HistoryTables, missing: Iterable[Missing]) -> Iterator[Evidence]:
     """Find sends that were acknowledged and are gone."""
     for send, fate, by in missing:
         if fate == "lost" and by is not None:
@@ -36,14 +36,14 @@ def lost_write(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
             yield Evidence(f"{tell.send(send)}: not there, {how}{once}", send.tp, [*send.events, *by.events[:1]])
 
 
-def unseen(story: Story, missing: Iterable[Missing]) -> Iterator[Evidence]:
+def unseen(story: HistoryTables, missing: Iterable[Missing]) -> Iterator[Evidence]:
     """Find acknowledged sends that no reader of the whole partition could reach."""
     for send, fate, by in missing:
         if fate == "unseen" and by is not None:
             yield Evidence(f"{tell.send(send)}: {tell.reader(by)} did not get there", send.tp, send.events)
 
 
-def find_missing(story: Story) -> list[Missing]:
+def find_missing(story: HistoryTables) -> list[Missing]:
     """Return all acknowledged sends whose records are not where they should be."""
     passed, explained = gaps(story), explanation(story)
     values: dict[Op, set[str | None]] = {}
@@ -58,7 +58,7 @@ def find_missing(story: Story) -> list[Missing]:
     return found
 
 
-def _fate(story: Story, send: Op, values: dict[Op, set[str | None]],
+def _fate(story: HistoryTables, send: Op, values: dict[Op, set[str | None]],
           passed: dict[TP, list[tuple[int, int, Op]]]) -> Missing | None:
     """Return why a send is missing, None if its record is there."""
     value, last = send.get("value"), None
@@ -85,7 +85,7 @@ def _got_past(final: Op, offset: int) -> bool:
     return bool(records) and 0 <= offset < records[-1][2]
 
 
-def gaps(story: Story) -> dict[TP, list[tuple[int, int, Op]]]:
+def gaps(story: HistoryTables) -> dict[TP, list[tuple[int, int, Op]]]:
     """Return where a reader, within one read, went from one offset to a later one and got nothing in between; sorted."""
     found: dict[TP, list[tuple[int, int, Op]]] = defaultdict(list)
     for op in story.reads:
@@ -108,7 +108,7 @@ def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
     return None
 
 
-def explanation(story: Story) -> Callable[[Op], bool]:
+def explanation(story: HistoryTables) -> Callable[[Op], bool]:
     """Return a function that says why a send's record may be gone: deleted on demand, by age, with its topic, or compacted."""
     deleted, aged, compacted = story.topics("delete-topic"), story.topics("retention"), story.topics("compacts")
     starts = {tp: max(final.get("start") or 0 for final in finals) for tp, finals in story.finals.items()}

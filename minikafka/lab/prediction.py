@@ -27,7 +27,7 @@ NEARLY = 0.05  # a number within a twentieth of what was measured is near; 100 b
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class GuessOutcome:
     """The outcome of a guess: `word` is "kept", "as you said", "near", "surprise" or "no guess"."""
 
     id: str
@@ -42,29 +42,29 @@ class Note:
         return panel(colour, f"{self.id} {self.word}", self.text)
 
 
-def predict(question: str, guess: Any = None) -> Note:
+def predict(question: str, guess: Any = None) -> GuessOutcome:
     """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
     if told := _unnumbered(question):
-        return Note(str(question), NONE, told)
+        return GuessOutcome(str(question), NONE, told)
     if guess is None or guess is ...:
         GUESSES[question] = None
-        return Note(question, NONE, "a wrong one costs nothing and teaches most")
+        return GuessOutcome(question, NONE, "a wrong one costs nothing and teaches most")
     GUESSES[question] = plain(guess)
     _keep(question, {"guess": repr(GUESSES[question])})
-    return Note(question, "kept", f"{shown(guess)}. Now see.")
+    return GuessOutcome(question, "kept", f"{shown(guess)}. Now see.")
 
 
-def reveal(question: str, measured: Any) -> Note:
+def reveal(question: str, measured: Any) -> GuessOutcome:
     """Show what was measured beside the guess, and say how near the guess was."""
     if told := _unnumbered(question):
-        return Note(str(question), NONE, told)
+        return GuessOutcome(str(question), NONE, told)
     measured = plain(measured)
     guess = GUESSES[question] if question in GUESSES else _kept(question)
     if guess is None:
-        return Note(question, NONE, f"measured {shown(measured)}")
+        return GuessOutcome(question, NONE, f"measured {shown(measured)}")
     word, text = score(guess, measured)
     _keep(question, {"guess": repr(guess), "measured": shown(measured)[:300], "word": word})
-    return Note(question, word, text)
+    return GuessOutcome(question, word, text)
 
 
 def _unnumbered(question: Any) -> str:

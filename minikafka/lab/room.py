@@ -32,7 +32,7 @@ SPARE_MIB = 1024  # memory that is left to the machine
 CELL_S = 120.0
 
 
-class Row(NamedTuple):
+class CrowdRow(NamedTuple):
     """So many students at once: memory and CPU time of one, on average, and the slowest promise that any of them waited for."""
 
     students: int
@@ -42,12 +42,12 @@ class Row(NamedTuple):
     free_mib: float
 
 
-def rehearse(students: int, say: Callable[[str], None]) -> list[Row]:
+def rehearse(students: int, say: Callable[[str], None]) -> list[CrowdRow]:
     """Let students in one after the other, and return a row each time that their number has doubled, and for the last one.
 
     Fewer come where one more would not leave SPARE_MIB of memory. Raises RuntimeError if a student's cell fails.
     """
-    rows: list[Row] = []
+    rows: list[CrowdRow] = []
     with ExitStack() as stack:
         room: list[_Student] = []
         while len(room) < students and _bears_another(room):
@@ -61,7 +61,7 @@ def rehearse(students: int, say: Callable[[str], None]) -> list[Row]:
     return rows
 
 
-def told(row: Row) -> str:
+def told(row: CrowdRow) -> str:
     """Return a row as a line of text."""
     return (f"{row.students:3} students: {row.memory_mib:5,.0f} MiB and {row.cores:.2f} of a core each, "
             f"slowest promise {row.slowest_s:.2f} s, {row.free_mib:,.0f} MiB free")
@@ -112,14 +112,14 @@ def _bears_another(room: list[_Student]) -> bool:
     return _free_mib() - largest > SPARE_MIB
 
 
-def _look(room: list[_Student]) -> Row:
+def _look(room: list[_Student]) -> CrowdRow:
     for student in room:
         student.slowest()
     before, began = sum(map(_cpu_s, room)), time.monotonic()
     time.sleep(LOOK_S)
     used, lasted = sum(map(_cpu_s, room)) - before, time.monotonic() - began
     memory = sum(map(_memory_mib, room)) / len(room)
-    return Row(len(room), memory, used / lasted / len(room), max(student.slowest() for student in room), _free_mib())
+    return CrowdRow(len(room), memory, used / lasted / len(room), max(student.slowest() for student in room), _free_mib())
 
 
 def _memory_mib(student: _Student) -> float:

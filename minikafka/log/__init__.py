@@ -22,16 +22,16 @@ Promises: an append is in the log whole or not at all (rule 63); a follower's by
 only what it can check (rule 63). A log knows no network, no clock and no broker: disk and time are handed in.
 """
 
-from minikafka.log.batch import Header, batches, build, records
+from minikafka.log.batch import BatchHeader, batches, build, records
 from minikafka.log.config import LogConfig
 from minikafka.log.epochs import LeaderEpochCache
-from minikafka.log.flush import Flush
+from minikafka.log.flush import LogFlush
 from minikafka.log.log import AppendInfo, Log, UnexpectedAppendOffset
 from minikafka.log.producers import ProducerStates
 from minikafka.log.records import Record
 from minikafka.log.validate import RecordValidationError
 
 __all__ = [
-    "AppendInfo", "Flush", "Header", "LeaderEpochCache", "Log", "LogConfig", "ProducerStates", "Record",
+    "AppendInfo", "BatchHeader", "LeaderEpochCache", "Log", "LogConfig", "LogFlush", "ProducerStates", "Record",
     "RecordValidationError", "UnexpectedAppendOffset", "batches", "build", "records",
 ]  # fmt: skip

@@ -29,7 +29,7 @@ CONTINUED = bytes(byte | 0x80 for byte in range(256))
 CONTINUES = bytes(byte & 0x80 for byte in range(256))
 
 
-class Shape(NamedTuple):
+class RecordShape(NamedTuple):
     """The places of the bytes of a record, counted from its first."""
 
     stride: int                             # bytes of the whole record
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
     offsets: range
 
 
-def shape(buf: bytes, at: int, end: int) -> Shape | None:
+def shape(buf: bytes, at: int, end: int) -> RecordShape | None:
     """Return the shape of the record from `at` to `end`, which the walk has accepted; None for one with headers."""
     attributes = _behind(buf, at)
     offsets = _behind(buf, attributes + 1)
@@ -49,7 +49,7 @@ def shape(buf: bytes, at: int, end: int) -> Shape | None:
     if data + max(size, 0) != end - 1:
         return None
     fixed = *range(at, attributes + 1), *range(key, behind), *range(value, data), end - 1
-    return Shape(end - at, tuple(place - at for place in fixed), range(attributes + 1 - at, offsets - at),
+    return RecordShape(end - at, tuple(place - at for place in fixed), range(attributes + 1 - at, offsets - at),
                  range(offsets - at, key - at))  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def _behind(buf: bytes, at: int) -> int:
     return at + 1
 
 
-def run(buf: bytes, at: int, index: int, most: int, shape: Shape) -> tuple[int, list[int]]:
+def run(buf: bytes, at: int, index: int, most: int, shape: RecordShape) -> tuple[int, list[int]]:
     """Count the records from `at` on, `most` at most, that follow the shape: (their number, their lowest and highest timestamp
     deltas). The first has the number `index`, and has this shape. After a run of one, the next record may have it too."""
     stride, fixed, times, offsets = shape

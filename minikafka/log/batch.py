@@ -8,7 +8,7 @@ fetches them. The CRC-32C covers the bytes from the attributes on. So a leader c
 client's bytes without touching the rest, and no produce or fetch decodes a record.
 
 Owns: the header, the framing of several batches in a buffer, the checksum, and how a batch is made.
-Invariants: I-BATCH-1 what `build` makes, `Header.parse`, `crc_ok` and `records` read back unchanged.
+Invariants: I-BATCH-1 what `build` makes, `BatchHeader.parse`, `crc_ok` and `records` read back unchanged.
             I-BATCH-2 stamping base offset and leader epoch leaves the checksum valid.
 Apache Kafka also reads the older message formats 0 and 1; nothing newer than 2017 writes them and we do not.
 Source: org.apache.kafka.common.record.DefaultRecordBatch.
@@ -39,7 +39,7 @@ _EPOCH = struct.Struct(">i")
 _CRC_ATTRIBUTES = struct.Struct(">Ih")
 
 
-class Header(NamedTuple):
+class BatchHeader(NamedTuple):
     """The 61 bytes before the records, by Kafka's names (units: offsets, bytes, milliseconds since 1970)."""
 
     base_offset: int
@@ -57,7 +57,7 @@ class Header(NamedTuple):
     count: int
 
     @classmethod
-    def parse(cls, buf: bytes | bytearray | memoryview, pos: int = 0) -> Header:
+    def parse(cls, buf: bytes | bytearray | memoryview, pos: int = 0) -> BatchHeader:
         """Read the header at `pos`. Raises struct.error when fewer than 61 bytes are left."""
         return tuple.__new__(cls, HEADER.unpack_from(buf, pos))  # _make() without its check of how many fields there are
 
@@ -111,11 +111,11 @@ def frame_size(buf: bytes | bytearray | memoryview, pos: int) -> int:
     return int(_EPOCH.unpack_from(buf, pos + 8)[0]) + LOG_OVERHEAD
 
 
-def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[int, Header]]:
+def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[int, BatchHeader]]:
     """Yield position and header of each whole batch from `pos` on; stop at the first that is cut short or no batch."""
     end = len(buf)
     while end - pos >= HEADER_SIZE:
-        header = Header.parse(buf, pos)
+        header = BatchHeader.parse(buf, pos)
         size = header.size
         if size < HEADER_SIZE or pos + size > end:
             return
@@ -123,14 +123,14 @@ def frames(buf: bytes | bytearray | memoryview, pos: int = 0) -> Iterator[tuple[
         pos += size
 
 
-def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
+def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Yield each whole batch of `buf` with its bytes; a batch that is cut short ends the iteration."""
     view = memoryview(buf)
     for pos, header in frames(buf):
         yield header, view[pos : pos + header.size]
 
 
-def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memoryview]]:
+def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Yield the same for a caller that relies on the records' content.
 
     Raises MalformedRecord for a wrong checksum: the disk may have damaged a batch after it was written.
@@ -140,13 +140,13 @@ def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[Header, memor
         yield header, batch
 
 
-def require_checksum(header: Header, batch: memoryview) -> None:
+def require_checksum(header: BatchHeader, batch: memoryview) -> None:
     """Raise MalformedRecord if the batch does not match its checksum."""
     if not crc_ok(batch, 0, header):
         raise MalformedRecord(f"the batch at offset {header.base_offset} does not match its checksum")
 
 
-def crc_ok(buf: bytes | bytearray | memoryview, pos: int, header: Header) -> bool:
+def crc_ok(buf: bytes | bytearray | memoryview, pos: int, header: BatchHeader) -> bool:
     """Return whether the checksum in the header is that of the batch at `pos`."""
     return header.crc == crc32c(memoryview(buf)[pos + ATTRIBUTES_AT : pos + header.size])
 
@@ -164,7 +164,7 @@ def restamp_time(batch: bytearray, attributes: int, max_timestamp: int) -> None:
     struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
 
 
-def payload(batch: bytes | bytearray | memoryview, header: Header) -> bytes | memoryview:
+def payload(batch: bytes | bytearray | memoryview, header: BatchHeader) -> bytes | memoryview:
     """Return the records' bytes, decompressed where needed. Raises compression.DecompressionError or .TooLarge."""
     body = memoryview(batch)[HEADER_SIZE : header.size]
     return body if header.codec == 0 else compression.decompress(header.codec, body)
@@ -177,7 +177,7 @@ def records(batch: bytes | bytearray | memoryview) -> list[Record]:
 
 def each_record(batch: bytes | bytearray | memoryview) -> Iterator[Record]:
     """Yield the records one by one, for a caller that stops early."""
-    header = Header.parse(batch)
+    header = BatchHeader.parse(batch)
     append_time = header.max_timestamp if header.is_log_append_time else None
     return iter_records(payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time)
 

@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minikafka.log.batch import Header, each_record, require_checksum
-from minikafka.log.cleaner_filter import Last, OffsetMap, Retention, Transactions
+from minikafka.log.batch import BatchHeader, each_record, require_checksum
+from minikafka.log.cleaner_filter import CleanedTransactionMetadata, Last, OffsetMap, Retention
 from minikafka.log.disk import File
 from minikafka.log.index import MAX_RELATIVE
 from minikafka.log.log import Log
@@ -79,7 +79,7 @@ def cleanable(log: Log, clean_until: int | None, last_stable_offset: int, now_ms
 
 
 @dataclass(eq=False)
-class Source:
+class SourceSegment:
     """A segment as it was when the cleaning began, in a file handle of our own."""
 
     segment: Segment
@@ -87,7 +87,7 @@ class Source:
     size: int
     end: int  # its next offset
 
-    def batches(self) -> Iterator[tuple[int, Header, memoryview]]:
+    def batches(self) -> Iterator[tuple[int, BatchHeader, memoryview]]:
         for position, header, batch in scan(self.file, 0, self.size):
             require_checksum(header, batch)
             yield position, header, batch
@@ -104,10 +104,10 @@ class Cleaning:
         self.truncations = log.truncations
         self.map = OffsetMap(max(room, 1))
         chosen = [s for s in log.segments[:-1] if s.base_offset < todo.end]
-        self._sources = [Source(s, log.fs.open(s.path(".log"), create=False), s.size, s.next_offset) for s in chosen]
+        self._sources = [SourceSegment(s, log.fs.open(s.path(".log"), create=False), s.size, s.next_offset) for s in chosen]
         self._aborted = log.aborted_transactions(log.segments[0].base_offset, todo.end)
         self.retention = Retention(self.map, _last_of_producers(log), now_ms, self.config.delete_retention_ms)
-        self.transactions = Transactions(self._aborted)
+        self.transactions = CleanedTransactionMetadata(self._aborted)
 
     @property
     def outdated(self) -> bool:
@@ -125,7 +125,7 @@ class Cleaning:
         self.map.latest = self.todo.first_dirty - 1
         dirty = [source for source in self._sources if source.end > self.todo.first_dirty]
         start = dirty[0].segment.base_offset if dirty else 0
-        transactions = Transactions(row for row in self._aborted if row.last_offset >= start)
+        transactions = CleanedTransactionMetadata(row for row in self._aborted if row.last_offset >= start)
         for source in dirty:
             done = 0
             for position, header, batch in source.batches():
@@ -138,7 +138,7 @@ class Cleaning:
             self.map.latest = max(self.map.latest, source.end - 1)
             yield source.size - done
 
-    def _note(self, header: Header, batch: memoryview, transactions: Transactions) -> None:
+    def _note(self, header: BatchHeader, batch: memoryview, transactions: CleanedTransactionMetadata) -> None:
         if header.is_control:
             transactions.on_marker(header, batch)
         elif not transactions.on_batch(header) and header.last_offset >= self.todo.first_dirty:
@@ -147,20 +147,20 @@ class Cleaning:
                     self.map.put(record.key, record.offset)
         self.map.latest = max(self.map.latest, header.last_offset)
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[SegmentGroup]:
         """Return the segments to copy, those together that fit into one."""
-        group: list[Source] = []
+        group: list[SourceSegment] = []
         for source in self._sources:
             if source.segment.base_offset >= self.clean_until:
                 break
             if group and not self._fits(group, source):
-                yield Group(self, group)
+                yield SegmentGroup(self, group)
                 group = []
             group.append(source)
         if group:
-            yield Group(self, group)
+            yield SegmentGroup(self, group)
 
-    def _fits(self, group: list[Source], more: Source) -> bool:
+    def _fits(self, group: list[SourceSegment], more: SourceSegment) -> bool:
         segments = [source.segment for source in [*group, more]]
         return (
             sum(source.size for source in group) + more.size <= self.config.segment_bytes
@@ -174,10 +174,10 @@ class Cleaning:
             source.file.close()
 
 
-class Group:
+class SegmentGroup:
     """Segments that become one."""
 
-    def __init__(self, cleaning: Cleaning, sources: list[Source]) -> None:
+    def __init__(self, cleaning: Cleaning, sources: list[SourceSegment]) -> None:
         self.cleaning, self.sources = cleaning, sources
         self.cleaned: Segment | None = None
 
@@ -201,7 +201,7 @@ class Group:
         self.cleaned.dirty = False
         yield 0
 
-    def _copy(self, cleaned: Segment, source: Source) -> Slices:
+    def _copy(self, cleaned: Segment, source: SourceSegment) -> Slices:
         """Copy what is kept; writes go out in slices too."""
         work, done = self.cleaning, 0
         out, headers = bytearray(), []
@@ -209,7 +209,7 @@ class Group:
             last = header.next_offset == self.sources[-1].end
             left = work.retention.filter(header, batch, work.transactions, last)
             if left:
-                headers.append((len(out), Header.parse(left)))
+                headers.append((len(out), BatchHeader.parse(left)))
                 out += left
             if position + header.size - done >= SLICE:
                 _append(cleaned, out, headers)
@@ -236,7 +236,7 @@ class Group:
                 self.cleaned.remove_files()
 
 
-def _append(cleaned: Segment, out: bytearray, headers: list[tuple[int, Header]]) -> None:
+def _append(cleaned: Segment, out: bytearray, headers: list[tuple[int, BatchHeader]]) -> None:
     if headers:
         cleaned.append(out, headers)
 

@@ -37,7 +37,7 @@ from minikafka.log.batch import (
     NO_TIMESTAMP,
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
-    Header,
+    BatchHeader,
 )  # fmt: skip
 from minikafka.log.records import LONG_MAX, Record, encode_in_place
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
@@ -73,7 +73,7 @@ class OffsetMap:
         return record.key is None or record.offset < self._offsets.get(record.key, -1)
 
 
-class Transactions:
+class CleanedTransactionMetadata:
     """The transactions that are open at the cleaner's place, as it walks the log from its beginning."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction], index: TransactionIndex | None = None) -> None:
@@ -83,7 +83,7 @@ class Transactions:
         self._seen: dict[int, None] = {}  # producers of those aborted of which a batch was seen
         self._committed: dict[int, None] = {}
 
-    def on_batch(self, header: Header) -> bool:
+    def on_batch(self, header: BatchHeader) -> bool:
         """Note a batch of data; return True if its transaction was aborted."""
         self._begin(header.last_offset)
         if not header.is_transactional:
@@ -92,7 +92,7 @@ class Transactions:
         (self._seen if aborted else self._committed)[header.producer_id] = None
         return aborted
 
-    def on_marker(self, header: Header, batch: Buffer) -> bool:
+    def on_marker(self, header: BatchHeader, batch: Buffer) -> bool:
         """Note a marker; return True if no batch of its transaction is left, so that it may go."""
         self._begin(header.last_offset)
         if not header.count:
@@ -122,7 +122,7 @@ class Retention(NamedTuple):
     now_ms: int
     delete_retention_ms: int
 
-    def filter(self, header: Header, batch: Buffer, transactions: Transactions, last: bool) -> Buffer:
+    def filter(self, header: BatchHeader, batch: Buffer, transactions: CleanedTransactionMetadata, last: bool) -> Buffer:
         """Return what is left of a batch, empty if nothing; `last`: it ends its segment."""
         if header.is_control:
             settled = transactions.on_marker(header, batch)
@@ -139,7 +139,7 @@ class Retention(NamedTuple):
             return rebuilt(header, kept, min(self.now_ms + self.delete_retention_ms, LONG_MAX))
         return batch if len(kept) == header.count else rebuilt(header, kept, header.delete_horizon)
 
-    def _stays(self, record: Record, header: Header) -> bool:
+    def _stays(self, record: Record, header: BatchHeader) -> bool:
         if record.offset > self.map.latest:
             return True
         if self.map.superseded(record):
@@ -147,7 +147,7 @@ class Retention(NamedTuple):
         horizon = header.delete_horizon
         return record.value is not None or horizon is None or self.now_ms < horizon
 
-    def _tells_of_producer(self, header: Header) -> bool:
+    def _tells_of_producer(self, header: BatchHeader) -> bool:
         """Return whether a replay needs this batch to know the producer's last sequence, or its epoch."""
         if header.producer_id not in self.producers:
             return False
@@ -157,7 +157,7 @@ class Retention(NamedTuple):
         return header.is_control and header.producer_epoch == epoch
 
 
-def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes:
+def rebuilt(header: BatchHeader, records: list[Record], horizon: int | None) -> bytes:
     """Return the batch with some of its records, at their offsets; with a horizon if it has one."""
     base = records[0].timestamp if horizon is None else horizon
     body = encode_in_place(records, header.base_offset, base)
@@ -169,12 +169,12 @@ def rebuilt(header: Header, records: list[Record], horizon: int | None) -> bytes
     return _assemble(header, codec | flags, base, newest, len(records), packed)
 
 
-def empty(header: Header) -> bytes:
+def empty(header: BatchHeader) -> bytes:
     """Return the header alone: offsets, producer and timestamp stay, the records are gone."""
     return _assemble(header, 0, NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
 
-def _assemble(header: Header, attributes: int, base: int, newest: int, count: int, body: bytes) -> bytes:
+def _assemble(header: BatchHeader, attributes: int, base: int, newest: int, count: int, body: bytes) -> bytes:
     kept = header.attributes & (TIMESTAMP_TYPE | TRANSACTIONAL | CONTROL)
     batch = bytearray(HEADER_SIZE) + body
     HEADER.pack_into(

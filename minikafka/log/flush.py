@@ -14,7 +14,7 @@ from minikafka.log.disk import File, Fs
 
 
 @dataclass(eq=False)
-class Flush:
+class LogFlush:
     """The files to sync, at the time when `Log.start_flush` made it."""
 
     fs: Fs
@@ -25,7 +25,7 @@ class Flush:
     folder: str = ""  # stays empty if no file came or went
     error: OSError | None = None
 
-    def include(self, earlier: Flush) -> None:
+    def include(self, earlier: LogFlush) -> None:
         """Add the files of another flush that is still under way."""
         self.files += earlier.files
         self.paths += earlier.paths

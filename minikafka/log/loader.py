@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
@@ -107,7 +107,7 @@ class Loader:
         self.truncated += cut
         return cut
 
-    def _note_epoch(self, header: Header, batch: memoryview) -> None:
+    def _note_epoch(self, header: BatchHeader, batch: memoryview) -> None:
         if header.leader_epoch > self.epochs.latest:
             self.epochs.assign(header.leader_epoch, header.base_offset)
 

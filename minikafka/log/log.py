@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minikafka.log import checkpoint, validate
-from minikafka.log.batch import Header, crc_ok, frames, stamp
+from minikafka.log.batch import BatchHeader, crc_ok, frames, stamp
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
@@ -52,7 +52,7 @@ class AppendInfo(NamedTuple):
     count: int
     bytes: int
     leader_epoch: int
-    transactional: Header | None = None  # of the last batch, if it belongs to a transaction
+    transactional: BatchHeader | None = None  # of the last batch, if it belongs to a transaction
 
 
 class Log(SegmentedLog):
@@ -124,7 +124,7 @@ class Log(SegmentedLog):
             batch = validate.client_batch(data, self._config, self.name, now_ms, request_version)
         else:
             batch = validate.own_batch(data)
-        header = Header.parse(batch)
+        header = BatchHeader.parse(batch)
         if header.producer_id >= 0:
             if client and (known := self.producers.find_duplicate(header)) is not None:
                 return AppendInfo(known.first_offset, known.last_offset, known.timestamp, known.timestamp, True,
@@ -133,7 +133,7 @@ class Log(SegmentedLog):
         if len(batch) > self._config.segment_bytes:
             raise KafkaError(Err.RECORD_LIST_TOO_LARGE)
         stamp(batch, self.end_offset, leader_epoch)
-        return self._write(batch, [(0, Header.parse(batch))], now_ms)
+        return self._write(batch, [(0, BatchHeader.parse(batch))], now_ms)
 
     def check(self, data: Buffer, now_ms: int, request_version: int) -> bytearray:
         """Check a client's batch as `append_leader` does; return what is to be appended. This may run in a thread."""
@@ -164,7 +164,7 @@ class Log(SegmentedLog):
             found = found[fitting:]
         return info
 
-    def _check_continues(self, headers: list[Header]) -> None:
+    def _check_continues(self, headers: list[BatchHeader]) -> None:
         expected = self.end_offset
         if self.start_offset == self.end_offset and headers[0].base_offset < expected <= headers[0].last_offset:
             # An empty log whose start lies inside the leader's batch (after DeleteRecords): take the whole batch.
@@ -179,7 +179,7 @@ class Log(SegmentedLog):
                 )
             expected = header.next_offset
 
-    def _fitting(self, found: list[tuple[int, Header]]) -> int:
+    def _fitting(self, found: list[tuple[int, BatchHeader]]) -> int:
         """Return how many of the batches go into one segment, at least one."""
         start = found[0][0]
         room = self._config.segment_bytes - self.active.size
@@ -188,7 +188,7 @@ class Log(SegmentedLog):
         count = sum(1 for at, header in found if at + header.size - start <= room)
         return max(1, count)
 
-    def _write(self, data: Buffer, headers: list[tuple[int, Header]], now_ms: int) -> AppendInfo:
+    def _write(self, data: Buffer, headers: list[tuple[int, BatchHeader]], now_ms: int) -> AppendInfo:
         first, last = headers[0][1], headers[-1][1]
         newest = max(header.max_timestamp for _, header in headers)
         with self._disk():
@@ -208,7 +208,7 @@ class Log(SegmentedLog):
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),
                           last.leader_epoch, last if last.is_transactional else None)  # fmt: skip
 
-    def _note_producer(self, header: Header, batch: memoryview) -> None:
+    def _note_producer(self, header: BatchHeader, batch: memoryview) -> None:
         completed = self.producers.update(header, batch)
         if completed is not None and completed.aborted:
             with self._disk():

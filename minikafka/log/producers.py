@@ -27,7 +27,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from minikafka.log import checkpoint, markers
-from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, Header
+from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, BatchHeader
 from minikafka.log.disk import Fs
 from minikafka.log.transaction_index import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
@@ -40,6 +40,13 @@ NO_EPOCH = -1
 _HEAD = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
 _CRC_FROM = 6
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """The producer id and epoch that a coordinator gave a producer, and that the producer sends."""
+
+    producer_id: int
+    epoch: int
 
 
 class BatchMetadata(NamedTuple):
@@ -117,7 +124,7 @@ class ProducerStates:
 
     # --- appends ------------------------------------------------------------------------------------------------
 
-    def find_duplicate(self, header: Header) -> BatchMetadata | None:
+    def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
         """Return the remembered batch of the same epoch and sequence range, if this one is a retry of it (rule 43)."""
         entry = self.entries.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
@@ -126,7 +133,7 @@ class ProducerStates:
         return next((b for b in entry.batches if b.first_sequence == first and b.last_sequence == last), None)
 
     def check(
-        self, header: Header, batch: bytes | bytearray | memoryview, offset: int, sequence: bool,
+        self, header: BatchHeader, batch: bytes | bytearray | memoryview, offset: int, sequence: bool,
         guard: object = UNGUARDED,
     ) -> None:  # fmt: skip
         """Refuse a batch that does not continue its producer's sequence; `offset` is where it would go.
@@ -141,7 +148,7 @@ class ProducerStates:
             self._check_guard(header, guard, where)
 
     def _check_entry(
-        self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview, where: str, sequence: bool
+        self, entry: ProducerEntry, header: BatchHeader, batch: bytes | bytearray | memoryview, where: str, sequence: bool
     ) -> None:
         if header.producer_epoch < entry.epoch:
             raise KafkaError(
@@ -156,7 +163,7 @@ class ProducerStates:
         if entry.txn_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(Err.INVALID_TXN_STATE, f"Expected transactional write {where}")
 
-    def _check_guard(self, header: Header, guard: object, where: str) -> None:
+    def _check_guard(self, header: BatchHeader, guard: object, where: str) -> None:
         if not self.admits(header.producer_id, header.producer_epoch, guard):
             raise KafkaError(Err.INVALID_TXN_STATE, f"Record was not part of an ongoing transaction {where}")
 
@@ -177,7 +184,7 @@ class ProducerStates:
         one with."""
         return self.has_open(producer_id, epoch) or (guard is not None and self._guards.get(producer_id) is guard)
 
-    def _check_sequence(self, entry: ProducerEntry, header: Header, where: str) -> None:
+    def _check_sequence(self, entry: ProducerEntry, header: BatchHeader, where: str) -> None:
         sequence = header.base_sequence
         waiting = self._guards.get(header.producer_id)
         if waiting is not None and sequence > waiting.lowest_sequence:
@@ -215,7 +222,7 @@ class ProducerStates:
                 f"Invalid coordinator epoch {where}: {epoch} (zombie), {entry.coordinator_epoch} (current)",
             )
 
-    def update(self, header: Header, batch: bytes | bytearray | memoryview) -> CompletedTransaction | None:
+    def update(self, header: BatchHeader, batch: bytes | bytearray | memoryview) -> CompletedTransaction | None:
         """Take note of a batch that is in the log; the header must carry its final offsets.
 
         Returns the transaction that it ends, if it is a marker and there was one.
@@ -233,7 +240,7 @@ class ProducerStates:
         self.end = header.next_offset
         return completed
 
-    def _add_batch(self, entry: ProducerEntry, header: Header) -> None:
+    def _add_batch(self, entry: ProducerEntry, header: BatchHeader) -> None:
         metadata = BatchMetadata(
             header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
         )
@@ -244,7 +251,7 @@ class ProducerStates:
             entry.txn_first_offset = self._open[header.producer_id] = header.base_offset
 
     def _end_transaction(
-        self, entry: ProducerEntry, header: Header, batch: bytes | bytearray | memoryview
+        self, entry: ProducerEntry, header: BatchHeader, batch: bytes | bytearray | memoryview
     ) -> CompletedTransaction | None:
         entry.last_timestamp = header.max_timestamp
         if not header.count:  # compaction took the transaction and kept the header, for the producer's epoch

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from crc32c import crc32c
 
-from minikafka.log.batch import HEADER_SIZE, Header, crc_ok, frame_size, frames
+from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok, frame_size, frames
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import File, Fs
 from minikafka.log.index import MAX_RELATIVE, OffsetIndex, TimeIndex
@@ -26,7 +26,7 @@ TAIL = 16  # batches at the end of the log that are found without the index
 SUFFIXES = (".log", ".index", ".timeindex")
 ALL_SUFFIXES = (*SUFFIXES, TXN_SUFFIX)
 
-OnBatch = Callable[[Header, memoryview], None]
+OnBatch = Callable[[BatchHeader, memoryview], None]
 
 
 def file_name(base_offset: int, suffix: str) -> str:
@@ -34,7 +34,7 @@ def file_name(base_offset: int, suffix: str) -> str:
     return f"{base_offset:020d}{suffix}"
 
 
-def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, Header, memoryview]]:
+def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Yield position, header and bytes of each whole batch in [pos, end); stop where no whole batch follows."""
     while end - pos >= HEADER_SIZE:
         buf = file.pread(min(CHUNK, end - pos), pos)
@@ -151,20 +151,20 @@ class Segment:
         self.seal()
         return cut
 
-    def _continues(self, header: Header, position: int) -> bool:
+    def _continues(self, header: BatchHeader, position: int) -> bool:
         gap = header.base_offset - self.next_offset
         fits = header.last_offset - self.base_offset <= MAX_RELATIVE
         return header.magic == 2 and fits and (gap == 0 or (gap > 0 and not self._contradicted(header, position)))
 
-    def _contradicted(self, header: Header, position: int) -> bool:
+    def _contradicted(self, header: BatchHeader, position: int) -> bool:
         """Return whether the batch after one that leaves a gap begins before its end: no checksum covers the offsets."""
         head = self.log.pread(HEADER_SIZE, position + header.size)
         if len(head) < HEADER_SIZE:
             return False
-        after = Header.parse(head)
+        after = BatchHeader.parse(head)
         return after.magic == 2 and after.base_offset < header.next_offset
 
-    def _note(self, header: Header, position: int, index: bool) -> None:
+    def _note(self, header: BatchHeader, position: int, index: bool) -> None:
         """Count one batch that lies at `position`, with an index entry if one is due."""
         if position == 0:
             self.first_timestamp = header.max_timestamp
@@ -183,11 +183,11 @@ class Segment:
 
     def _read_first_timestamp(self) -> int:
         head = self.log.pread(HEADER_SIZE, 0)
-        return Header.parse(head).max_timestamp if len(head) == HEADER_SIZE else -1
+        return BatchHeader.parse(head).max_timestamp if len(head) == HEADER_SIZE else -1
 
     # --- writing ------------------------------------------------------------------------------------------------
 
-    def append(self, data: bytes | bytearray | memoryview, headers: list[tuple[int, Header]]) -> None:
+    def append(self, data: bytes | bytearray | memoryview, headers: list[tuple[int, BatchHeader]]) -> None:
         """Write whole batches, given with their positions in `data`. On OSError the file is as before (rule 67)."""
         self.dirty = True
         try:
@@ -283,13 +283,13 @@ class Segment:
         start, begun = self.index.lookup(offset)
         return start, (begun if begun >= 0 else self.size) - start
 
-    def locate(self, offset: int) -> tuple[int, Header | None]:
+    def locate(self, offset: int) -> tuple[int, BatchHeader | None]:
         """Return position and header of the first batch whose last offset is at or above `offset`; (size, None) if none."""
         start, slack = self._nearest(offset)
         buf = self.log.pread(max(0, min(slack + HEADER_SIZE, self.size - start)), start)
         misled, at = self._misled(start, buf), 0
         while at + HEADER_SIZE <= len(buf) and not misled:
-            header = Header.parse(buf, at)
+            header = BatchHeader.parse(buf, at)
             if header.last_offset >= offset:
                 return start + at, header
             at += header.size
@@ -303,7 +303,7 @@ class Segment:
         (I-INDEX-4)."""
         if not self.index.loaded or start == self.size:
             return False
-        return len(buf) < HEADER_SIZE or not self.index.agrees(start, Header.parse(buf).last_offset)
+        return len(buf) < HEADER_SIZE or not self.index.agrees(start, BatchHeader.parse(buf).last_offset)
 
     def search_from(self, timestamp: int, offset: int) -> int:
         """Return a position before which no record has both an offset of at least `offset` and this timestamp or a later one."""

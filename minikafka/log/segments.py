@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
-from minikafka.log.flush import Flush
+from minikafka.log.flush import LogFlush
 from minikafka.log.loader import Loaded
 from minikafka.log.segment import Segment
 from minikafka.log.swap import SWAP
@@ -47,7 +47,7 @@ class SegmentedLog:
         self._now_ms = loaded.segments[-1].created_ms  # the last wall clock we were told
         self._folder_changed = True
         self._truncations = 0
-        self._flushing: list[Flush] = []
+        self._flushing: list[LogFlush] = []
         self._retired: list[Segment] = []
 
     @property
@@ -96,7 +96,7 @@ class SegmentedLog:
 
     # --- growing ------------------------------------------------------------------------------------------------
 
-    def _put(self, data: Buffer, headers: list[tuple[int, Header]]) -> None:
+    def _put(self, data: Buffer, headers: list[tuple[int, BatchHeader]]) -> None:
         """Write whole batches, given with their positions in `data`, to the active segment."""
         self.active.append(data, headers)
         self.end_offset = headers[-1][1].next_offset
@@ -202,11 +202,11 @@ class SegmentedLog:
 
     # --- durability ---------------------------------------------------------------------------------------------
 
-    def start_flush(self, seal: bool = False) -> Flush:
+    def start_flush(self, seal: bool = False) -> LogFlush:
         """Prepare to make everything appended so far durable: call `sync` of the result, here or in a thread, then
         `finish_flush`. Appends may go on meanwhile. `seal`: the active segment's indexes too."""
         self._check_online()
-        flush = Flush(self.fs, self.end_offset, self._truncations)
+        flush = LogFlush(self.fs, self.end_offset, self._truncations)
         for segment in self.segments:
             if segment.dirty:
                 segment.dirty = False
@@ -222,7 +222,7 @@ class SegmentedLog:
         self._flushing.append(flush)
         return flush
 
-    def finish_flush(self, flush: Flush) -> None:
+    def finish_flush(self, flush: LogFlush) -> None:
         """Take note of a flush. If it failed the log goes offline and KAFKA_STORAGE_ERROR is raised."""
         self._flushing.remove(flush)
         self._close_retired()

@@ -32,7 +32,7 @@ from minikafka.log.batch import (
     MAGIC_AT,
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
-    Header,
+    BatchHeader,
 )  # fmt: skip
 from minikafka.log.config import LogConfig
 from minikafka.log.records import MalformedRecord, Record, iter_records
@@ -61,7 +61,7 @@ class RecordValidationError(KafkaError):
 
 def is_heavy(data: Buffer) -> bool:
     """Return whether the check of this one whole batch takes long."""
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     return header.count > MANY_RECORDS or (header.codec != compression.NONE and header.size > MANY_BYTES)
 
 
@@ -79,7 +79,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
         wanted = compression.NAMES.get(config.compression_type, header.codec)
         if wanted != header.codec or not seen.ordinary:
             batch = _write_anew(batch, header, config, wanted)
-            header = Header.parse(batch)
+            header = BatchHeader.parse(batch)
     except MalformedRecord as error:
         raise KafkaError(Err.INVALID_RECORD, str(error)) from None
     except compression.DecompressionError as error:
@@ -92,7 +92,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
 
 def own_batch(data: Buffer) -> bytearray:
     """Return a batch that this broker built itself (coordinators, Raft): only its shape is looked at."""
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     if header.magic != 2 or header.size != len(data) or header.count != header.last_offset_delta + 1:
         raise KafkaError(Err.INVALID_RECORD, "Not exactly one whole record batch")
     return bytearray(data)
@@ -108,7 +108,7 @@ def is_transactional(data: Buffer) -> bool:
     return whole and bool(struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] & TRANSACTIONAL)
 
 
-def one_batch(data: Buffer, version: int) -> Header:
+def one_batch(data: Buffer, version: int) -> BatchHeader:
     """Return the header of the one whole batch that `data` has to be, but for some bytes too few to begin another."""
     size = _next_batch(data, 0)
     if size == 0:
@@ -120,7 +120,7 @@ def one_batch(data: Buffer, version: int) -> Header:
     if size < HEADER_SIZE:
         raise KafkaError(Err.CORRUPT_MESSAGE, f"Record batch is corrupt (the size {size} is smaller than the minimum "
                                               f"allowed overhead {HEADER_SIZE})")  # fmt: skip
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     if version < ZSTD_SINCE_VERSION and header.codec == compression.ZSTD:
         raise KafkaError(Err.UNSUPPORTED_COMPRESSION_TYPE, f"Produce requests with version {version} are not allowed "
                                                            "to use ZStandard compression")  # fmt: skip
@@ -150,7 +150,7 @@ def _next_batch(data: Buffer, pos: int) -> int:
 # --- header -----------------------------------------------------------------------------------------------------
 
 
-def _check_header(batch: bytearray, header: Header, config: LogConfig, partition: str) -> None:
+def _check_header(batch: bytearray, header: BatchHeader, config: LogConfig, partition: str) -> None:
     if header.base_offset != 0:
         raise KafkaError(Err.INVALID_RECORD, f"The baseOffset of the record batch in the append to {partition} should "
                                              f"be 0, but it is {header.base_offset}")  # fmt: skip
@@ -167,7 +167,7 @@ def _check_header(batch: bytearray, header: Header, config: LogConfig, partition
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR, f"Unknown compression type id: {header.codec}")
 
 
-def _check_counts(header: Header, partition: str) -> None:
+def _check_counts(header: BatchHeader, partition: str) -> None:
     fault = None
     span = f"[{header.base_offset}, {header.last_offset}]"
     if header.last_offset_delta < 0:
@@ -192,7 +192,7 @@ def _check_counts(header: Header, partition: str) -> None:
 # --- records ----------------------------------------------------------------------------------------------------
 
 
-def _check_records(batch: bytearray, header: Header, config: LogConfig, partition: str, now_ms: int) -> Survey:
+def _check_records(batch: bytearray, header: BatchHeader, config: LogConfig, partition: str, now_ms: int) -> Survey:
     """Look at all records; build each one only where a rule about single records is broken, or may be."""
     body, ordinary = memoryview(batch)[HEADER_SIZE:], True
     if header.codec:
@@ -211,7 +211,7 @@ def _check_records(batch: bytearray, header: Header, config: LogConfig, partitio
     return seen._replace(ordinary=ordinary and seen.ordinary)
 
 
-def _check_each(records: Iterable[Record], header: Header, config: LogConfig, partition: str, now_ms: int) -> None:
+def _check_each(records: Iterable[Record], header: BatchHeader, config: LogConfig, partition: str, now_ms: int) -> None:
     keyless, late = [], []
     for index, record in enumerate(records):
         if len(keyless) + len(late) == MOST_ERRORS:
@@ -235,7 +235,7 @@ def _check_each(records: Iterable[Record], header: Header, config: LogConfig, pa
         )
 
 
-def _timestamp_fault(record: Record, header: Header, config: LogConfig, now_ms: int) -> str:
+def _timestamp_fault(record: Record, header: BatchHeader, config: LogConfig, now_ms: int) -> str:
     before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
     if not config.log_append_time and record.timestamp != record_batch.NO_TIMESTAMP:
         if now_ms - before <= record.timestamp <= now_ms + after:
@@ -250,7 +250,7 @@ def _timestamp_fault(record: Record, header: Header, config: LogConfig, now_ms: 
     return f"Invalid timestamp type in message {shown}. Producer should not set timestamp type to LogAppendTime."
 
 
-def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestamp: int) -> None:
+def _fix_times(batch: bytearray, header: BatchHeader, config: LogConfig, max_timestamp: int) -> None:
     """Make type and maximum of the timestamps true; only then does the checksum change (I-VALID-2)."""
     if header.is_log_append_time == config.log_append_time and header.max_timestamp == max_timestamp:
         return
@@ -258,7 +258,7 @@ def _fix_times(batch: bytearray, header: Header, config: LogConfig, max_timestam
     record_batch.restamp_time(batch, attributes, max_timestamp)
 
 
-def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int) -> bytearray:
+def _write_anew(batch: bytearray, header: BatchHeader, config: LogConfig, codec: int) -> bytearray:
     """Return a batch of the same records as ordinary ones, in the topic's own compression.type."""
     found = record_batch.records(batch)
     _check_builder(found, header, codec)
@@ -273,7 +273,7 @@ def _write_anew(batch: bytearray, header: Header, config: LogConfig, codec: int)
     return bytearray(result)
 
 
-def _check_builder(found: list[Record], header: Header, codec: int) -> None:
+def _check_builder(found: list[Record], header: BatchHeader, codec: int) -> None:
     """Refuse a batch that has to be built anew, if Kafka's builder cannot do that."""
     if codec == header.codec:
         fails = codec and any(record.offset != index for index, record in enumerate(found))

@@ -45,7 +45,7 @@ REQUESTS = _by_key("request")
 RESPONSES = _by_key("response")
 
 
-class Header(NamedTuple):
+class RequestHeader(NamedTuple):
     """A parsed request header; `body` is the position where the body starts."""
 
     api_key: int
@@ -55,7 +55,7 @@ class Header(NamedTuple):
     body: int
 
 
-def parse_header(frame: memoryview) -> Header:
+def parse_header(frame: memoryview) -> RequestHeader:
     """Parse the request header of one frame (without its size); raises ProtocolError for an unknown API key."""
     try:
         key, version, correlation_id, length = _START.unpack_from(frame)
@@ -72,10 +72,10 @@ def parse_header(frame: memoryview) -> Header:
             pos = skip_tags(frame, pos)
     except (struct.error, IndexError) as short:
         raise ProtocolError("the frame is shorter than its header") from short
-    return Header(key, version, correlation_id, client_id, pos)
+    return RequestHeader(key, version, correlation_id, client_id, pos)
 
 
-def decode_request(header: Header, frame: memoryview, most: int = MAX_ELEMENTS) -> ApiMessage:
+def decode_request(header: RequestHeader, frame: memoryview, most: int = MAX_ELEMENTS) -> ApiMessage:
     """Return the body of a request; LongMessage if it has more than `most` elements. The caller has checked that it serves the
     version of the header."""
     return read_message(REQUESTS[header.api_key], header.version, frame, header.body, most)

@@ -34,7 +34,7 @@ class RecordError(ValueError):
     """The bytes are no record that we write: the log is damaged, or of another version."""
 
 
-class Kind(NamedTuple):
+class WireType(NamedTuple):
     """A wire type: how its values are written to a bytearray and read from (buffer, position)."""
 
     write: Callable[[bytearray, Any], None]
@@ -71,7 +71,7 @@ def _take(buf: bytes, pos: int, size: int) -> tuple[bytes, int]:
     return bytes(buf[pos:pos + size]), pos + size
 
 
-def _fixed(code: str) -> Kind:
+def _fixed(code: str) -> WireType:
     packer = struct.Struct(">" + code)
     unpack, size = packer.unpack_from, packer.size
 
@@ -81,7 +81,7 @@ def _fixed(code: str) -> Kind:
             _take(buf, pos, size)
         return unpack(buf, pos)[0], end
 
-    return Kind(lambda out, value: out.extend(packer.pack(value)), read)
+    return WireType(lambda out, value: out.extend(packer.pack(value)), read)
 
 
 def _write_string(out: bytearray, value: str | None) -> None:
@@ -123,12 +123,12 @@ def uuid_of(raw: bytes) -> Uuid:
 
 INT8, INT16, UINT16, INT32, INT64, FLOAT64 = (_fixed(code) for code in "bhHiqd")
 BOOL = _fixed("?")
-STRING = Kind(_write_string, _read_string)              # whether null is allowed is up to the field, not to the type
-BYTES = Kind(_write_bytes, _read_bytes)
-UUID = Kind(lambda out, value: out.extend(value.bytes), _read_uuid)
+STRING = WireType(_write_string, _read_string)              # whether null is allowed is up to the field, not to the type
+BYTES = WireType(_write_bytes, _read_bytes)
+UUID = WireType(lambda out, value: out.extend(value.bytes), _read_uuid)
 
 
-def array(item: Kind) -> Kind:
+def array(item: WireType) -> WireType:
     """Return the kind of a compact array: a tuple of items, or None."""
     def write(out: bytearray, values: tuple[Any, ...] | None) -> None:
         if values is None:
@@ -149,15 +149,15 @@ def array(item: Kind) -> Kind:
             values.append(value)
         return tuple(values), pos
 
-    return Kind(write, read)
+    return WireType(write, read)
 
 
-def struct_of(cls: type) -> Kind:
+def struct_of(cls: type) -> WireType:
     """Return the kind of a nested structure: a dataclass whose fields are made with `wire()`."""
-    return Kind(write_body, lambda buf, pos: read_body(cls, buf, pos))
+    return WireType(write_body, lambda buf, pos: read_body(cls, buf, pos))
 
 
-def nullable(cls: type) -> Kind:
+def nullable(cls: type) -> WireType:
     """Return the kind of a nested structure in a tagged field that may be null: 1 and the structure, or 0 alone (KIP-893)."""
     def write(out: bytearray, value: Any) -> None:
         write_uvarint(out, 0 if value is None else 1)
@@ -168,12 +168,12 @@ def nullable(cls: type) -> Kind:
         there, pos = read_uvarint(buf, pos)
         return read_body(cls, buf, pos) if there else (None, pos)
 
-    return Kind(write, read)
+    return WireType(write, read)
 
 
 # --- fields and records ----------------------------------------------------------------------------------------
 
-def wire(kind: Kind, *, tag: int | None = None, default: Any = dataclasses.MISSING) -> Any:
+def wire(kind: WireType, *, tag: int | None = None, default: Any = dataclasses.MISSING) -> Any:
     """Return a dataclass field that is written as `kind`; one with a `tag` only when it differs from its default."""
     return dataclasses.field(default=default, metadata={"kind": kind, "tag": tag})
 

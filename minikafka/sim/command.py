@@ -22,7 +22,7 @@ from minikafka.sim.swarm import campaign as campaigns
 from minikafka.sim.swarm.faults import KINDS, STRAINED
 from minikafka.sim.swarm.progress import Progress
 from minikafka.sim.swarm.shrink import shrink
-from minikafka.sim.swarm.swarm import Run
+from minikafka.sim.swarm.swarm import SeedRun
 
 PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
 
@@ -141,7 +141,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _replay_cluster(options: argparse.Namespace, plan: Sequence[Any]) -> int:
-    run = Run(options.seed, options.faults, options.keep)
+    run = SeedRun(options.seed, options.faults, options.keep)
     result = run.execute()
     trace, history = (options.out / f"{options.seed}.{what}.jsonl" for what in ("trace", "history"))
     with trace.open("w") as file:

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from .offsets import KafkaDataLoss, Range
+from .offsets import KafkaDataLoss, OffsetRange
 
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 COLUMNS = [
@@ -65,7 +65,7 @@ def spark_schema(include_headers: bool) -> StructType:
 @dataclass
 class RangeReader:
     """Reads one range. `client`: arguments of KafkaConsumer."""
-    range: Range
+    range: OffsetRange
     client: dict[str, Any]
     fail_on_data_loss: bool
     include_headers: bool

@@ -43,7 +43,7 @@ class KafkaDataLoss(KafkaIllegalState):
 
 
 @dataclass(frozen=True)
-class Range:
+class OffsetRange:
     """Offsets [start, end) of one partition: the work of one Spark task."""
     topic: str
     partition: int
@@ -169,7 +169,7 @@ def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
     }
 
 
-def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
+def batch_ranges(start: Offsets, end: Offsets) -> list[OffsetRange]:
     """Return the ranges of a batch query, whose offsets were just resolved."""
     for tp in sorted(end):
         if start[tp] > end[tp]:
@@ -177,10 +177,10 @@ def batch_ranges(start: Offsets, end: Offsets) -> list[Range]:
                 f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
                 f"for topic {tp[0]} partition {tp[1]}."
             )
-    return [Range(*tp, start[tp], end[tp]) for tp in sorted(end) if start[tp] < end[tp]]
+    return [OffsetRange(*tp, start[tp], end[tp]) for tp in sorted(end) if start[tp] < end[tp]]
 
 
-def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: Callable[[str], None]) -> list[Range]:
+def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: Callable[[str], None]) -> list[OffsetRange]:
     """Return the ranges of a micro-batch; what looks like lost data goes to `report` (I-SPARK-4)."""
     added, gone = sorted(end.keys() - start.keys()), sorted(start.keys() - end.keys())
     if deleted := [tp for tp in added if tp not in first_of_new]:
@@ -194,10 +194,10 @@ def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: C
     for tp in sorted(end.keys() & begin.keys()):
         if end[tp] < begin[tp]:
             report(f"Partition {tp_name(tp)} offset was changed from {begin[tp]} to {end[tp]}.")
-    return [Range(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin and begin[tp] < end[tp]]
+    return [OffsetRange(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin and begin[tp] < end[tp]]
 
 
-def split(ranges: list[Range], min_partitions: int | None) -> list[Range]:
+def split(ranges: list[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
     """Return at least about `min_partitions` ranges: long ones are cut into equal parts, in proportion to their length."""
     total = sum(r.end - r.start for r in ranges)
     if min_partitions is None or min_partitions <= len(ranges) or not total:
@@ -207,7 +207,7 @@ def split(ranges: list[Range], min_partitions: int | None) -> list[Range]:
         size = r.end - r.start
         parts = max(1, round(size / total * min_partitions))
         cuts = [r.start + size * n // parts for n in range(parts + 1)]
-        out += [Range(r.topic, r.partition, a, b) for a, b in zip(cuts, cuts[1:]) if a < b]
+        out += [OffsetRange(r.topic, r.partition, a, b) for a, b in zip(cuts, cuts[1:]) if a < b]
     return out
 
 

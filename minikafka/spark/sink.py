@@ -32,7 +32,7 @@ ALLOWED: dict[str, tuple[DataType, ...]] = {
 DEFAULTS = {"linger_ms": 20, "batch_size": 128 << 10, "max_request_size": 8 << 20, "metrics_enabled": False}
 
 
-class Written(WriterCommitMessage):
+class KafkaWriterCommitMessage(WriterCommitMessage):
     """The number of records that a task wrote."""
 
     def __init__(self, records: int) -> None:
@@ -40,13 +40,13 @@ class Written(WriterCommitMessage):
 
 
 @dataclass
-class Writer:
+class KafkaDataWriter:
     """The work of one task. Picklable; the producer is made in the executor."""
     topic: str | None
     client: dict[str, Any]
 
     @classmethod
-    def make(cls, options: Mapping[str, str], schema: StructType) -> "Writer":
+    def make(cls, options: Mapping[str, str], schema: StructType) -> "KafkaDataWriter":
         """Check the columns on the driver; AnalysisException with the connector's words."""
         topic = options["topic"].strip() if "topic" in options else None
         columns = {field.name: field.dataType for field in schema}
@@ -64,7 +64,7 @@ class Writer:
                 )
         return cls(topic, client_config(options, KafkaProducer.DEFAULT_CONFIG))
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, batches: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
         """Send every row and wait until all are acknowledged (I-SPARK-11)."""
         producer, records, failures = None, 0, []
         try:
@@ -80,7 +80,7 @@ class Writer:
                 producer.close()
         if failures:
             raise failures[0]
-        return Written(records)
+        return KafkaWriterCommitMessage(records)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         n = batch.num_rows

@@ -33,9 +33,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from .fetch import RangeReader, spark_schema
-from .offsets import KafkaDataLoss, KafkaOffsets, Range, batch_ranges, rate_limit, split, stream_ranges
+from .offsets import KafkaDataLoss, KafkaOffsets, OffsetRange, batch_ranges, rate_limit, split, stream_ranges
 from .options import EARLIEST, LATEST, Everywhere, SourceOptions, offsets_from_json, offsets_to_json
-from .sink import Writer
+from .sink import KafkaDataWriter
 
 log = logging.getLogger(__name__)
 FORMAT = "minikafka"
@@ -44,7 +44,7 @@ FORMAT = "minikafka"
 class RangePartition(InputPartition):
     """One range as Spark's unit of work."""
 
-    def __init__(self, offsets: Range) -> None:
+    def __init__(self, offsets: OffsetRange) -> None:
         self.range = offsets
 
 
@@ -67,10 +67,10 @@ class KafkaSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         if overwrite:
             raise AnalysisException(message="Save mode Overwrite not allowed for Kafka. Allowed save mode is Append.")
-        return BatchWriter(Writer.make(self.options, schema))
+        return BatchWriter(KafkaDataWriter.make(self.options, schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
-        return StreamWriter(Writer.make(self.options, schema))
+        return StreamWriter(KafkaDataWriter.make(self.options, schema))
 
     def _source_options(self, schema: StructType) -> SourceOptions:
         options = SourceOptions.parse(self.options)
@@ -170,7 +170,7 @@ class _Writes:
     """The part that batch and streaming share: a task writes its rows and waits for the acknowledgements. It runs in
     the executor."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: KafkaDataWriter) -> None:
         self.writer = writer
 
     def write(self, iterator: Iterator[Any]) -> Any:

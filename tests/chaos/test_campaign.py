@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaProducer
 
 from minikafka import Cluster
-from minikafka.chaos.campaign import SETTINGS, Campaign
+from minikafka.chaos.campaign import SETTINGS, ChaosCampaign
 from minikafka.chaos.command import how_to_look
 from minikafka.chaos.final import read_everything
 from minikafka.chaos.search import places, tell
@@ -27,7 +27,7 @@ def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     a transaction is torn or a copy made twice; if a broker dies unasked, or the cluster does not recover; and if too
     little was done to see any of it.
     """
-    outcome = Campaign(engine, minutes=0.5 if engine == "minikafka" else 1.0, seed=3, kills=3).run()
+    outcome = ChaosCampaign(engine, minutes=0.5 if engine == "minikafka" else 1.0, seed=3, kills=3).run()
     assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\n{how_to_look(outcome)}"
     assert outcome.report.valid is True
     assert outcome.kills >= 3

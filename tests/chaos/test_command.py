@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.chaos.campaign import Campaign, Outcome
+from minikafka.chaos.campaign import ChaosCampaign, ChaosOutcome
 from minikafka.chaos.command import HEAD, told, write_ledger
 from minikafka.chaos.nemesis import ANYWHERE, INSIDE, Nemesis, rounds
 from minikafka.chaos.search import acquit_brokers, tell
@@ -23,8 +23,8 @@ from tests.history.kit import Told
 CLEAN, LOST = Told().send("a", 0).final("a@0"), Told().send("a", 0).final("")
 
 
-def outcome(told_history: Told, *problems: str) -> Outcome:
-    return Outcome("minikafka", 7, check(told_history.history), {"kill": 12, "pause": 2}, list(problems), {}, 60.0,
+def outcome(told_history: Told, *problems: str) -> ChaosOutcome:
+    return ChaosOutcome("minikafka", 7, check(told_history.history), {"kill": 12, "pause": 2}, list(problems), {}, 60.0,
                    Path("folder"), Path("folder/history.jsonl"))
 
 
@@ -81,7 +81,7 @@ def test_what_there_is_not_is_refused(asked: str, said: str, capsys: pytest.Capt
 
 def test_minutes_begin_when_the_cluster_serves() -> None:
     """I-CHAOS-6. Fails if a cluster that took long to start is praised for a campaign in which nothing was broken."""
-    campaign = Campaign(minutes=0.001)
+    campaign = ChaosCampaign(minutes=0.001)
     campaign.begun, campaign.rng = time.monotonic() - 3600, Random(0)
     campaign.workers = [SimpleNamespace(renew=lambda: None, alive_at=float("inf"))]
     nemesis = SimpleNamespace(count=Counter())

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from minikafka.client import Admin, Consumer, Producer, Record, read_all
+from minikafka.client import Admin, Consumer, ConsumerRecord, Producer, read_all
 from minikafka.history import History, check
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import World
@@ -49,7 +49,7 @@ class Stage:
             await self.world.sleep(0.1)
         return leader
 
-    async def everything(self, topic: str = "t", partition: int = 0, **kw: Any) -> list[Record]:
+    async def everything(self, topic: str = "t", partition: int = 0, **kw: Any) -> list[ConsumerRecord]:
         """The partition's records, told to the history as final."""
         kw = {"history": self.history} | kw
         return await read_all(self.env, self.world.bootstrap, topic, partition, **kw)
@@ -58,9 +58,9 @@ class Stage:
         return [(r.value or b"").decode() for r in await self.everything(topic, partition, **kw)]
 
 
-async def read(consumer: Consumer, count: int, within: float = 30.0) -> list[Record]:
+async def read(consumer: Consumer, count: int, within: float = 30.0) -> list[ConsumerRecord]:
     """Poll until that many records were read."""
-    records: list[Record] = []
+    records: list[ConsumerRecord] = []
     deadline = consumer.env.now() + within
     while len(records) < count:
         assert consumer.env.now() < deadline, f"{len(records)} of {count} records within {within} s"

@@ -10,7 +10,7 @@ from minikafka.client.consumer.assignors import (
     ASSIGNORS,
     COOPERATIVE,
     Assignment,
-    Member,
+    JoinedMember,
     assign_cooperative_sticky,
     assign_range,
     decode_assignment,
@@ -22,7 +22,7 @@ from minikafka.client.consumer.assignors import (
 PARTITIONS = {"a": list(range(7)), "b": list(range(4))}
 
 
-def settle(members: list[Member], partitions: dict[str, list[int]]) -> tuple[Assignment, int]:
+def settle(members: list[JoinedMember], partitions: dict[str, list[int]]) -> tuple[Assignment, int]:
     """Rebalance until nobody has to give anything up; also how many rounds it took."""
     rounds = 0
     while True:
@@ -37,7 +37,7 @@ def settle(members: list[Member], partitions: dict[str, list[int]]) -> tuple[Ass
 
 def test_range_gives_each_topic_in_consecutive_pieces() -> None:
     """Fails if the surplus goes to the wrong members, or members are not ordered by name."""
-    result = assign_range([Member("c", ["a"]), Member("a", ["a", "b"]), Member("b", ["a"])], PARTITIONS)
+    result = assign_range([JoinedMember("c", ["a"]), JoinedMember("a", ["a", "b"]), JoinedMember("b", ["a"])], PARTITIONS)
     assert [[p for t, p in result[m] if t == "a"] for m in "abc"] == [[0, 1, 2], [3, 4], [5, 6]]
     assert [p for t, p in result["a"] if t == "b"] == [0, 1, 2, 3]
 
@@ -45,7 +45,8 @@ def test_range_gives_each_topic_in_consecutive_pieces() -> None:
 def test_static_members_keep_their_range_when_their_member_id_changes() -> None:
     """Fails if static members are ordered by their member id, which changes with every restart."""
     def named(first: str, second: str) -> Assignment:
-        return assign_range([Member(first, ["a"], instance_id="i1"), Member(second, ["a"], instance_id="i2")], PARTITIONS)
+        return assign_range([JoinedMember(first, ["a"], instance_id="i1"), JoinedMember(second, ["a"], instance_id="i2")],
+                            PARTITIONS)
 
     assert named("x", "y")["x"] == named("z", "y")["z"]
 
@@ -57,7 +58,7 @@ def test_nobody_shares_nothing_is_left_and_all_have_about_the_same(name: str, se
     rng = random.Random(seed)
     partitions = {f"t{i}": list(range(rng.randint(1, 9))) for i in range(rng.randint(1, 4))}
     every = [(topic, p) for topic in partitions for p in partitions[topic]]
-    members = [Member(f"m{i}", sorted(partitions)) for i in range(rng.randint(1, 6))]
+    members = [JoinedMember(f"m{i}", sorted(partitions)) for i in range(rng.randint(1, 6))]
     for tp in every if name == COOPERATIVE else ():
         rng.choice(members).owned.append(tp)
     result = settle(members, partitions)[0] if name == COOPERATIVE else assign_range(members, partitions)
@@ -70,10 +71,10 @@ def test_nobody_shares_nothing_is_left_and_all_have_about_the_same(name: str, se
 
 def test_a_partition_moves_in_two_rounds_and_only_if_it_must() -> None:
     """Fails if a partition is given away before its owner gave it up, or more move than balance asks for."""
-    members = [Member("m1", ["a", "b"]), Member("m2", ["a", "b"])]
+    members = [JoinedMember("m1", ["a", "b"]), JoinedMember("m2", ["a", "b"])]
     before, rounds = settle(members, PARTITIONS)
     assert rounds == 1
-    members.append(Member("m3", ["a", "b"]))
+    members.append(JoinedMember("m3", ["a", "b"]))
     first = assign_cooperative_sticky(members, PARTITIONS)
     assert first["m3"] == [] and all(tp in before[m] for m in ("m1", "m2") for tp in first[m])
     after, rounds = settle(members, PARTITIONS)
@@ -84,7 +85,7 @@ def test_a_partition_moves_in_two_rounds_and_only_if_it_must() -> None:
 
 def test_of_two_who_claim_a_partition_the_later_generation_has_it() -> None:
     """Fails if a member that was away a while takes back what it lost (KIP-429's generation in the subscription)."""
-    result = assign_cooperative_sticky([Member("old", ["a"], [("a", 0)], 3), Member("new", ["a"], [("a", 0)], 4)],
+    result = assign_cooperative_sticky([JoinedMember("old", ["a"], [("a", 0)], 3), JoinedMember("new", ["a"], [("a", 0)], 4)],
                                        {"a": [0]})
     assert result == {"old": [], "new": [("a", 0)]}
 

@@ -9,7 +9,7 @@ import pytest
 from kafka.protocol.metadata import MetadataRequest
 
 from minikafka.client import Admin, Blocking, Client, Consumer, Producer
-from minikafka.client.metadata import Leader, Metadata
+from minikafka.client.metadata import LeaderAndEpoch, Metadata
 from minikafka.sim.world.world import World
 from tests.client.kit import Stage, play
 
@@ -70,8 +70,9 @@ def test_old_metadata_does_not_undo_newer() -> None:
     """Fails if the answer of a broker that is behind brings an old leader back (KIP-320), or a topic made anew is
     mistaken for an old state of the one before it."""
     metadata = Metadata([])
-    for told, expected in [(Told(7, 1, 4), Leader(1, 4)), (Told(7, 2, 5), Leader(2, 5)), (Told(7, 1, 4), Leader(2, 5)),
-                           (Told(7, -1, 6), Leader(-1, 6)), (Told(8, 3, 0), Leader(3, 0))]:
+    for told, expected in [(Told(7, 1, 4), LeaderAndEpoch(1, 4)), (Told(7, 2, 5), LeaderAndEpoch(2, 5)),
+                           (Told(7, 1, 4), LeaderAndEpoch(2, 5)),
+                           (Told(7, -1, 6), LeaderAndEpoch(-1, 6)), (Told(8, 3, 0), LeaderAndEpoch(3, 0))]:
         metadata.update(told)
         assert metadata.leader(("t", 0)) == expected
 

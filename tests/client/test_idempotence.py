@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.client.producer.batches import Batch, Identity
+from minikafka.client.producer.batches import ProducerBatch
 from minikafka.client.producer.idempotence import MAX_EPOCH, Idempotence
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 
 TP = ("t", 0)
@@ -19,8 +20,8 @@ class Entries(list):
         super().__init__([None] * count)
 
 
-def sent(numbers: Idempotence, count: int = 1) -> Batch:
-    batch = Batch(TP, 0.0, Entries(count))
+def sent(numbers: Idempotence, count: int = 1) -> ProducerBatch:
+    batch = ProducerBatch(TP, 0.0, Entries(count))
     assert numbers.may_send(batch)
     numbers.sending(batch)
     return batch
@@ -29,11 +30,11 @@ def sent(numbers: Idempotence, count: int = 1) -> Batch:
 @pytest.fixture
 def numbers() -> Idempotence:
     numbers = Idempotence()
-    numbers.begin(Identity(7, 0))
+    numbers.begin(ProducerIdAndEpoch(7, 0))
     return numbers
 
 
-def told(batch: Batch) -> tuple[int, int]:
+def told(batch: ProducerBatch) -> tuple[int, int]:
     assert batch.identity is not None
     return batch.identity.epoch, batch.sequence
 
@@ -45,7 +46,7 @@ def test_sequences_count_records(numbers: Idempotence) -> None:
 
 def test_nothing_is_sent_before_there_is_an_id() -> None:
     """Fails if a batch could go without an identity, which it cannot be given later."""
-    assert not Idempotence().may_send(Batch(TP, 0.0, Entries(1)))
+    assert not Idempotence().may_send(ProducerBatch(TP, 0.0, Entries(1)))
 
 
 def test_of_those_tried_again_the_oldest_goes_first_and_alone(numbers: Idempotence) -> None:
@@ -78,7 +79,7 @@ def test_given_up_with_an_open_outcome_its_numbers_are_not_used_again(numbers: I
     """Fails if the next batch gets the numbers of one that may still arrive: it would pass for a duplicate and be lost."""
     lost = sent(numbers)
     numbers.given_up(lost, refused=False)
-    waiting = Batch(TP, 0.0, Entries(1))
+    waiting = ProducerBatch(TP, 0.0, Entries(1))
     assert not numbers.may_send(waiting)
     assert numbers.resolve()
     numbers.raise_epoch()
@@ -110,7 +111,7 @@ def test_acknowledged_under_its_old_number_the_rest_begins_at_0_after_all(number
 
 def test_an_exhausted_epoch_asks_for_a_new_id(numbers: Idempotence) -> None:
     """Fails if the epoch overflows its 16 bits."""
-    numbers.begin(Identity(7, MAX_EPOCH))
+    numbers.begin(ProducerIdAndEpoch(7, MAX_EPOCH))
     numbers.given_up(sent(numbers), refused=True)
     numbers.raise_epoch()
     assert numbers.identity is None

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic, create_topics
-from minikafka.broker.controller.alter_partition import Member, Proposal, Verdict
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal, ProposalVerdict
 from minikafka.broker.controller.controller import Controller, Registration
-from minikafka.broker.controller.heartbeats import Heartbeat, HeartbeatVerdict
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.controller.heartbeats import BrokerHeartbeat, HeartbeatVerdict
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import BrokerEndpoint, BrokerFeature
 from minikafka.broker.server.turns import at_once
 from minikafka.protocol.errors import Err, KafkaError
@@ -59,7 +59,7 @@ class World:
 
     def heartbeat(self, broker: int, offset: int | None = None, stop: bool = False,
                   epoch: int | None = None) -> HeartbeatVerdict:
-        heard = Heartbeat(broker, self.image.brokers[broker].epoch if epoch is None else epoch,
+        heard = BrokerHeartbeat(broker, self.image.brokers[broker].epoch if epoch is None else epoch,
                           len(self.log) - 1 if offset is None else offset, want_shut_down=stop)
         return self.decide(self.core.heartbeat(heard, len(self.log), self.now))
 
@@ -79,7 +79,7 @@ class World:
 
     # --- topics
 
-    def create(self, name: str = "t", *replicas: list[int], **configs: str) -> Partition:
+    def create(self, name: str = "t", *replicas: list[int], **configs: str) -> PartitionRegistration:
         """A topic with these replicas by partition; configs with underscores for dots. Returns partition 0."""
         wanted = NewTopic(name, -1, -1, list(enumerate(replicas or ([1, 2, 3],))),
                           [(key.replace("_", "."), value) for key, value in configs.items()])
@@ -91,21 +91,21 @@ class World:
         ctx = CreateTopicsContext(self.image, self.config, self.rng, lambda: UUID(int=self.rng.getrandbits(128)))
         return self.decide(create_topics(ctx, topics, validate_only))
 
-    def partition(self, topic: str = "t", index: int = 0) -> Partition:
+    def partition(self, topic: str = "t", index: int = 0) -> PartitionRegistration:
         found = self.image.partition(topic, index)
         assert found is not None
         return found
 
-    def alter(self, isr: list[int], topic: str = "t", index: int = 0, **changes: Any) -> Partition | Err:
+    def alter(self, isr: list[int], topic: str = "t", index: int = 0, **changes: Any) -> PartitionRegistration | Err:
         """The partition after the leader's proposal, or its refusal; `changes` falsify a field of the proposal."""
         p = self.partition(topic, index)
         broker = changes.pop("broker", p.leader)
         epochs = changes.pop("epochs", {})
-        members = tuple(Member(r, epochs.get(r, self.image.brokers[r].epoch if r in self.image.brokers else -1))
+        members = tuple(IsrMember(r, epochs.get(r, self.image.brokers[r].epoch if r in self.image.brokers else -1))
                         for r in isr)
         fields = {"leader_epoch": p.leader_epoch, "partition_epoch": p.partition_epoch, "recovering": False}
         proposal = Proposal(index, isr=members, **{**fields, **changes})
         ((_, verdicts),) = self.decide(self.core.alter_partition(
             broker, self.image.brokers[broker].epoch, [(p.topic_id, [proposal])]))
-        assert verdicts == [Verdict(index, verdicts[0].outcome)]
+        assert verdicts == [ProposalVerdict(index, verdicts[0].outcome)]
         return verdicts[0].outcome

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minikafka.broker.config.alter import APPEND, SET, Alteration, Op
+from minikafka.broker.config.alter import APPEND, SET, Alteration, AlterConfigOp
 from minikafka.broker.controller.admin import replica_budget
 from minikafka.broker.controller.admin.alter_reassignments import Reassignment
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
@@ -18,7 +18,7 @@ from minikafka.broker.controller.admin.create_topics import CreateTopicsContext,
 from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
 from minikafka.broker.server.turns import at_once
 from minikafka.protocol.errors import Err, KafkaError
@@ -43,7 +43,7 @@ def move(w: World, replicas: list[int] | None, other_factor: bool = True) -> Err
 
 
 def configure(w: World, kind: int, name: str, **values: str) -> None:
-    ops = tuple(Op(key.replace("_", "."), SET, value) for key, value in values.items())
+    ops = tuple(AlterConfigOp(key.replace("_", "."), SET, value) for key, value in values.items())
     records, refusals = at_once(w.core.alter_configs([Alteration(kind, name, ops, whole=False)]))
     assert refusals == [None]
     w.append(records)
@@ -56,7 +56,7 @@ def state(w: World) -> tuple[Any, ...]:
 
 def test_a_move_that_adds_or_removes_nobody_leaves_the_one_under_way_as_it_is() -> None:
     """Fails if replicas that are being copied, or are to go, are no longer marked: the move would be over before its end."""
-    now = Partition("t", UUID(int=1), 0, (4, 1, 2, 3), (1, 2, 3), 1, 0, 0, adding=(4,), removing=(3,))
+    now = PartitionRegistration("t", UUID(int=1), 0, (4, 1, 2, 3), (1, 2, 3), 1, 0, 0, adding=(4,), removing=(3,))
     assert towards(now, (1, 2, 3, 4)) == Assignment((1, 2, 3, 4), adding=(4,), removing=(3,))
     assert towards(now, (1, 5)) == Assignment((1, 5, 2, 3, 4), adding=(5,), removing=(2, 3, 4))
 
@@ -93,7 +93,7 @@ def test_a_value_may_not_grow_without_bound():
     w = World()
     w.create()
     w.append([ConfigRecord(BROKER_RESOURCE, "", "log.cleanup.policy", "x" * 32760)])
-    ops = (Op("log.cleanup.policy", APPEND, "y" * 20),)
+    ops = (AlterConfigOp("log.cleanup.policy", APPEND, "y" * 20),)
     records, refusals = at_once(w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)]))
     assert records == [] and refusals[0].code is Err.INVALID_CONFIG
     assert refusals[0].message == ("The configuration value cannot be added because it exceeds the maximum value size "
@@ -221,10 +221,10 @@ BROKERS = st.lists(st.sampled_from([1, 2, 3, 4, 5]), unique=True, min_size=1).ma
 def test_a_move_never_loses_the_last_copy(first, isr, targets, more):
     """Fails if completed() leaves an ISR that is empty or not within the replicas (I-MOVE-1, I-MOVE-2)."""
     isr = tuple(r for r in isr if r in first) or first[:1]
-    now = Partition("t", UUID(int=1), 0, first, isr)
+    now = PartitionRegistration("t", UUID(int=1), 0, first, isr)
     for target in targets:
         a = towards(now, target)
-        now = Partition("t", UUID(int=1), 0, a.replicas, now.isr, adding=a.adding, removing=a.removing)
+        now = PartitionRegistration("t", UUID(int=1), 0, a.replicas, now.isr, adding=a.adding, removing=a.removing)
     grown = tuple(dict.fromkeys((*now.isr, *(r for r in more if r in now.replicas))))
     done, kept = completed(Assignment.of(now), grown)
     assert kept and set(kept) <= set(grown)

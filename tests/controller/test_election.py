@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.broker.controller.leader_election import Election, Rules, Target, change
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.metadata.records import RECOVERED, RECOVERING
 
 
 def part(isr, leader, elr=(), last=(), recovering=False, replicas=(1, 2, 3)):
-    return Partition("t", UUID(int=1), 0, replicas, tuple(isr), leader, 7, 9, recovering, tuple(elr), tuple(last))
+    return PartitionRegistration("t", UUID(int=1), 0, replicas, tuple(isr), leader, 7, 9, recovering, tuple(elr), tuple(last))
 
 
 def rules(*live, min_isr=2, elr=True):

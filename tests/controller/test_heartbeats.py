@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.broker.controller.heartbeats import BrokerControlState, Heartbeat, Heartbeats
+from minikafka.broker.controller.heartbeats import BrokerControlState, BrokerHeartbeat, Heartbeats
 
 
 @pytest.mark.parametrize("contact", [0.0, 2.2349999999999746, 1e6 / 3])
@@ -30,7 +30,7 @@ def test_the_first_session_to_end_is_the_next_deadline() -> None:
 
 def test_who_leads_does_not_stop() -> None:
     """Fails if a broker may exit while it leads a partition, whatever the others know (I-SESS-2)."""
-    heartbeats, wish = Heartbeats(3.0), Heartbeat(1, 5, 100, want_shut_down=True)
+    heartbeats, wish = Heartbeats(3.0), BrokerHeartbeat(1, 5, 100, want_shut_down=True)
     heartbeats.register(1, False, 0.0)
     heartbeats.start_shutdown(1, 50)
     assert heartbeats.next_state(wish, True, leads=True) is BrokerControlState.CONTROLLED_SHUTDOWN
@@ -44,4 +44,4 @@ def test_who_is_fenced_stops_no_longer(how: str) -> None:
     heartbeats.register(1, False, 0.0)
     heartbeats.start_shutdown(1, 50)
     heartbeats.fence(1) if how == "silent" else heartbeats.touch(1, True, 60, 1.0)
-    assert heartbeats.next_state(Heartbeat(1, 5, 100), True, leads=False) is BrokerControlState.UNFENCED
+    assert heartbeats.next_state(BrokerHeartbeat(1, 5, 100), True, leads=False) is BrokerControlState.UNFENCED

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.broker.controller.placement import place
-from minikafka.broker.metadata.image import Broker
+from minikafka.broker.metadata.image import BrokerRegistration
 from minikafka.protocol.errors import Err, KafkaError
 
 
 def brokers(*racks, fenced=()):
-    return [Broker(i, 1, UUID(int=i), (), rack, i in fenced) for i, rack in enumerate(racks, 1)]
+    return [BrokerRegistration(i, 1, UUID(int=i), (), rack, i in fenced) for i, rack in enumerate(racks, 1)]
 
 
 @given(racks=st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=9), seed=st.integers(0, 99),

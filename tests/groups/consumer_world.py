@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from minikafka.broker.groups.classic.messages import Reply
+from minikafka.broker.groups.classic.messages import CompleteCall
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import (
     ConsumerEffect,
-    Heartbeat,
+    ConsumerGroupHeartbeat,
     HeartbeatResponse,
     RemoveMembers,
     ResolveRegexes,
     Write,
 )
-from minikafka.broker.groups.consumer.reconciliation import Partition, unpack
-from minikafka.broker.groups.consumer.records import Record, read_key, read_value, write_key, write_value
-from minikafka.broker.groups.group import GroupContext, Settings
+from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition, unpack
+from minikafka.broker.groups.consumer.records import CoordinatorRecord, read_key, read_value, write_key, write_value
+from minikafka.broker.groups.group import ConsumerGroupSettings, GroupContext
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 
@@ -29,7 +29,7 @@ class World:
 
     def __init__(self, topics: dict[str, int] | None = None, **settings: object) -> None:
         self.image, self.now, self.log = MetadataImage(), 0.0, []
-        self.settings = replace(Settings(), **settings)
+        self.settings = replace(ConsumerGroupSettings(), **settings)
         self._ids = itertools.count(1)
         self.group = ConsumerGroup("g", lambda: f"made-{next(self._ids)}")
         self.topics_since = -1
@@ -57,11 +57,11 @@ class World:
         wall_ms = 1_000_000 + round(self.now * 1000)
         return GroupContext(self.now, wall_ms, self.image, self.settings, self.topics_since)
 
-    def partitions(self, *names: str) -> set[Partition]:
+    def partitions(self, *names: str) -> set[TopicIdPartition]:
         """Return the partition of a name: for "t-0" the topic's id and 0."""
         return {(self.image.topics[topic].id, int(index)) for topic, index in (n.rsplit("-", 1) for n in names)}
 
-    def names(self, partitions: Iterable[Partition]) -> list[str]:
+    def names(self, partitions: Iterable[TopicIdPartition]) -> list[str]:
         topics = {topic.id: topic.name for topic in self.image.topics.values()}
         return sorted(f"{topics.get(topic, '?')}-{index}" for topic, index in partitions)
 
@@ -73,7 +73,7 @@ class World:
             write = self.group.resolve(self.context) if isinstance(effect, ResolveRegexes) else effect
             if isinstance(effect, RemoveMembers):
                 write = Write(self.group.fence(effect.member_ids, self.context), effect.call, effect.result)
-            if isinstance(effect, Reply):
+            if isinstance(effect, CompleteCall):
                 answer = effect.result
             if isinstance(write, Write):
                 self.log += write.records
@@ -83,7 +83,7 @@ class World:
 
     def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> HeartbeatResponse:
         owns = None if owned is None else frozenset(self.partitions(*owned))
-        beat = Heartbeat(member, epoch, "c", "/h", owned=owns, **news)
+        beat = ConsumerGroupHeartbeat(member, epoch, "c", "/h", owned=owns, **news)
         decide = self.group.consumer_leave if epoch in (-1, -2) else self.group.consumer_heartbeat
         answer = self.carry_out(decide("call", beat, self.context))
         assert answer is not None
@@ -108,7 +108,7 @@ class World:
     def has(self, member: str) -> list[str]:
         return self.names(self.group.state.members[member].assigned)
 
-    def replayed(self, records: Iterable[Record] | None = None) -> ConsumerGroup:
+    def replayed(self, records: Iterable[CoordinatorRecord] | None = None) -> ConsumerGroup:
         """Return the group as another coordinator loads it from the log."""
         twin = ConsumerGroup("g", self.group.new_id)
         for key, value in self.log if records is None else records:

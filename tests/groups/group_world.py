@@ -14,6 +14,7 @@ from typing import Any
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import (
     Assigned,
+    CompleteCall,
     Effect,
     GroupConfig,
     Join,
@@ -22,7 +23,6 @@ from minikafka.broker.groups.classic.messages import (
     Moved,
     Protocols,
     Replaced,
-    Reply,
     Store,
     StoredGroup,
     Sync,
@@ -108,7 +108,7 @@ class World:
     def leave(self, *names: str) -> list[Err]:
         leaving = [Leaving(self.client(n).member_id, self.client(n).instance_id) for n in names]
         reply, *effects = self.group.leave("call", leaving, self.context)
-        assert isinstance(reply, Reply) and isinstance(reply.result, list)
+        assert isinstance(reply, CompleteCall) and isinstance(reply.result, list)
         errors = reply.result
         self.lines += [f"{name} <- {error.name}" for name, error in zip(names, errors, strict=True)]
         self.run(effects)
@@ -127,7 +127,7 @@ class World:
 
     def run(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Reply):
+            if isinstance(effect, CompleteCall):
                 self._answer(self.waiting.pop(str(effect.call)), effect.result)
             elif isinstance(effect, Store):
                 self.log.append(effect.group)

@@ -10,16 +10,16 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, write_assignment
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import (
+    CompleteCall,
     GroupConfig,
     Join,
     JoinResult,
     Leaving,
-    Reply,
     Store,
     StoredGroup,
     Sync,
 )
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.consumer import classic_members as classic
 from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer.group import ConsumerGroup
@@ -123,7 +123,7 @@ def test_who_waits_in_a_classic_group_is_called_back() -> None:
     group = ClassicGroup("g", GroupConfig(3000), lambda: "0")
     group.join("waits", request("", "t", must_return=False), GroupContext(0.0))
     (reply,) = migration.called_back(group)
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, CompleteCall)
     assert (reply.call, reply.result.error) == ("waits", Err.REBALANCE_IN_PROGRESS)
 
 
@@ -214,6 +214,6 @@ def test_the_last_of_its_kind_leaves_a_classic_group() -> None:
     group = migration.restored(kept, ClassicGroup.restore("g", stored, GroupConfig(0), lambda: "0"))
     assert group.members.get("C").protocols == request("C", "t").protocols
     assert not [e for e in group.rebalance_or_complete(0.0) if isinstance(e, Store)]
-    assert group.state is State.PREPARING_REBALANCE
+    assert group.state is ClassicGroupState.PREPARING_REBALANCE
     w.join("B", "t")
     assert not migration.may_downgrade(w.group.state, ["A"], w.settings, 10), "B is no classic member either"

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
-from minikafka.broker.groups.consumer.messages import Heartbeat, check
-from minikafka.broker.groups.consumer.reconciliation import STABLE, Goal, Member, reconcile, unpack
+from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, check
+from minikafka.broker.groups.consumer.reconciliation import STABLE, ConsumerGroupMember, Goal, reconcile, unpack
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
     GROUP,
@@ -20,7 +20,7 @@ from minikafka.broker.groups.consumer.records import (
     CurrentMember,
 )
 from minikafka.broker.groups.consumer.state import ConsumerState
-from minikafka.broker.groups.group import OffsetCommit, Settings
+from minikafka.broker.groups.group import ConsumerGroupSettings, OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
 from tests.groups.consumer_world import World
 
@@ -317,29 +317,29 @@ FIRST = {"rebalance_timeout_ms": 1, "topics": ("t",), "owned": frozenset()}
 
 
 @pytest.mark.parametrize(("group", "beat", "version", "text"), [
-    ("g", Heartbeat("", 1), 1, "MemberId can't be empty."),
-    ("g", Heartbeat("", 0, **FIRST), 1, "MemberId can't be empty."),
-    (" ", Heartbeat("", 0, **FIRST), 0, "GroupId can't be empty."),
-    ("g", Heartbeat("m", 0, instance_id=" ", **FIRST), 1, "InstanceId can't be empty."),
-    ("g", Heartbeat("m", 0, rack_id="", **FIRST), 1, "RackId can't be empty."),
-    ("g", Heartbeat("m", 0, topics=("t",), owned=frozenset()), 1,
+    ("g", ConsumerGroupHeartbeat("", 1), 1, "MemberId can't be empty."),
+    ("g", ConsumerGroupHeartbeat("", 0, **FIRST), 1, "MemberId can't be empty."),
+    (" ", ConsumerGroupHeartbeat("", 0, **FIRST), 0, "GroupId can't be empty."),
+    ("g", ConsumerGroupHeartbeat("m", 0, instance_id=" ", **FIRST), 1, "InstanceId can't be empty."),
+    ("g", ConsumerGroupHeartbeat("m", 0, rack_id="", **FIRST), 1, "RackId can't be empty."),
+    ("g", ConsumerGroupHeartbeat("m", 0, topics=("t",), owned=frozenset()), 1,
      "RebalanceTimeoutMs must be provided in first request."),
-    ("g", Heartbeat("m", 0, rebalance_timeout_ms=1, topics=("t",)), 1,
+    ("g", ConsumerGroupHeartbeat("m", 0, rebalance_timeout_ms=1, topics=("t",)), 1,
      "TopicPartitions must be empty when (re-)joining."),
-    ("g", Heartbeat("m", 0, rebalance_timeout_ms=1, owned=frozenset()), 1,
+    ("g", ConsumerGroupHeartbeat("m", 0, rebalance_timeout_ms=1, owned=frozenset()), 1,
      "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."),
-    ("g", Heartbeat("m", -2), 1, "InstanceId can't be null."),
-    ("g", Heartbeat("m", -3), 1, "MemberEpoch is invalid."),
+    ("g", ConsumerGroupHeartbeat("m", -2), 1, "InstanceId can't be null."),
+    ("g", ConsumerGroupHeartbeat("m", -3), 1, "MemberEpoch is invalid."),
 ])
-def test_requests_that_make_no_sense(group: str, beat: Heartbeat, version: int, text: str) -> None:
+def test_requests_that_make_no_sense(group: str, beat: ConsumerGroupHeartbeat, version: int, text: str) -> None:
     with pytest.raises(KafkaError) as refused:
-        check(group, beat, version, Settings())
+        check(group, beat, version, ConsumerGroupSettings())
     assert (refused.value.code, refused.value.message) == (Err.INVALID_REQUEST, text)
 
 
 def test_an_assignor_that_there_is_not() -> None:
     with pytest.raises(KafkaError) as refused:
-        check("g", Heartbeat("m", 1, assignor="mine"), 1, Settings())
+        check("g", ConsumerGroupHeartbeat("m", 1, assignor="mine"), 1, ConsumerGroupSettings())
     assert (refused.value.code, refused.value.message) == (
         Err.UNSUPPORTED_ASSIGNOR, "ServerAssignor mine is not supported. Supported assignors: uniform, range.")
 
@@ -381,6 +381,6 @@ def test_tombstones_delete_a_group() -> None:
 def test_a_partition_is_a_members_from_the_epoch_in_which_it_got_it() -> None:
     """Fails if a commit of an older epoch would be taken for it (I-COFF-1), or if it is given a topic that it does not want."""
     wanted, other = (UUID(int=1), 0), (UUID(int=2), 0)
-    member = Member(current=CurrentMember(4, 3, STABLE, (), ()))
+    member = ConsumerGroupMember(current=CurrentMember(4, 3, STABLE, (), ()))
     after = reconcile(member, Goal(7, {wanted, other}, {wanted[0]}, set()), subscription_changed=False, owned=set())
     assert (unpack(after.assigned), after.epoch) == ({wanted: 7}, 7)

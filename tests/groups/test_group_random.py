@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, JoinResult, SyncResult
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
 from minikafka.protocol.errors import Err
 from tests.groups.group_world import World
@@ -139,7 +139,7 @@ def test_random_schedules(seed: int) -> None:
     for _ in range(400):
         run.something()
     run.settle()
-    assert run.group.state is State.STABLE, run.lines[-20:]
+    assert run.group.state is ClassicGroupState.STABLE, run.lines[-20:]
     assigned = sorted(p for name in NAMES for p in run.client(name).assignment.split(",") if p)
     assert assigned == PARTITIONS, run.lines[-20:]
     assert len(run.group.members) == len(NAMES)
@@ -155,7 +155,7 @@ def test_the_schedules_reach_what_they_are_meant_to_reach() -> None:
         seen += run.lines
         seen.append(f"coordinators {min(run.coordinators, 2)}")
     text = "\n".join(seen)
-    for expected in [state.value for state in State] + [
+    for expected in [state.value for state in ClassicGroupState] + [
             "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS",
             "COORDINATOR_NOT_AVAILABLE", "skip the assignment", "coordinators 2"]:
         assert expected in text, expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.groups.classic.messages import GroupConfig, Leaving, Store
-from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.broker.groups.classic.states import ANSWERS, NEXT, ClassicGroupState
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.protocol.errors import Err
 from tests.groups.group_world import World
@@ -28,27 +28,28 @@ def assign(world: World, *names: str) -> None:
     for name in names:
         world.sync(name, {n: f"t-{i}" for i, n in enumerate(names)} if name == leader else None)
     world.committed()
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
 
 
 def test_rule_56_only_kafkas_predecessors_lead_to_a_state() -> None:
     """Fails if a transition is added to or taken from the table (ClassicGroupState.validPreviousStates)."""
-    before: dict[State, set[State]] = {state: set() for state in State}
+    before: dict[ClassicGroupState, set[ClassicGroupState]] = {state: set() for state in ClassicGroupState}
     for state, events in NEXT.items():
         for following in events.values():
             before[following].add(state)
     assert before == {
-        State.EMPTY: {State.PREPARING_REBALANCE},
-        State.PREPARING_REBALANCE: {State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE},
-        State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
-        State.STABLE: {State.COMPLETING_REBALANCE},
-        State.DEAD: set(State),
+        ClassicGroupState.EMPTY: {ClassicGroupState.PREPARING_REBALANCE},
+        ClassicGroupState.PREPARING_REBALANCE: {
+            ClassicGroupState.EMPTY, ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE},
+        ClassicGroupState.COMPLETING_REBALANCE: {ClassicGroupState.PREPARING_REBALANCE},
+        ClassicGroupState.STABLE: {ClassicGroupState.COMPLETING_REBALANCE},
+        ClassicGroupState.DEAD: set(ClassicGroupState),
     }
 
 
 def test_rule_56_every_request_has_an_answer_in_every_state() -> None:
     """Fails if a state is added without the errors of requests in that state."""
-    assert all(list(answers) == list(State) for answers in ANSWERS.values())
+    assert all(list(answers) == list(ClassicGroupState) for answers in ANSWERS.values())
 
 
 def test_rule_56_a_rebalance_is_announced_to_heartbeats_and_syncs_and_not_before() -> None:
@@ -61,7 +62,7 @@ def test_rule_56_a_rebalance_is_announced_to_heartbeats_and_syncs_and_not_before
     assert world.answers["a"].error is Err.REBALANCE_IN_PROGRESS
     world.join("a")
     world.join("b")
-    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.group.state is ClassicGroupState.COMPLETING_REBALANCE
     assert world.heartbeat("a") is Err.NONE
 
 
@@ -70,7 +71,7 @@ def test_rule_57_a_new_member_first_gets_an_id_and_is_no_member_until_it_returns
     world = World(NO_DELAY)
     world.join("a")
     assert world.answers["a"].error is Err.MEMBER_ID_REQUIRED
-    assert len(world.group.members) == 0 and world.group.state is State.EMPTY
+    assert len(world.group.members) == 0 and world.group.state is ClassicGroupState.EMPTY
     world.join("old", version=3)
     assert len(world.group.members) == 1
 
@@ -83,7 +84,7 @@ def test_rule_57_the_generation_goes_up_once_per_join_phase() -> None:
     world.sync("a", generation=9)
     assert world.group.generation == 1
     world.join("a")
-    assert (world.group.generation, world.group.state) == (2, State.COMPLETING_REBALANCE)
+    assert (world.group.generation, world.group.state) == (2, ClassicGroupState.COMPLETING_REBALANCE)
 
 
 def test_rule_57_the_rebalance_timeout_ends_a_join_phase() -> None:
@@ -92,7 +93,7 @@ def test_rule_57_the_rebalance_timeout_ends_a_join_phase() -> None:
     world.enter("c", rebalance=20_000)
     world.join("a", rebalance=20_000)
     world.advance(19.9)
-    assert world.group.state is State.PREPARING_REBALANCE
+    assert world.group.state is ClassicGroupState.PREPARING_REBALANCE
     world.advance(0.2)
     assert [m.client_id for m in world.group.members] == ["a", "c"]
     assert world.group.generation == 2
@@ -114,9 +115,9 @@ def test_rule_58_nobody_sees_stable_before_the_record_is_committed() -> None:
     world.advance(0)
     world.answers.clear()
     world.sync("a", {"a": "t-0"})
-    assert world.log and world.group.state is State.COMPLETING_REBALANCE and not world.answers
+    assert world.log and world.group.state is ClassicGroupState.COMPLETING_REBALANCE and not world.answers
     world.committed()
-    assert world.group.state is State.STABLE and world.client("a").assignment == "t-0"
+    assert world.group.state is ClassicGroupState.STABLE and world.client("a").assignment == "t-0"
 
 
 def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
@@ -127,7 +128,7 @@ def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
     world.sync("a", {"a": "t-0"})
     world.join("a", protocols=(("range", b"new"),))     # generation 2 begins while the record is on its way
     world.committed()
-    assert (world.group.state, world.group.generation) == (State.COMPLETING_REBALANCE, 2)
+    assert (world.group.state, world.group.generation) == (ClassicGroupState.COMPLETING_REBALANCE, 2)
     assert world.group.members.get(world.client("a").member_id).assignment == b""
 
 
@@ -245,7 +246,7 @@ def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
     world.enter("a")
     world.leave("a")
     world.advance(3)
-    assert world.group.state is State.EMPTY and world.group.generation == 1
+    assert world.group.state is ClassicGroupState.EMPTY and world.group.generation == 1
 
 
 def test_absent_static_members_keep_the_group_waiting_for_their_session() -> None:
@@ -266,7 +267,7 @@ def test_a_restored_group_gives_every_member_a_fresh_session() -> None:
     """Fails if members are lost, or never expire, after the coordinator moved."""
     world = stable("a", "b", session=6000)
     restored = type(world.group).restore("g", world.log[-1], NO_DELAY, world.group.new_id)
-    assert (restored.state, restored.generation, restored.members.leader) == (State.STABLE, 1, "a-1")
+    assert (restored.state, restored.generation, restored.members.leader) == (ClassicGroupState.STABLE, 1, "a-1")
     assert restored.snapshot() == world.log[-1]
     restored.start(GroupContext(100.0))
     assert restored.next_deadline() == 106.0
@@ -277,7 +278,7 @@ def test_a_group_loaded_above_its_maximum_has_to_shrink() -> None:
     world = stable("a", "b")
     restored = type(world.group).restore("g", world.log[-1], GroupConfig(0, 1), world.group.new_id)
     restored.start(GroupContext(0.0))
-    assert restored.state is State.PREPARING_REBALANCE
+    assert restored.state is ClassicGroupState.PREPARING_REBALANCE
 
 
 def test_unloading_answers_everybody_once() -> None:
@@ -288,7 +289,7 @@ def test_unloading_answers_everybody_once() -> None:
     world.run(world.group.unload())
     assert not world.waiting
     assert [world.answers[n].error for n in ("b", "c")] == [Err.NOT_COORDINATOR] * 2
-    assert world.group.state is State.DEAD
+    assert world.group.state is ClassicGroupState.DEAD
     assert world.group.check_offset_delete() is world.group.check_delete() is Err.GROUP_ID_NOT_FOUND
 
 
@@ -309,7 +310,7 @@ def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
     assign(world, "a", "b")
     world.join("b", instance="b", session=30_000, rebalance=10_000, protocols=(("range", b"new"),))
     world.advance(11)
-    assert world.group.state is State.COMPLETING_REBALANCE
+    assert world.group.state is ClassicGroupState.COMPLETING_REBALANCE
     assert world.group.members.leader == world.client("b").member_id
 
 
@@ -318,7 +319,7 @@ def test_the_most_patient_member_decides_how_long_a_join_phase_lasts() -> None:
     world = stable("a", session=50_000, rebalance=20_000)
     world.enter("b", session=50_000, rebalance=5_000)
     world.advance(19.9)
-    assert [m.client_id for m in world.group.members] == ["a", "b"] and world.group.state is State.PREPARING_REBALANCE
+    assert [m.client_id for m in world.group.members] == ["a", "b"] and world.group.state is ClassicGroupState.PREPARING_REBALANCE
     world.advance(0.2)
     assert [m.client_id for m in world.group.members] == ["b"]
 
@@ -346,7 +347,7 @@ def test_a_static_member_that_returned_still_has_to_sync() -> None:
     world.forget("b")
     world.join("b", instance="b", session=50_000, rebalance=10_000)
     world.committed()
-    assert world.group.state is State.STABLE
+    assert world.group.state is ClassicGroupState.STABLE
     world.advance(11)
     assert [m.client_id for m in world.group.members] == ["a"]
 

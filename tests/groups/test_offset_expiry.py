@@ -9,7 +9,7 @@ import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup, StoredMember
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.offset_expiration import sweep
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
 
@@ -22,11 +22,11 @@ def subscription(*topics: str) -> bytes:
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
-def group(state: State, protocol_type: str | None = "consumer", metadata: bytes = b"") -> ClassicGroup:
-    members = () if state is State.EMPTY else (
+def group(state: ClassicGroupState, protocol_type: str | None = "consumer", metadata: bytes = b"") -> ClassicGroup:
+    members = () if state is ClassicGroupState.EMPTY else (
         StoredMember("m", None, "c", "h", 1000, 1000, metadata, b""),)
-    protocol = None if state is State.EMPTY else "range"
-    leader = None if state is State.EMPTY else "m"
+    protocol = None if state is ClassicGroupState.EMPTY else "range"
+    leader = None if state is ClassicGroupState.EMPTY else "m"
     made = ClassicGroup.restore("g", StoredGroup(protocol_type or "", 1, protocol, leader, members), GroupConfig(), str)
     made.protocol_type, made.state = protocol_type, state
     return made
@@ -43,17 +43,17 @@ CONSUMERS = subscription("read")
 
 
 @pytest.mark.parametrize(("who", "entered", "committed", "forgotten", "gone"), [
-    (group(State.EMPTY, None), NOW, LONG_AGO, [READ, UNREAD], True),
-    (group(State.EMPTY, None), LONG_AGO, NOW, [], False),
-    (group(State.EMPTY), LONG_AGO, NOW, [READ, UNREAD], True),
-    (group(State.EMPTY), NOW, LONG_AGO, [], False),
-    (group(State.EMPTY), NOW - KEPT_MS, LONG_AGO, [READ, UNREAD], True),
-    (group(State.EMPTY), NOW - KEPT_MS + 1, LONG_AGO, [], False),
-    (group(State.STABLE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [UNREAD], False),
-    (group(State.STABLE, metadata=CONSUMERS), LONG_AGO, NOW, [], False),
-    (group(State.STABLE, metadata=b"?"), LONG_AGO, LONG_AGO, [], False),
-    (group(State.STABLE, "connect"), LONG_AGO, LONG_AGO, [], False),
-    (group(State.PREPARING_REBALANCE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [], False),
+    (group(ClassicGroupState.EMPTY, None), NOW, LONG_AGO, [READ, UNREAD], True),
+    (group(ClassicGroupState.EMPTY, None), LONG_AGO, NOW, [], False),
+    (group(ClassicGroupState.EMPTY), LONG_AGO, NOW, [READ, UNREAD], True),
+    (group(ClassicGroupState.EMPTY), NOW, LONG_AGO, [], False),
+    (group(ClassicGroupState.EMPTY), NOW - KEPT_MS, LONG_AGO, [READ, UNREAD], True),
+    (group(ClassicGroupState.EMPTY), NOW - KEPT_MS + 1, LONG_AGO, [], False),
+    (group(ClassicGroupState.STABLE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [UNREAD], False),
+    (group(ClassicGroupState.STABLE, metadata=CONSUMERS), LONG_AGO, NOW, [], False),
+    (group(ClassicGroupState.STABLE, metadata=b"?"), LONG_AGO, LONG_AGO, [], False),
+    (group(ClassicGroupState.STABLE, "connect"), LONG_AGO, LONG_AGO, [], False),
+    (group(ClassicGroupState.PREPARING_REBALANCE, metadata=CONSUMERS), LONG_AGO, LONG_AGO, [], False),
 ])
 def test_the_table(who, entered, committed, forgotten, gone):
     """Fails if a row of the table in the module's docstring is decided otherwise."""
@@ -62,7 +62,7 @@ def test_the_table(who, entered, committed, forgotten, gone):
 
 def test_a_retention_time_of_its_own_comes_first():
     """Fails if the retention time of an old OffsetCommit is ignored, or added to the broker's."""
-    who = group(State.EMPTY)
+    who = group(ClassicGroupState.EMPTY)
     assert sweep(who, LONG_AGO, store(LONG_AGO, NOW + 1), NOW, KEPT_MS) == ([], False)
     assert sweep(who, NOW, store(NOW, NOW), NOW, KEPT_MS) == ([READ, UNREAD], True)
 
@@ -71,12 +71,12 @@ def test_what_a_transaction_may_still_replace_stays():
     """Fails if an offset expires while an open transaction has a new offset for its partition (I-EXPIRE-1)."""
     held = store(LONG_AGO)
     held.stage(7, "g", READ, CommittedOffset(9, -1, "", NOW))
-    assert sweep(group(State.EMPTY), LONG_AGO, held, NOW, KEPT_MS) == ([UNREAD], False)
+    assert sweep(group(ClassicGroupState.EMPTY), LONG_AGO, held, NOW, KEPT_MS) == ([UNREAD], False)
     fresh = OffsetStore()
     fresh.stage(7, "g", READ, CommittedOffset(9, -1, "", NOW))
-    assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], False)
+    assert sweep(group(ClassicGroupState.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], False)
     fresh.settle(7, commit=False)
-    assert sweep(group(State.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], True)
+    assert sweep(group(ClassicGroupState.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], True)
 
 
 def test_an_offset_of_an_open_transaction_is_of_its_topic_too() -> None:

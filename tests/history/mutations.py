@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from minikafka.history.story import COMMITTED, Op, Story
+from minikafka.history.story import COMMITTED, HistoryTables, Op
 
 Events = list[dict[str, Any]]
 Mutation = Callable[[Events, Random], bool]
@@ -26,7 +26,7 @@ def caught_as(name: str) -> Callable[[Mutation], Mutation]:
 @caught_as("lost-write")
 def lose(events: Events, rng: Random) -> bool:
     """A record that was acknowledged is nowhere."""
-    send = _pick(rng, Story(events).acked)
+    send = _pick(rng, HistoryTables(events).acked)
     if send is not None:
         for records in _all_records(events):
             records[:] = [r for r in records if r[3] != send.get("value")]
@@ -36,7 +36,7 @@ def lose(events: Events, rng: Random) -> bool:
 @caught_as("unseen")
 def get_stuck(events: Events, rng: Random) -> bool:
     """The last reader of a partition stops before an acknowledged record, and nobody else had read it."""
-    story = Story(events)
+    story = HistoryTables(events)
     send = _pick(rng, story.acked)
     if send is None:
         return False
@@ -85,7 +85,7 @@ def elsewhere(events: Events, rng: Random) -> bool:
 
 @caught_as("aborted-read")
 def read_aborted(events: Events, rng: Random) -> bool:
-    story = Story(events)
+    story = HistoryTables(events)
     send = _pick(rng, (s for txn in story.txns if txn.outcome == "aborted" for s in txn.sends if s.ok))
     if send is not None:
         _fresh_poll(events, len(events), send)
@@ -94,7 +94,7 @@ def read_aborted(events: Events, rng: Random) -> bool:
 
 @caught_as("precommitted-read")
 def read_too_early(events: Events, rng: Random) -> bool:
-    story = Story(events)
+    story = HistoryTables(events)
     found = [(send, txn) for txn in story.txns for send in txn.sends if send.ok and txn.outcome == "committed"]
     choice = _pick(rng, found)
     if choice is not None:
@@ -109,7 +109,7 @@ def tear(events: Events, rng: Random) -> bool:
     """One record of a transaction of several is gone; if that was acknowledged it is lost, too."""
     finals = list(_finals(events))
     there = {record[3] for final in finals for record in final}
-    txns = [shown for txn in Story(events).txns if len(shown := [s for s in txn.sends if s.get("value") in there]) > 1]
+    txns = [shown for txn in HistoryTables(events).txns if len(shown := [s for s in txn.sends if s.get("value") in there]) > 1]
     shown = _pick(rng, txns)
     if shown is not None:
         gone = rng.choice(shown)
@@ -121,7 +121,7 @@ def tear(events: Events, rng: Random) -> bool:
 @caught_as("repeated-copy")
 def copy_again(events: Events, rng: Random) -> bool:
     """A later transaction copies what an earlier one had copied."""
-    story = Story(events)
+    story = HistoryTables(events)
     copies = [(s, txn) for txn in story.txns if txn.outcome == "committed" for s in txn.sends if s.get("source")]
     pairs = [(a, b) for a, one in copies for b, other in copies if one is not other and a.at < b.at]
     choice = _pick(rng, pairs)
@@ -133,7 +133,7 @@ def copy_again(events: Events, rng: Random) -> bool:
 @caught_as("missing-copy")
 def leave_out(events: Events, rng: Random) -> bool:
     """A record that was copied, between others, was not."""
-    story = Story(events)
+    story = HistoryTables(events)
     shown = {record[3] for final in _finals(events) for record in final}
     copies = [s for s in story.sends if s.get("source") and s.get("value") in shown]
     sure = max((s.at for txn in story.txns if txn.outcome == "committed" for s in txn.sends if s in copies), default=0)
@@ -187,7 +187,7 @@ def back_inside(events: Events, rng: Random) -> bool:
 def overtake(events: Events, rng: Random) -> bool:
     """Two acknowledgements of one producer change their offsets."""
     by_sender: dict[Any, list[Op]] = {}
-    for send in Story(events).sends:
+    for send in HistoryTables(events).sends:
         if send.ok:
             by_sender.setdefault((send.process, send.tp), []).append(send)
     sends = _pick(rng, (s for s in by_sender.values() if len(s) > 1))
@@ -200,7 +200,7 @@ def overtake(events: Events, rng: Random) -> bool:
 @caught_as("lost-commit")
 def forget(events: Events, rng: Random) -> bool:
     """At the end nobody knows of any commit."""
-    commits = [c for c in Story(events).of["commit"] if c.ok and c.get("group") == "g"]
+    commits = [c for c in HistoryTables(events).of["commit"] if c.ok and c.get("group") == "g"]
     if commits:
         op = {"process": "asker", "f": "committed", "group": "g", "op": 10**6}
         offsets = dict.fromkeys(commits[0].get("offsets"), -1)
@@ -210,7 +210,7 @@ def forget(events: Events, rng: Random) -> bool:
 
 @caught_as("phantom-commit")
 def invent(events: Events, rng: Random) -> bool:
-    commits = [c for c in Story(events).of["commit"] if c.ok and c.get("group") == "g"]
+    commits = [c for c in HistoryTables(events).of["commit"] if c.ok and c.get("group") == "g"]
     if commits:
         op = {"process": "asker", "f": "committed", "group": "g", "op": 10**6}
         offsets = dict.fromkeys(commits[0].get("offsets"), 999)
@@ -234,7 +234,7 @@ def rise_again(events: Events, rng: Random) -> bool:
 @caught_as("group-skip")
 def unread(events: Events, rng: Random) -> bool:
     """A record between two that the group was given is in none of its polls, though its commit is beyond."""
-    story = Story(events)
+    story = HistoryTables(events)
     reached: dict[str, int] = {}
     for commit in story.of["commit"]:
         for name, offset in commit.get("offsets").items() if commit.ok and commit.get("group") == "g" else ():
@@ -279,7 +279,7 @@ def _polls(events: Events, process: str) -> Iterator[dict[str, Any]]:
 
 def _told(events: Events, final: list[Any]) -> bool:
     """Does anybody else say something of the places in `final`, so that there are two truths?"""
-    story = Story(events)
+    story = HistoryTables(events)
     said = {(s.tp, s.offset, s.get("value")) for s in story.sends if s.ok}
     said |= {((r[0], r[1]), r[2], r[3]) for op in story.of["poll"] for r in op.get("records") or ()}
     mine = {((r[0], r[1]), r[2]): r[3] for r in final}

@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.history import History, check
 from minikafka.history.report import SHOWN
-from minikafka.history.story import Story
+from minikafka.history.story import HistoryTables
 
 from .kit import Told
 
@@ -49,7 +49,7 @@ def test_ends_without_numbers_find_their_beginning() -> None:
     for offset in (1, 2):
         history.record("p", "invoke", "commit", group="g", offsets={"t-0": offset})
     history.record("p", "ok", "commit", group="g")
-    ops = Story(history).ops
+    ops = HistoryTables(history).ops
     assert [(op.process, op.outcome, op.get("offset")) for op in ops[:3]] == [
         ("p", "fail", None), ("p", "ok", 0), ("q", "info", None)]
     assert [(op.outcome, op.get("offsets")["t-0"]) for op in ops[3:]] == [("ok", 1), ("info", 2)]
@@ -57,7 +57,7 @@ def test_ends_without_numbers_find_their_beginning() -> None:
 
 def test_an_operation_without_an_end_ends_after_all_others() -> None:
     """Fails if a crashed client's operation counts as over, or as one that did not happen (I-TABLE-2)."""
-    story = Story(Told().begin_send("a").send("b", 0).history)
+    story = HistoryTables(Told().begin_send("a").send("b", 0).history)
     assert (story.ops[0].outcome, story.ops[0].end) == ("info", 3)
 
 

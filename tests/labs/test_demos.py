@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from minikafka.lab.demos import Scene, Seen, d12, demo, names
+from minikafka.lab.demos import MustSee, Scene, d12, demo, names
 from minikafka.lab.demos.board import draw, shortened
 from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.restart import sealed
 from minikafka.lab.demos.runner import check, record
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from tools.notebooks.build import ROOT
 
 recorded = cache(record)
@@ -42,9 +42,9 @@ def quiet(stage):
 
 @pytest.mark.parametrize("scene, complaint", [
     (Scene("says nothing", quiet, lambda run, facts: []), "says nothing that must be seen"),
-    (Scene("false", quiet, lambda run, facts: [Seen(True, "so far so good"), Seen(False, "two crowns")]), "two crowns"),
-    (Scene("raises", lambda stage: 1 / 0, lambda run, facts: [Seen(True, "never")]), "ZeroDivisionError"),
-    (Scene("unnamed", lambda stage: stage.cluster().sleep(1), lambda run, facts: [Seen(True, "never")]), "no moment"),
+    (Scene("false", quiet, lambda run, facts: [MustSee(True, "so far so good"), MustSee(False, "two crowns")]), "two crowns"),
+    (Scene("raises", lambda stage: 1 / 0, lambda run, facts: [MustSee(True, "never")]), "ZeroDivisionError"),
+    (Scene("unnamed", lambda stage: stage.cluster().sleep(1), lambda run, facts: [MustSee(True, "never")]), "no moment"),
 ])
 def test_a_check_can_fail(scene, complaint):
     """I-STAGE-5: fails if a false line, a broken story or an empty column passes."""
@@ -69,8 +69,8 @@ def test_d1_sees_the_time_that_nobody_leads():
 def test_d12_sees_what_is_missing_from_its_tape(monkeypatch, tmp_path, spoil, complaint):
     """I-STAGE-2: fails if D12 says its lines without looking at the recording."""
     for kind in ("append", "keyed"):
-        tape = Run.open(d12.RECORDINGS / f"d12-{kind}.mk")
-        Run(filter(spoil, tape.events), engine=tape.engine).save(tmp_path / f"d12-{kind}.mk")
+        tape = RecordedRun.open(d12.RECORDINGS / f"d12-{kind}.mk")
+        RecordedRun(filter(spoil, tape.events), engine=tape.engine).save(tmp_path / f"d12-{kind}.mk")
     monkeypatch.setattr(d12, "RECORDINGS", tmp_path)
     said: list[str] = []
     assert not check(demo("D12"), said.append)
@@ -79,7 +79,7 @@ def test_d12_sees_what_is_missing_from_its_tape(monkeypatch, tmp_path, spoil, co
 
 def test_the_notary_of_d12_judges_the_evidence():
     """Fails if the figures on D12's page come from anything but the evidence: a row taken away is a trip lost."""
-    events = Run.open(d12.RECORDINGS / "d12-keyed.mk").events
+    events = RecordedRun.open(d12.RECORDINGS / "d12-keyed.mk").events
     assert set(sealed(events).cries.values()) == {0}
     short = [event | {"rows": event["rows"][1:]} if event["k"] == "evidence" else event for event in events]
     assert sealed(short)["lost"].count == 1
@@ -88,7 +88,7 @@ def test_the_notary_of_d12_judges_the_evidence():
 def test_a_tape_tells_nothing_of_the_machine():
     """I-TAPE-1: fails if a path, an address or a date comes into a committed recording."""
     for path in d12.RECORDINGS.glob("*.mk"):
-        for event in Run.open(path).events:
+        for event in RecordedRun.open(path).events:
             text = json.dumps({k: v for k, v in event.items() if k != "history"})
             assert event["w"] == 0 and not re.search(r"/(tmp|home|root|work|Users)|\d+\.\d+\.\d+\.\d+|localhost", text), text
         assert path.stat().st_size < 20_000

@@ -12,7 +12,7 @@ from minikafka.lab.labs.lab01 import traces as lab01_traces
 from minikafka.lab.labs.lab01.checks import _fault
 from minikafka.lab.labs.lab01.drawing import Curves, side_by_side
 from minikafka.lab.labs.lab01.live import Service, call_all
-from minikafka.lab.labs.lab01.push import Publisher, PushBroker, Worker
+from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
 
 EVERYBODY = {"billing": 50, "stock": 50, "mail": 50}
 
@@ -111,7 +111,7 @@ def test_the_push_broker_keeps_its_promises(seed):
         for step in range(40):
             if not workers or rng.random() < 0.2:
                 name, prefetch = f"worker-{step}", rng.choice([1, 3, 10])
-                workers.append(cluster.run(Worker(cluster.world, name, "jobs", takes=0.01, prefetch=prefetch).start()))
+                workers.append(cluster.run(QueueWorker(cluster.world, name, "jobs", takes=0.01, prefetch=prefetch).start()))
             elif rng.random() < 0.3:
                 rng.choice(workers).kill()
                 workers = [worker for worker in workers if worker.alive]
@@ -122,7 +122,7 @@ def test_the_push_broker_keeps_its_promises(seed):
             bodies = [body for body, _ in queue.ready] + [b for c in queue.consumers for b in c.in_flight.values()]
             assert len(bodies) == len(set(bodies)) and len(bodies) + queue.acknowledged == published
             assert all(len(c.in_flight) <= c.prefetch for c in queue.consumers)
-        last = cluster.run(Worker(cluster.world, "last", "jobs", takes=0.001).start())
+        last = cluster.run(QueueWorker(cluster.world, "last", "jobs", takes=0.001).start())
         cluster.wait(lambda: queue.acknowledged == published, 60)
         last.kill()
 

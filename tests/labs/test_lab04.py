@@ -10,7 +10,7 @@ from minikafka.lab.labs.lab04 import experiment as lab04
 from minikafka.lab.labs.lab04 import live
 from minikafka.lab.labs.lab04.shifts import shifts
 from minikafka.lab.picture.draw.group import picture, to_text
-from minikafka.lab.picture.frame import Frame, Group, Progress
+from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProgress
 from tests.clients.kit import make_topic
 
 
@@ -128,15 +128,15 @@ def test_nothing_is_read_twice_at_a_join():
 
 # --- the drawings -------------------------------------------------------------------------------------------------------
 
-def frame(*groups: Group) -> Frame:
+def frame(*groups: ShownGroup) -> Frame:
     return Frame(*[None] * 7, rows=(), chosen=None, flows=(), producers=(), groups=groups, quorum=None, ledger=None, marks=())
 
 
 def test_a_group_at_one_glance():
     """Fails if a place is filled twice, an idle member is not called so, or "?" becomes a number."""
-    group = Group("meter", "Stable", 3, ("C1", "C2", "C3"), (
-        Progress("rides-0", "C1", 57, 40, 60), Progress("rides-1", "C2", None, None, None),
-        Progress("rides-2", None, None, 5, 1)))
+    group = ShownGroup("meter", "Stable", 3, ("C1", "C2", "C3"), (
+        ShownProgress("rides-0", "C1", 57, 40, 60), ShownProgress("rides-1", "C2", None, None, None),
+        ShownProgress("rides-2", None, None, 5, 1)))
     svg, text = picture(frame(group))
     assert text.splitlines() == [
         "group meter: Stable, generation 3, 3 members", "rides-0: C1 reads, next 57; committed 40 of ?, lag 60",

@@ -163,7 +163,7 @@ def test_paper_agrees_with_the_brokers(policy):
             if policy == "sync per batch":
                 consumer.commit()
 
-    world = lab05_paper.World(size=40)
+    world = lab05_paper.PaperWorld(size=40)
     lab05_paper.life(loop, world, dies=2 * 12 + (6 if policy == "before the work" else 5), after=True)
     paper = len(world.done), world.committed[0]
     lab05_paper.life(loop, world)

@@ -13,7 +13,7 @@ from minikafka.cluster.errors import NotReady
 from minikafka.lab.labs.lab07 import checks, own
 from minikafka.lab.labs.lab07 import experiment as lab07
 from minikafka.lab.labs.lab07.chart import over_time, shares
-from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, Price, Room, latencies, quantile
+from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, AcksCluster, Price, latencies, quantile
 
 
 def test_the_ladder():
@@ -72,13 +72,13 @@ def test_fresher_metadata_loses_less():
 @pytest.mark.parametrize("acks, lost", [(0, 9), (1, 6), (ALL, 0)])
 def test_a_node_that_fails_under_load(acks, lost):
     """Section 6: nine of a thousand, six, none."""
-    with Room() as room:
+    with AcksCluster() as room:
         assert lab07.failed_node(room, acks) == lost
 
 
 def test_a_node_that_is_back_too_early_takes_more_along():
     """Section 6, in brackets: fails if a restarted broker, which leads no more, were no trap for acks=0."""
-    with Room() as room:
+    with AcksCluster() as room:
         writer = room.writer(0, rate=1000, count=1000)
         room.until_sent(writer, 300)
         room.cluster.kill(1)
@@ -90,7 +90,7 @@ def test_a_node_that_is_back_too_early_takes_more_along():
 
 def test_who_waits_for_too_many_records_is_told_how_many_there_are():
     """Fails if a wait in vain names a lambda."""
-    with Room() as room, pytest.raises(NotReady, match=r"2000 records are sent \(this writer sends 10 in all\)"):
+    with AcksCluster() as room, pytest.raises(NotReady, match=r"2000 records are sent \(this writer sends 10 in all\)"):
         room.until_sent(room.writer(1, rate=10, count=10), 2000)
 
 

@@ -6,21 +6,21 @@ import pytest
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.lab.demos import d5
 from minikafka.lab.demos.demo import Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab08 import checks
 from minikafka.lab.labs.lab08 import experiment as lab08
 from minikafka.lab.labs.lab08 import unclean as lab08_unclean
 from minikafka.lab.labs.lab08.chart import twins
-from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, Pace, Room, records_a_fetch
+from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, FetchPace, LagCluster, records_a_fetch
 from minikafka.lab.labs.lab08.traces import cases, members, tell
 from minikafka.lab.labs.lab08.unclean import alone, disaster, marks, one_try
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.sim.ablations.isr_and_elections import without_eligible_leaders
 
 
 def stopped_at(second: float, limit_ms: int = 10_000) -> tuple[float, float, float, int]:
     """(when D left, how long acks=all waited, how long after D was stopped, how far the high watermark jumped)."""
-    with Room(replica_lag_time_max_ms=limit_ms).until(second) as room:
+    with LagCluster(replica_lag_time_max_ms=limit_ms).until(second) as room:
         room.cluster.hold_follower(D)
         probe = room.ask_for_all()
         room.until(second + 1.6 * limit_ms / 1000)
@@ -54,7 +54,7 @@ def test_ten_to_fifteen_seconds_in_the_rhythm_of_the_leader():
 
 def test_out_slowly_and_in_at_once():
     """Section 2: back within a tenth of a second, by its first fetch; fails if it had to wait for the next look."""
-    with Room().until(20) as room:
+    with LagCluster().until(20) as room:
         room.cluster.hold_follower(D)
         room.until(36)
         room.cluster.heal()
@@ -65,7 +65,7 @@ def test_out_slowly_and_in_at_once():
 
 def test_who_has_everything_is_in_sync_however_silent():
     """Section 2: a minute without a fetch, in sync; out with the first record, which waits 3 s."""
-    with Room().until(20) as room:
+    with LagCluster().until(20) as room:
         room.writer.stop()
         room.cluster.hold_follower(D)
         room.until(80)
@@ -78,8 +78,8 @@ def test_who_has_everything_is_in_sync_however_silent():
 @pytest.mark.parametrize("records, stays", [(2, False), (5, True), (20, True)])
 def test_a_slow_follower_leaves_although_it_fetches(records, stays):
     """Section 3: 2 records twice a second are too few of 10, 5 are enough; fails if fetching alone kept it in."""
-    with Room(own={D: records_a_fetch(records)}).until(20) as room:
-        pace = Pace(room, D, every=0.5)
+    with LagCluster(own={D: records_a_fetch(records)}).until(20) as room:
+        pace = FetchPace(room, D, every=0.5)
         room.until(36)
         assert (D in room.notes[-1].isr) is stays
         if not stays:
@@ -89,9 +89,9 @@ def test_a_slow_follower_leaves_although_it_fetches(records, stays):
 
 def test_the_twins():
     """Section 4: equally late, opposite verdicts; fails if count or age of records decided."""
-    first, second = Room(own={D: records_a_fetch(5)}).until(20), Room().until(20)
-    Pace(first, D, every=0.5, first=3.5)
-    Pace(second, D, every=3.0)
+    first, second = LagCluster(own={D: records_a_fetch(5)}).until(20), LagCluster().until(20)
+    FetchPace(first, D, every=0.5, first=3.5)
+    FetchPace(second, D, every=3.0)
     for twin in (first, second):
         twin.until(45)
     behind = {name: [n.behind(D) for n in twin.notes if n.t > 24] for name, twin in {"first": first, "second": second}.items()}
@@ -173,7 +173,7 @@ def test_what_is_lost_is_what_only_the_dead_leader_had(records):
     found = checks.broken(end.acknowledged, end.readable)
     assert [offset for offset, _, _ in found] == list(range(70, 70 + records)) and len(end.seen) == 70 + records
     assert sum(instead is not None for *_, instead in found) == min(records, 20) and len(end.readable) == 90
-    assert Run.of(end.cluster).at(None, lab08.TP).ledger.lost == records
+    assert RecordedRun.of(end.cluster).at(None, lab08.TP).ledger.lost == records
     told = list(lab08_unclean.story(end))
     assert any(f"C throws away its records 70 to {69 + records}" in line for line in told) and f"lost {records}" in told[-1]
     end.cluster.close()
@@ -192,9 +192,9 @@ def test_d5_refuses_because_of_the_setting(min_insync, strict):
     """Fails if demo D5 shows its refusal without min.insync.replicas=2, or not with it."""
     stage = Stage()
     events = stage.play(d5.Scene("", lambda stage: d5.story(stage, min_insync), d5.must_see))
-    facts = Facts(events, stage.moments, stage.facts)
+    facts = SceneFacts(events, stage.moments, stage.facts)
     assert facts["strict"] == strict
-    assert all(seen.held for seen in d5.must_see(Run(events), facts)) is (min_insync == 2)
+    assert all(seen.held for seen in d5.must_see(RecordedRun(events), facts)) is (min_insync == 2)
 
 
 @pytest.mark.parametrize("wrong, told", [

@@ -8,7 +8,7 @@ import pytest
 from minikafka.broker.server.live import LiveFs
 from minikafka.lab.labs.lab10 import checks, exactly, outside
 from minikafka.lab.labs.lab10 import experiment as lab10
-from minikafka.lab.labs.lab10.exactly import COMMITTED, Room
+from minikafka.lab.labs.lab10.exactly import COMMITTED, ExactlyOnceCluster
 from minikafka.lab.labs.lab10.wrong import in_memory
 from minikafka.log.producers import ProducerStates
 
@@ -60,7 +60,7 @@ def test_what_the_idempotent_burst_was_told():
 
 def test_markers_have_offsets_and_readers_choose():
     """Sections 5 and 6: 22, 20 and 10; then nothing of thirty behind an open transaction; markers have a higher epoch."""
-    with Room() as room:
+    with ExactlyOnceCluster() as room:
         room.write("first", 10, commit=False)
         room.write("second", 10)
         assert set(room.marks().values()) == {22} and len(room.read()) == 20 and len(room.read(COMMITTED)) == 10

@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 
 from minikafka import Cluster
 from minikafka.lab.labs.lab13 import experiment as lab13
-from minikafka.lab.labs.lab13.books import Batch, batches, moment, said
+from minikafka.lab.labs.lab13.books import CheckpointBatch, batches, moment, said
 from minikafka.lab.labs.lab13.lanes import page, show
 from minikafka.lab.labs.streaming import patience
 
@@ -32,7 +32,7 @@ def test_the_books_of_a_checkpoint(tmp_path):
     """I-BOOKS-1. Fails if a batch without its commit counts as done, numbers are sorted as letters, or crc files are read."""
     ends = list(range(1, 13))
     found = batches(checkpoint(tmp_path, ends, 11))
-    assert found[-1] == Batch(11, {0: 12}, False) and [batch.ends[0] for batch in found] == ends
+    assert found[-1] == CheckpointBatch(11, {0: 12}, False) and [batch.ends[0] for batch in found] == ends
     assert all(batch.done for batch in found[:-1]) and batches(tmp_path / "none") == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.log import Header, Log, LogConfig, batches, build
+from minikafka.log import BatchHeader, Log, LogConfig, batches, build
 from tests.log.memfs import MemFs
 
 PATH = "/data/flights-3"
@@ -54,5 +54,5 @@ def producers(log: Log, whole: bool = True) -> dict[int, tuple]:
             for pid, e in log.producers.entries.items()}
 
 
-def header(data: bytes) -> Header:
-    return Header.parse(data)
+def header(data: bytes) -> BatchHeader:
+    return BatchHeader.parse(data)

@@ -14,7 +14,7 @@ from minikafka import Cluster
 from minikafka.broker.server.live import LiveFs
 from minikafka.jars import KAFKA, JarsMissing, jars
 from minikafka.java import use_java
-from minikafka.log import Header, Log, LogConfig, build, records
+from minikafka.log import BatchHeader, Log, LogConfig, build, records
 from minikafka.log.markers import marker
 from tests.log.kit import NOW, stored
 from tests.log.test_cleaner import clean as compact
@@ -86,7 +86,7 @@ def test_dump_log_segments_reads_what_we_compacted(tmp_path: Path, classpath: st
     compact(log, NOW)
     compact(log, NOW + 1)
     expected = [r.offset for batch in stored(log) for r in records(batch)]
-    assert 40 < len(expected) < 300 and any(Header.parse(batch).count == 0 for batch in stored(log))
+    assert 40 < len(expected) < 300 and any(BatchHeader.parse(batch).count == 0 for batch in stored(log))
     log.close()
     files = [f"{folder}/{name}" for name in fs.listdir(str(folder)) if name[:1].isdigit() and ".snapshot" not in name]
     dump = dumped(classpath, files)

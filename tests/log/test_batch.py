@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from minikafka.log import Header, Record, batches, build, compression, records
+from minikafka.log import BatchHeader, Record, batches, build, compression, records
 from minikafka.log.batch import HEADER_SIZE, crc_ok, frames, stamp
 from minikafka.log.records import VARLONG, MalformedRecord, decode_records, read_varint, write_varint
 from minikafka.log.survey import survey
@@ -29,7 +29,7 @@ def test_what_is_built_is_read_back(rows: list, codec: int, base: int, control: 
     """Fails if a field of header or record is lost, shifted or mixed up on the way (I-BATCH-1)."""
     data = build(rows, base_offset=base, leader_epoch=7, timestamp_ms=0, codec=codec, producer_id=9, producer_epoch=3,
                  base_sequence=sequence, control=control, transactional=True)  # fmt: skip
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     assert crc_ok(data, 0, header) and header.size == len(data)
     assert (header.base_offset, header.next_offset, header.count) == (base, base + len(rows), len(rows))
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (9, 3, sequence)
@@ -56,15 +56,15 @@ def test_we_read_what_kafka_python_builds(rows: list, codec: int) -> None:
     assert [(r.offset, r.key, r.value, r.headers) for r in records(data)] == [
         (number, *row[:3]) for number, row in enumerate(rows)
     ]
-    body = compression.decompress(codec, data[HEADER_SIZE:]) if Header.parse(data).codec else data[HEADER_SIZE:]
-    assert survey(body, len(rows), Header.parse(data).base_timestamp).latest == max(max(r[3], 0) for r in rows)
+    body = compression.decompress(codec, data[HEADER_SIZE:]) if BatchHeader.parse(data).codec else data[HEADER_SIZE:]
+    assert survey(body, len(rows), BatchHeader.parse(data).base_timestamp).latest == max(max(r[3], 0) for r in rows)
 
 
 def test_stamping_place_and_epoch_leaves_the_checksum_valid() -> None:
     """Fails if the checksum covered what the leader writes into a client's bytes (I-BATCH-2)."""
     data = bytearray(build([(b"k", b"v")], timestamp_ms=1))
     stamp(data, 1 << 40, 77)
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     assert (header.base_offset, header.leader_epoch) == (1 << 40, 77) and crc_ok(data, 0, header)
 
 
@@ -75,7 +75,7 @@ def test_every_flipped_bit_behind_the_checksum_is_found() -> None:
         for bit in range(8):
             broken = bytearray(data)
             broken[at] ^= 1 << bit
-            assert not crc_ok(broken, 0, Header.parse(broken)), (at, bit)
+            assert not crc_ok(broken, 0, BatchHeader.parse(broken)), (at, bit)
 
 
 def test_batches_stop_at_one_that_is_cut_short() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minikafka.log import Log, LogConfig, Record, build, records
-from minikafka.log.batch import Header, crc_ok
+from minikafka.log.batch import BatchHeader, crc_ok
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
 from minikafka.log.records import MalformedRecord
@@ -46,7 +46,7 @@ def roll(log: Log) -> None:
 
 def content(log: Log) -> list[Record]:
     """Every record of data, in order."""
-    return [r for batch in stored(log) if not Header.parse(batch).is_control for r in records(batch)]
+    return [r for batch in stored(log) if not BatchHeader.parse(batch).is_control for r in records(batch)]
 
 
 def pairs(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
@@ -137,7 +137,7 @@ def test_last_value_of_each_key_survives(steps: list[Step], room: int, data: st.
     left = content(log)
     assert all(before[r.offset] == r for r in left)
     assert [(r.offset, r.key, r.value) for r in left] == sorted((o, k, v) for k, (o, v) in owed.items())
-    assert all(crc_ok(batch, 0, Header.parse(batch)) for batch in stored(log))
+    assert all(crc_ok(batch, 0, BatchHeader.parse(batch)) for batch in stored(log))
     assert all(a.next_offset == b.base_offset for a, b in zip(log.segments, log.segments[1:], strict=False))
     assert (producers(log, whole=False), log.epochs.entries, log.end_offset) == (states, epochs, end)
     clean_stop = data.draw(st.booleans())
@@ -162,10 +162,10 @@ def test_cleaning_part_by_part_is_cleaning_all_at_once(steps: list[Step], data: 
     point: int | None = None
     for stable in sorted(data.draw(st.lists(st.integers(0, log.end_offset), max_size=3))):
         stable = log.producers.last_stable_offset(stable)
-        beyond = [batch for batch in stored(log) if Header.parse(batch).base_offset >= stable]
+        beyond = [batch for batch in stored(log) if BatchHeader.parse(batch).base_offset >= stable]
         point = clean(log, until=point, stable=stable)
         assert point <= max(stable, log.start_offset)
-        assert [batch for batch in stored(log) if Header.parse(batch).base_offset >= stable] == beyond
+        assert [batch for batch in stored(log) if BatchHeader.parse(batch).base_offset >= stable] == beyond
     clean(log, until=point)
     assert pairs(log) == sorted((o, k, v) for k, (o, v) in owed.items())
 
@@ -185,7 +185,7 @@ def test_tombstone_lives_for_delete_retention_ms_after_its_first_cleaning() -> N
     assert pairs(log) == [(1, b"b", b"1"), (2, b"a", None), (3, b"c", b"1")]
     log.close()
     log = open_log(fs, COMPACT, clean=True)
-    [horizon] = [Header.parse(b).delete_horizon for b in stored(log) if Header.parse(b).base_offset == 2]
+    [horizon] = [BatchHeader.parse(b).delete_horizon for b in stored(log) if BatchHeader.parse(b).base_offset == 2]
     assert horizon == NOW + 1000
     assert [r.timestamp for r in content(log)] == [NOW] * 3
     clean(log, NOW + 999)
@@ -205,7 +205,7 @@ def test_marker_goes_after_its_batches_and_its_horizon() -> None:
     roll(log)
 
     def markers_left() -> list[tuple[int, int | None]]:
-        parsed = [Header.parse(batch) for batch in stored(log)]
+        parsed = [BatchHeader.parse(batch) for batch in stored(log)]
         return [(h.base_offset, h.delete_horizon) for h in parsed if h.is_control]
 
     clean(log, NOW)
@@ -227,7 +227,7 @@ def test_empty_marker_of_a_silent_producer_keeps_its_epoch() -> None:
     roll(log)
     for now in (NOW, NOW + 1, NOW + 5000):
         clean(log, now)
-    [left] = [Header.parse(batch) for batch in stored(log) if Header.parse(batch).is_control]
+    [left] = [BatchHeader.parse(batch) for batch in stored(log) if BatchHeader.parse(batch).is_control]
     assert (left.count, left.producer_epoch, left.base_offset) == (0, 5, 1)
     assert log.max_timestamp_offset() == (2, NOW, 0)
     for name in [n for n in fs.names if n.endswith(".snapshot")]:
@@ -383,7 +383,7 @@ def visible(log: Log) -> list[Record]:
     rows = log.aborted_transactions(0, log.end_offset)
     hidden = [(row.producer_id, row.first_offset, row.last_offset) for row in rows]
     return [
-        r for h, batch in ((Header.parse(b), b) for b in stored(log)) if not h.is_control
+        r for h, batch in ((BatchHeader.parse(b), b) for b in stored(log)) if not h.is_control
         if not any(h.is_transactional and p == h.producer_id and a <= h.base_offset <= z for p, a, z in hidden)
         for r in records(batch)
     ]  # fmt: skip

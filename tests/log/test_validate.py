@@ -9,7 +9,7 @@ import pytest
 from crc32c import crc32c
 
 from minikafka.log import Log, LogConfig, RecordValidationError, build, records
-from minikafka.log.batch import HEADER_SIZE, Header, crc_ok
+from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import NOW, open_log, some_batch
 from tests.log.memfs import MemFs
@@ -109,7 +109,7 @@ def test_accepted(name: str) -> None:
     log = open_log(MemFs(), CONFIG)
     info = log.append_leader(ACCEPTED[name], 4, NOW)
     data = log.read(0, 1 << 20, log.end_offset)
-    header = Header.parse(data)
+    header = BatchHeader.parse(data)
     assert (info.base_offset, header.leader_epoch, header.size) == (0, 4, len(data))
     assert crc_ok(data, 0, header) and not header.is_log_append_time
     assert header.max_timestamp == info.max_timestamp == max(-1, *(r.timestamp for r in records(data))) or (
@@ -212,8 +212,8 @@ def test_log_append_time(codec: int) -> None:
     info = log.append_leader(build([(b"k", b"v", [], 5), (b"k", b"w", [], 9)], timestamp_ms=0, codec=codec), 0, NOW + 7)
     data = log.read(0, 9999, 2)
     assert info.log_append_time == info.max_timestamp == NOW + 7
-    assert [r.timestamp for r in records(data)] == [NOW + 7] * 2 and crc_ok(data, 0, Header.parse(data))
-    assert Header.parse(data).is_log_append_time and Header.parse(data).codec == codec
+    assert [r.timestamp for r in records(data)] == [NOW + 7] * 2 and crc_ok(data, 0, BatchHeader.parse(data))
+    assert BatchHeader.parse(data).is_log_append_time and BatchHeader.parse(data).codec == codec
 
 
 def test_log_append_time_from_a_client_is_refused_where_the_topic_uses_it() -> None:
@@ -234,7 +234,7 @@ def test_compression_type_of_the_topic(topic: str, codec: int) -> None:
         batch = some_batch(sent, producer_id=3, producer_epoch=1, base_sequence=sent * 2, codec=sent)
         info = log.append_leader(batch, 0, NOW)
         data = log.read(info.base_offset, 1, log.end_offset)
-        header = Header.parse(data)
+        header = BatchHeader.parse(data)
         assert header.codec == codec and (header.producer_id, header.base_sequence) == (3, sent * 2)
         assert [(r.key, r.value, r.timestamp) for r in records(data)] == [
             (r.key, r.value, r.timestamp) for r in records(batch)]  # fmt: skip

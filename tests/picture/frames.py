@@ -6,27 +6,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from minikafka.lab.picture.frame import (
-    Batch,
-    Broker,
     Cell,
     EpochSpan,
     Finger,
-    Flow,
     Frame,
     Ghost,
-    Group,
-    Kind,
     Lane,
     Ledger,
     Level,
     Mark,
-    Partition,
-    Producer,
-    Progress,
-    Query,
-    Quorum,
-    Row,
+    MomentKind,
+    PartitionRow,
     Sentence,
+    ShownBatch,
+    ShownBroker,
+    ShownFlow,
+    ShownGroup,
+    ShownPartition,
+    ShownProducer,
+    ShownProgress,
+    ShownQuery,
+    ShownQuorum,
     Span,
 )
 
@@ -63,9 +63,9 @@ def leader(broker: int, end: int | None, hw: int | None = 47, first: int = 28, *
     )
 
 
-def partition(*lanes: Lane, **changes: object) -> Partition:
+def partition(*lanes: Lane, **changes: object) -> ShownPartition:
     """flights-2 with these lanes."""
-    plain = Partition(
+    plain = ShownPartition(
         "flights",
         2,
         1,
@@ -85,28 +85,28 @@ def partition(*lanes: Lane, **changes: object) -> Partition:
 
 
 MARKS = (
-    Mark(7.5, Kind.FAULT, "broker 2 killed", Level.BAD),
-    Mark(12.0, Kind.ELECTION, "broker 1 leads flights-2, epoch 4", Level.WAIT),
-    Mark(24.2, Kind.FAULT, "broker 3 slow", Level.WAIT),
+    Mark(7.5, MomentKind.FAULT, "broker 2 killed", Level.BAD),
+    Mark(12.0, MomentKind.ELECTION, "broker 1 leads flights-2, epoch 4", Level.WAIT),
+    Mark(24.2, MomentKind.FAULT, "broker 3 slow", Level.WAIT),
 )
-PRODUCER = Producer("trips", 1208, 1201, 0, 3, 4, 0.012, 7.2, None)
-GROUP = Group(
+PRODUCER = ShownProducer("trips", 1208, 1201, 0, 3, 4, 0.012, 7.2, None)
+GROUP = ShownGroup(
     "billing",
     "Stable",
     3,
     ("A", "B"),
     (
-        Progress("flights-0", "A", 120, 118, 2),
-        Progress("flights-1", "A", 98, 98, 0),
-        Progress("flights-2", "B", 47, 44, 3),
+        ShownProgress("flights-0", "A", 120, 118, 2),
+        ShownProgress("flights-1", "A", 98, 98, 0),
+        ShownProgress("flights-2", "B", 47, 44, 3),
     ),
 )
-QUORUM = Quorum((1, 2, 3), 1, 6, (1, 2, 3), (), 218, 218)
+QUORUM = ShownQuorum((1, 2, 3), 1, 6, (1, 2, 3), (), 218, 218)
 LEDGER = Ledger(1201, 1199, 1198, 7, 0, 0, 0)
-BROKERS = (Broker(1, "running", 2, True), Broker(2, "running", 1, False), Broker(3, "running", 0, False))
+BROKERS = (ShownBroker(1, "running", 2, True), ShownBroker(2, "running", 1, False), ShownBroker(3, "running", 0, False))
 
 
-def frame(chosen: Partition | None, sentence: str, level: Level = Level.WAIT, **changes: object) -> Frame:
+def frame(chosen: ShownPartition | None, sentence: str, level: Level = Level.WAIT, **changes: object) -> Frame:
     """A frame around one partition."""
     plain = Frame(
         31.4,
@@ -118,7 +118,7 @@ def frame(chosen: Partition | None, sentence: str, level: Level = Level.WAIT, **
         BROKERS,
         (),
         chosen,
-        (Flow(0, 1, "produce", 9.8, False), Flow(1, 2, "fetch", 9.8, False), Flow(1, 3, "fetch", 4.1, False)),
+        (ShownFlow(0, 1, "produce", 9.8, False), ShownFlow(1, 2, "fetch", 9.8, False), ShownFlow(1, 3, "fetch", 4.1, False)),
         (PRODUCER,),
         (GROUP,),
         QUORUM,
@@ -156,7 +156,7 @@ def slow_follower() -> Frame:
         chosen,
         "Broker 3 has not caught up for 7.2 s of 10 s. Until it does, or leaves the ISR, the high "
         "watermark waits at 47: 47-50 are written, not readable.",
-        brokers=(*BROKERS[:2], Broker(3, "slow", 0, False)),
+        brokers=(*BROKERS[:2], ShownBroker(3, "slow", 0, False)),
     )
 
 
@@ -167,8 +167,8 @@ def dead_leader() -> Frame:
         "Broker 1, the leader, has been dead for 1.8 s; the controller fences it after 3.0 s. "
         "Nothing is written or read until then.",
         Level.BAD,
-        brokers=(Broker(1, "killed", 2, False), Broker(2, "running", 1, True), BROKERS[2]),
-        flows=(Flow(0, 1, "produce", 9.8, True), Flow(1, 2, "fetch", 0.0, True), Flow(1, 3, "fetch", 0.0, True)),
+        brokers=(ShownBroker(1, "killed", 2, False), ShownBroker(2, "running", 1, True), BROKERS[2]),
+        flows=(ShownFlow(0, 1, "produce", 9.8, True), ShownFlow(1, 2, "fetch", 0.0, True), ShownFlow(1, 3, "fetch", 0.0, True)),
         producers=(replace(PRODUCER, last_error="TimeoutError: no answer in 1.5 s", oldest_wait=1.8),),
     )
 
@@ -190,7 +190,7 @@ def no_leader() -> Frame:
         "unclean.leader.election.enable is false.",
         Level.BAD,
         flows=(),
-        brokers=(Broker(1, "killed", 0, False), *BROKERS[1:]),
+        brokers=(ShownBroker(1, "killed", 0, False), *BROKERS[1:]),
     )
 
 
@@ -229,7 +229,8 @@ def two_crowns() -> Frame:
         "Two brokers act as leader: 1 in epoch 4, and 3, cut off, still in epoch 3. What 3 takes now "
         "(36-55) will be cut off when it comes back.",
         Level.BAD,
-        flows=(Flow(0, 1, "produce", 5.0, False), Flow(0, 3, "produce", 3.0, False), Flow(1, 2, "fetch", 5.0, False)),
+        flows=(ShownFlow(0, 1, "produce", 5.0, False), ShownFlow(0, 3, "produce", 3.0, False),
+               ShownFlow(1, 2, "fetch", 5.0, False)),
     )
 
 
@@ -251,7 +252,7 @@ def unclean_loss() -> Frame:
         "were cut off when it came back.",
         Level.BAD,
         ledger=Ledger(120, 90, 100, 0, 30, 20, 0),
-        marks=(*MARKS, Mark(29.0, Kind.LOSS, "30 acknowledged records lost", Level.BAD)),
+        marks=(*MARKS, Mark(29.0, MomentKind.LOSS, "30 acknowledged records lost", Level.BAD)),
     )
 
 
@@ -298,7 +299,7 @@ def long_log() -> Frame:
 def twelve_partitions() -> Frame:
     levels = [Level.GOOD] * 9 + [Level.WAIT, Level.BAD, Level.UNKNOWN]
     rows = tuple(
-        Row(
+        PartitionRow(
             f"flights-{i}",
             i % 3 + 1 if level is not Level.BAD else None,
             4,
@@ -316,26 +317,26 @@ def twelve_partitions() -> Frame:
         replace(rows[11], leader=None, epoch=None, isr=None, replicas=None, high_watermark=None, log_end=None),
     )
     groups = tuple(
-        Group(
+        ShownGroup(
             name,
             "Stable",
             12,
             ("consumer-1-6c2b9d3f", "consumer-2-5d1c8e2a"),
             tuple(
-                Progress(f"flights-{i}", f"consumer-{i % 2 + 1}-6c2b9d3f-1f4a", 900 + i, 890 + i, 110)
+                ShownProgress(f"flights-{i}", f"consumer-{i % 2 + 1}-6c2b9d3f-1f4a", 900 + i, 890 + i, 110)
                 for i in range(12)
             ),
         )
         for name in ("billing", "audit")
     )
     return replace(
-        slow_follower(), rows=rows, groups=groups, brokers=tuple(Broker(i, "running", 2, i == 4) for i in range(1, 7))
+        slow_follower(), rows=rows, groups=groups, brokers=tuple(ShownBroker(i, "running", 2, i == 4) for i in range(1, 7))
     )
 
 
 def unknown() -> Frame:
     blank = Lane(1, "unknown", "unknown", (), None, False, None, None, None, None, None, None, None, (), (), (), None)
-    chosen = Partition(
+    chosen = ShownPartition(
         "flights",
         0,
         None,
@@ -360,8 +361,8 @@ def unknown() -> Frame:
         producers=(),
         groups=(),
         marks=(),
-        brokers=tuple(Broker(i, "unknown", None, False) for i in (1, 2, 3)),
-        quorum=Quorum(None, None, None, (), (), None, None),
+        brokers=tuple(ShownBroker(i, "unknown", None, False) for i in (1, 2, 3)),
+        quorum=ShownQuorum(None, None, None, (), (), None, None),
         ledger=Ledger(*[None] * 7),
     )
 
@@ -371,7 +372,7 @@ def polled() -> Frame:
         1, "leader", "unknown", (), 7, False, True, None, None, None, 12, None, 5400, (), (Span(12, 5400),), (), None
     )
     other = replace(blank, role="follower", end=None, folded=(), start=None, epoch=None)
-    chosen = Partition(
+    chosen = ShownPartition(
         "flights",
         0,
         1,
@@ -410,7 +411,7 @@ def transactions() -> Frame:
 
 
 def no_commit() -> Frame:
-    group = Group("audit", "PreparingRebalance", 1, ("A",), (Progress("flights-2", None, None, None, None),))
+    group = ShownGroup("audit", "PreparingRebalance", 1, ("A",), (ShownProgress("flights-2", None, None, None, None),))
     return frame(
         partition(leader(1, 51, 51), lane(2, 51, 51), lane(3, 51, 51), high_watermark=51, fingers=()),
         "Group audit has no commit for flights-2: where it begins is decided by auto.offset.reset.",
@@ -443,21 +444,24 @@ def hostile_names() -> Frame:
         chosen=chosen,
         producers=(replace(PRODUCER, name=name, last_error=name),),
         groups=(
-            replace(GROUP, name=name, members=(name,), progress=(Progress(name, name, 10**15, 10**15, 10**15),)),
+            replace(GROUP, name=name, members=(name,), progress=(ShownProgress(name, name, 10**15, 10**15, 10**15),)),
         ),
-        marks=(Mark(3.0, Kind.FAULT, name, Level.BAD),),
+        marks=(Mark(3.0, MomentKind.FAULT, name, Level.BAD),),
         sentence=Sentence(Level.BAD, name + " " + "many words " * 80),
-        rows=tuple(Row(name + str(i), 1, 2, (1, 2), (1, 2), 10**15, 10**15, 10**15, Level.GOOD) for i in range(70)),
+        rows=tuple(PartitionRow(name + str(i), 1, 2, (1, 2), (1, 2), 10**15, 10**15, 10**15, Level.GOOD) for i in range(70)),
     )
 
 
 def spark_queries() -> Frame:
-    batches = (Batch(6, None, 30, True), Batch(7, 30, 40, True), Batch(8, 40, 41, True), Batch(9, 41, 47, False))
+    batches = (ShownBatch(6, None, 30, True), ShownBatch(7, 30, 40, True), ShownBatch(8, 40, 41, True),
+               ShownBatch(9, 41, 47, False))
     chosen = replace(calm().chosen, queries=(  # type: ignore[type-var]
-        Query("prices", 9, 8, 1_700_000_000_000, batches), Query("a-query-with-a-very-long-name-indeed", None, None, 0, ()),
-        Query("third", 1, 1, 0, ())))
+        ShownQuery("prices", 9, 8, 1_700_000_000_000, batches),
+        ShownQuery("a-query-with-a-very-long-name-indeed", None, None, 0, ()),
+        ShownQuery("third", 1, 1, 0, ())))
     late = replace(PRODUCER, acks=-1)
-    flows = (Flow(0, 1, "produce", 9.8, False, 7), Flow(1, 2, "fetch", 9.8, False, 0), Flow(1, 3, "fetch", 0.0, True, 4))
+    flows = (ShownFlow(0, 1, "produce", 9.8, False, 7), ShownFlow(1, 2, "fetch", 9.8, False, 0),
+             ShownFlow(1, 3, "fetch", 0.0, True, 4))
     return frame(chosen, "Spark runs batch 9.", producers=(late,), flows=flows)
 
 

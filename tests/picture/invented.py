@@ -72,7 +72,7 @@ def lanes(draw: st.DrawFn, broker: int, base: int) -> f.Lane:
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> f.Partition:
+def partitions(draw: st.DrawFn) -> f.ShownPartition:
     base = draw(st.sampled_from([0, 0, 40, 99_000, 10**12]))
     ids = draw(st.lists(brokers, min_size=0, max_size=5, unique=True))
     drawn = tuple(draw(lanes(broker, base)) for broker in ids)
@@ -83,7 +83,7 @@ def partitions(draw: st.DrawFn) -> f.Partition:
         at = end
     fingers = st.builds(f.Finger, names, st.sampled_from(["position", "committed"]), st.integers(base, base + 500))
     near = st.integers(base, base + 500)
-    return f.Partition(
+    return f.ShownPartition(
         draw(names),
         draw(st.integers(0, 200)),
         draw(maybe(brokers)),
@@ -102,7 +102,7 @@ def partitions(draw: st.DrawFn) -> f.Partition:
 
 
 rows = st.builds(
-    f.Row,
+    f.PartitionRow,
     names,
     maybe(brokers),
     maybe(st.integers(0, 999)),
@@ -114,11 +114,11 @@ rows = st.builds(
     levels,
 )
 producers = st.builds(
-    f.Producer, names, *[st.integers(0, 10**9)] * 5, maybe(spans_of_time), maybe(spans_of_time), maybe(names)
+    f.ShownProducer, names, *[st.integers(0, 10**9)] * 5, maybe(spans_of_time), maybe(spans_of_time), maybe(names)
 )
-progress = st.builds(f.Progress, names, maybe(names), maybe(offsets), maybe(offsets), counts)
+progress = st.builds(f.ShownProgress, names, maybe(names), maybe(offsets), maybe(offsets), counts)
 groups = st.builds(
-    f.Group,
+    f.ShownGroup,
     names,
     maybe(st.sampled_from(["Stable", "CompletingRebalance"])),
     maybe(st.integers(0, 99)),
@@ -126,7 +126,7 @@ groups = st.builds(
     tuples(progress, 9),
 )
 quorums = st.builds(
-    f.Quorum,
+    f.ShownQuorum,
     maybe(tuples(brokers, 5)),
     maybe(brokers),
     maybe(st.integers(0, 99)),
@@ -135,16 +135,16 @@ quorums = st.builds(
     maybe(offsets),
     maybe(offsets),
 )
-marks = st.builds(f.Mark, st.floats(0, 100), st.sampled_from(list(f.Kind)), names, levels)
+marks = st.builds(f.Mark, st.floats(0, 100), st.sampled_from(list(f.MomentKind)), names, levels)
 flows = st.builds(
-    f.Flow,
+    f.ShownFlow,
     st.integers(0, 5),
     st.integers(0, 5),
     st.sampled_from(["produce", "fetch"]),
     st.floats(0, 10**6),
     st.booleans(),
 )
-heads = st.builds(f.Broker, brokers, processes, counts, st.booleans())
+heads = st.builds(f.ShownBroker, brokers, processes, counts, st.booleans())
 frames = st.builds(
     f.Frame,
     st.floats(0, 100),

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 
 TP = "flights-0"
@@ -84,8 +84,8 @@ class Script:
     # --- pictures -------------------------------------------------------------------------------------------------
 
     @property
-    def run(self) -> Run:
-        return Run([*self.events, {"t": self.t, "w": 0, "b": 9, "i": "1", "n": 1, "k": "nothing"}])
+    def run(self) -> RecordedRun:
+        return RecordedRun([*self.events, {"t": self.t, "w": 0, "b": 9, "i": "1", "n": 1, "k": "nothing"}])
 
     def frame(self, tp: str | None = TP) -> Frame:
         return self.run.at(None, tp)

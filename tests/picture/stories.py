@@ -8,18 +8,18 @@ from random import Random
 from typing import Any
 
 from minikafka.cluster import Cluster
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
-Look = Callable[[Any, Run], None]
+Look = Callable[[Any, RecordedRun], None]
 TP = "flights-0"
 
 
 @contextmanager
-def cluster(seed: int, config: dict[str, Any] | None = None) -> Iterator[tuple[Any, Run]]:
+def cluster(seed: int, config: dict[str, Any] | None = None) -> Iterator[tuple[Any, RecordedRun]]:
     """Three brokers, a topic of two partitions, and the run that follows them."""
     with Cluster(engine="sim", seed=seed, preset="class", config=config) as c:
         c.admin().create_topic("flights", 2, 3)
-        yield c, Run.of(c)
+        yield c, RecordedRun.of(c)
 
 
 def send(c: Any, producer: Any, number: int, partition: int = 0) -> None:
@@ -28,7 +28,7 @@ def send(c: Any, producer: Any, number: int, partition: int = 0) -> None:
         producer.post("flights", f"{c.now():.3f}-{n}", partition=partition)
 
 
-def trouble(seed: int, look: Look = lambda c, run: None) -> Run:
+def trouble(seed: int, look: Look = lambda c, run: None) -> RecordedRun:
     """A minute of kills, cuts, holds, pauses and rebalances, drawn from the seed; `look` is called all along."""
     with cluster(seed, {"min.insync.replicas": "2"}) as (c, run):
         chance = Random(seed)
@@ -56,7 +56,7 @@ def trouble(seed: int, look: Look = lambda c, run: None) -> Run:
         return run
 
 
-def unclean(look: Look = lambda c, run: None) -> Run:
+def unclean(look: Look = lambda c, run: None) -> RecordedRun:
     """Lab 8's disaster: 30 acknowledged records on the leader alone, which dies; another is elected all the same."""
     with cluster(8, {"unclean.leader.election.enable": "true", "min.insync.replicas": "1",
                      "replica.lag.time.max.ms": "2000"}) as (c, run):
@@ -86,6 +86,6 @@ def unclean(look: Look = lambda c, run: None) -> Run:
 
 
 @lru_cache(maxsize=8)
-def recorded(name: str, seed: int = 0) -> Run:
+def recorded(name: str, seed: int = 0) -> RecordedRun:
     """The same run for every test that only looks."""
     return unclean() if name == "unclean" else trouble(seed)

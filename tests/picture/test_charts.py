@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from minikafka.lab.picture.draw.charts import BLUE, GREY, charts, rates, read
 from minikafka.lab.picture.draw.charts_still import thinned
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
 ZERO = 100.0
 
@@ -56,7 +56,7 @@ def test_a_rate_of_nothing_is_drawn_as_zero() -> None:
 
 def test_all_charts_share_the_clock_and_reads_on_both_themes() -> None:
     """Fails if an axis goes its own way when one zooms, or letters are black on a dark page."""
-    figure = charts(Run(story(), engine="sim"), "flights-0")
+    figure = charts(RecordedRun(story(), engine="sim"), "flights-0")
     assert figure.layout.xaxis.matches == figure.layout.xaxis2.matches == figure.layout.xaxis3.matches == "x4"
     assert figure.layout.font.color == GREY and figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
     drawn = {trace.name: list(trace.y) for trace in figure.data}
@@ -67,7 +67,7 @@ def test_all_charts_share_the_clock_and_reads_on_both_themes() -> None:
 
 def test_a_page_without_scripts_shows_the_same_lines() -> None:
     """Fails if a page that does not run plotly shows nothing, or if a trace, a mark or a panel is left out there."""
-    figure = charts(Run(story(), engine="sim"), "flights-0")
+    figure = charts(RecordedRun(story(), engine="sim"), "flights-0")
     bundle = figure._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html", "text/plain"}
     assert bundle["application/vnd.plotly.v1+json"]["config"] == {"responsive": True}
@@ -90,7 +90,7 @@ def test_a_thinned_line_keeps_its_extremes() -> None:
 
 def test_an_empty_run_is_an_empty_chart() -> None:
     """Fails if a chart needs an event."""
-    figure = charts(Run([]))
+    figure = charts(RecordedRun([]))
     assert figure.layout.yaxis3.title.text == "offset" and "<img" in figure._repr_mimebundle_()["text/html"]
 
 
@@ -108,7 +108,7 @@ def test_other_partitions_and_what_clients_say_they_committed_are_left_out() -> 
 
 def test_marks_stand_at_their_moment_through_all_charts() -> None:
     """Fails if the marks are not drawn, end below the top, or stand beside the clock of the lines."""
-    run = Run(story(), engine="sim")
+    run = RecordedRun(story(), engine="sim")
     figure = charts(run, "flights-0")
     foot = next(trace for trace in figure.data if trace.name == "events")
     assert sorted(zip(foot.x, foot.text)) == sorted((mark.t, mark.text) for mark in run.marks) and len(run.marks) > 0

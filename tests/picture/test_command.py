@@ -9,7 +9,7 @@ import pytest
 from minikafka.__main__ import main
 from minikafka.lab.picture.draw.svg import draw
 from minikafka.lab.picture.draw.theme import WIDTHS
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
 PICTURES = Path(__file__).parents[2] / "labs" / "pictures"
 RUN = str(PICTURES / "readme.mk")
@@ -25,7 +25,7 @@ def test_the_committed_picture_is_what_the_command_draws(tmp_path: Path) -> None
 
 def test_the_recorded_run_shows_what_the_readme_says() -> None:
     """Fails if the recording is replaced by one that does not tell the story: a wait, a stopwatch, a loss."""
-    frame = Run.open(RUN).at(36.2, "flights-2")
+    frame = RecordedRun.open(RUN).at(36.2, "flights-2")
     assert frame.chosen is not None and frame.chosen.leader == 1
     lanes = {lane.broker: lane for lane in frame.chosen.lanes}
     assert frame.chosen.high_watermark is not None and frame.chosen.log_end is not None
@@ -37,7 +37,7 @@ def test_the_recorded_run_shows_what_the_readme_says() -> None:
 
 def test_nothing_jumps_while_time_passes() -> None:
     """Fails if the height hangs on how long a number is or how many labels find room: a live view would shake."""
-    run = Run.open(RUN)
+    run = RecordedRun.open(RUN)
     quiet = [29 + step / 4 for step in range(40)]  # broker 3 copies nothing; no other thing happens
     for size in WIDTHS:
         assert len({draw(run.at(t, "flights-2"), size)[1] for t in quiet}) == 1

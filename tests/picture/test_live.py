@@ -10,14 +10,14 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from minikafka.cluster import Cluster
 from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 from tests.picture.test_run import sound
 
 TP = "flights-0"
 
 
-def watch_a_kill(c: Cluster, run: Run) -> None:
+def watch_a_kill(c: Cluster, run: RecordedRun) -> None:
     """Write, read, kill the leader, write on, bring it back; each step is waited for in the picture itself."""
     def shows(condition: Callable[[Frame], object]) -> Frame:
         def seen() -> Frame | None:
@@ -62,17 +62,17 @@ def watch_a_kill(c: Cluster, run: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def filmed(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def filmed(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
     with Cluster(brokers=3, preset="class", config={"min.insync.replicas": 2, "offsets.topic.num.partitions": 2}) as c:
-        run = Run.of(c)
+        run = RecordedRun.of(c)
         watch_a_kill(c, run)
         path = run.save(tmp_path_factory.mktemp("run") / "kill.mk")
         assert run.live
     assert run.refresh() == 0 and not run.live, "a closed cluster leaves the run as it was (I-RUN-2)"
-    return Run.open(path)
+    return RecordedRun.open(path)
 
 
-def test_the_film_of_a_kill(filmed: Run) -> None:
+def test_the_film_of_a_kill(filmed: RecordedRun) -> None:
     """Fails if a live trace lacks a step: killed, another leads, back in the ISR."""
     texts = [mark.text for mark in filmed.marks]
     places = [next((n for n, text in enumerate(texts) if part in text), -1)
@@ -80,7 +80,7 @@ def test_the_film_of_a_kill(filmed: Run) -> None:
     assert -1 not in places and places == sorted(places), texts
 
 
-def test_every_moment_of_it_can_be_drawn(filmed: Run) -> None:
+def test_every_moment_of_it_can_be_drawn(filmed: RecordedRun) -> None:
     """Fails if the trace of real processes, with its ties and late events, has a moment without a picture."""
     t = filmed.begin
     for number in range(5000):
@@ -98,6 +98,6 @@ def test_a_live_trace_may_be_refreshed_from_a_folder(tmp_path: Path) -> None:
     """Fails if a run cannot be made of what a cluster left behind."""
     with Cluster(brokers=1, data=tmp_path) as c:
         leader = c.controller()
-    run = Run.open(tmp_path)
+    run = RecordedRun.open(tmp_path)
     assert run.at(run.end).quorum.voters == (1,) and leader == 1
     assert [broker.process for broker in run.at(None).brokers] == ["stopped"]

@@ -1,7 +1,7 @@
 """The moments that one may jump to."""
 from __future__ import annotations
 
-from minikafka.lab.picture.frame import Kind, Level
+from minikafka.lab.picture.frame import Level, MomentKind
 from tests.picture.script import TP, Script
 from tests.picture.stories import recorded
 
@@ -36,10 +36,10 @@ def test_a_high_watermark_that_stands() -> None:
     s.after(1.0).append(1, 51, 55)
     began = s.t
     s.after(5.0).say("behind", 1, tp=TP, epoch=0, follower=3, behind=5.0, check_in=1.0, every=5.0)
-    stall = next(mark for mark in s.run.marks if mark.kind is Kind.STALL)
+    stall = next(mark for mark in s.run.marks if mark.kind is MomentKind.STALL)
     assert (stall.text, stall.level) == ("high watermark of flights-0 stands at 51", Level.WAIT)
     assert abs(stall.t - (began - s.run.events[0]["t"])) < 1e-6
-    assert sum(mark.kind is Kind.STALL for mark in s.run.marks) == 1
+    assert sum(mark.kind is MomentKind.STALL for mark in s.run.marks) == 1
 
 
 def test_losses_rebalances_controllers() -> None:
@@ -57,8 +57,8 @@ def test_losses_rebalances_controllers() -> None:
 def test_without_a_leader() -> None:
     """Fails if the end of a leadership without a successor is not marked as bad."""
     s = Script(records=5).after(1.0).decide(-1, 1, [1], 1)
-    assert [(m.kind, m.text, m.level) for m in s.run.marks if m.kind is Kind.ELECTION and "flights" in m.text] == [
-        (Kind.ELECTION, "flights-0 without a leader", Level.BAD)]
+    assert [(m.kind, m.text, m.level) for m in s.run.marks if m.kind is MomentKind.ELECTION and "flights" in m.text] == [
+        (MomentKind.ELECTION, "flights-0 without a leader", Level.BAD)]
 
 
 def test_the_disaster_in_marks() -> None:

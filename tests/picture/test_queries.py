@@ -5,7 +5,7 @@ import re
 
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.frame import Batch, Flow, Written
+from minikafka.lab.picture.frame import ShownBatch, ShownFlow, ShownRecord
 from tests.picture.script import TP, Script
 
 
@@ -21,7 +21,7 @@ def test_a_batch_begins_where_the_one_before_it_ended() -> None:
         if number < 3:
             script.say("batch_done", client="prices", batch=number)
     query, = script.frame().chosen.queries
-    assert query.batches == (Batch(0, None, 10, True), Batch(1, 10, 20, True), Batch(3, 20, 30, False))
+    assert query.batches == (ShownBatch(0, None, 10, True), ShownBatch(1, 10, 20, True), ShownBatch(3, 20, 30, False))
     assert (query.planned, query.done) == (3, 2)
     text = to_text(script.frame())
     assert "Spark prices: batch 3 runs, 2 done; watermark 01:00:00; batch 0: ?-9, done" in text
@@ -39,10 +39,10 @@ def test_what_a_sink_was_given_and_what_it_has() -> None:
     script.say("written", client="prices", tp=TP, batch=0, rows=[[1, 2]]).say("query", client="prices", running=False)
     script.say("verdict", client="prices", counts={"lost": 0, "duplicate": 1})
     query, = script.frame().chosen.queries
-    assert query.sink == (Written(0, 1, 1), Written(1, 2, 2)) and query.running is False
+    assert query.sink == (ShownRecord(0, 1, 1), ShownRecord(1, 2, 2)) and query.running is False
     assert query.verdict == (("lost", 0), ("duplicate", 1))
     earlier, = script.run.at(before - script.events[0]["t"], TP).chosen.queries
-    assert earlier.sink == (Written(0, 1, 1), Written(1, 1, 1)) and earlier.running and earlier.verdict == ()
+    assert earlier.sink == (ShownRecord(0, 1, 1), ShownRecord(1, 1, 1)) and earlier.running and earlier.verdict == ()
 
 
 def test_only_the_last_batches_are_kept() -> None:
@@ -72,7 +72,7 @@ def test_what_nobody_answered_is_under_way_to_the_leader() -> None:
         script.say("sent", client="trips", topic="flights", partition=0, record=record, acks=-1)
     script.say("acked", client="trips", tp=TP, offset=0, record=1)
     frame = script.frame()
-    assert Flow(0, 1, "produce", 0.0, False, 2) in frame.flows
+    assert ShownFlow(0, 1, "produce", 0.0, False, 2) in frame.flows
     assert frame.producers[0].acks == -1 and "acks=all" in to_text(frame) and "acks=all" in to_svg(frame)
 
 
@@ -82,4 +82,4 @@ def test_a_query_that_reads_something_else_only() -> None:
     script.say("batch", client="prices", batch=0, ends={"other-0": 7}, watermark=0)
     planned(script, 1, 5)
     query, = script.frame().chosen.queries
-    assert query.batches == (Batch(1, None, 5, False),)
+    assert query.batches == (ShownBatch(1, None, 5, False),)

@@ -15,7 +15,7 @@ from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.paper import Label, Paper
 from minikafka.lab.picture.draw.svg import draw, to_svg
 from minikafka.lab.picture.draw.theme import WIDTHS, fitting
-from minikafka.lab.picture.frame import Broker, Flow, Frame, Ghost, Level, Row
+from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow
 from tests.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.picture.invented import frames
 
@@ -108,7 +108,7 @@ def test_no_finger_stands_on_a_label(frame: Frame) -> None:
 def test_a_tile_has_room_for_the_name_of_a_topic() -> None:
     """Fails if the chosen partition of lab 0 is called "positio...-0" beside the text."""
     frame = slow_follower()
-    rows = tuple(Row(f"positions-{i}", 1, 12, (1, 2, 3), (1, 2, 3), 9999, 9999, 0, Level.GOOD) for i in range(3))
+    rows = tuple(PartitionRow(f"positions-{i}", 1, 12, (1, 2, 3), (1, 2, 3), 9999, 9999, 0, Level.GOOD) for i in range(3))
     frame = replace(frame, rows=rows, chosen=replace(frame.chosen, topic="positions", index=0))
     labels = [label.text for label in draw(frame, "dock", 640, 900)[0].labels]
     assert {"positions-0", "positions-1", "positions-2"} <= {*labels} and labels.count("e12") == 3
@@ -200,7 +200,7 @@ def test_a_page_can_find_everything() -> None:
 def test_a_follower_is_not_fed_by_clients() -> None:
     """Fails if a flow is drawn by its target alone: broker 2 leads other partitions, and clients write to those."""
     frame = slow_follower()
-    flows = (Flow(0, 2, "produce", 27.0, False), *(flow for flow in frame.flows if flow.target != 2))
+    flows = (ShownFlow(0, 2, "produce", 27.0, False), *(flow for flow in frame.flows if flow.target != 2))
     fed = [
         (each.get("data-source"), each.get("data-target"))
         for each in parts(tree(replace(frame, flows=flows)), "flow")
@@ -280,7 +280,7 @@ def test_a_picture_is_not_too_big_for_ten_a_second() -> None:
 
 def test_a_broker_that_does_not_fit_beside_the_others_stands_below_them() -> None:
     """Fails if what a broker does is cut short while there is a line below: the room is reckoned without its ring."""
-    frame = replace(slow_follower(), brokers=tuple(Broker(number, "running", number, False) for number in range(1, 8)))
+    frame = replace(slow_follower(), brokers=tuple(ShownBroker(number, "running", number, False) for number in range(1, 8)))
     for pixels in range(640, 1280, 2):
         paper = Paper(pixels)
         draw_head(paper, frame, 12)
@@ -291,7 +291,7 @@ def test_in_a_full_strip_trouble_stays_first_and_then_the_topic_that_is_looked_a
     """Fails if a partition in trouble, or one of the chosen topic, gave way to others that come before it by name."""
     frame = slow_follower()
     assert frame.chosen is not None
-    row = Row("", 1, 0, (1,), (1,), 5, 5, None, Level.GOOD)
+    row = PartitionRow("", 1, 0, (1,), (1,), 5, 5, None, Level.GOOD)
     others = [replace(row, name=f"a-{number}", level=Level.GOOD) for number in range(40)]
     own = [replace(row, name=f"{frame.chosen.topic}-{number}", level=Level.GOOD) for number in range(6)]
     rows = (*others, *own, replace(row, name="z-0", level=Level.BAD))

@@ -8,9 +8,9 @@ import pytest
 from minikafka.lab.labs.lab10 import exactly
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.facts.transactions import KEPT, appended, cut
-from minikafka.lab.picture.frame import Transaction
+from minikafka.lab.picture.frame import ShownTransaction
 
 
 def told(*events):
@@ -22,9 +22,9 @@ def told(*events):
 
 def test_a_transaction_is_open_until_its_marker():
     """Fails if a second batch began a second transaction, or if a plain record ended one."""
-    assert told((3, {"txn": 7}), (5, {"txn": 7}), (6, {})) == (Transaction(7, 3),)
+    assert told((3, {"txn": 7}), (5, {"txn": 7}), (6, {})) == (ShownTransaction(7, 3),)
     done = told((3, {"txn": 7}), (5, {"txn": 8}), (6, {"txn": 7, "marker": "commit"}), (7, {"txn": 8, "marker": "abort"}))
-    assert done == (Transaction(7, 3, 6, True), Transaction(8, 5, 7, False))
+    assert done == (ShownTransaction(7, 3, 6, True), ShownTransaction(8, 5, 7, False))
 
 
 def test_a_marker_without_a_beginning_decides_nothing():
@@ -33,10 +33,10 @@ def test_a_marker_without_a_beginning_decides_nothing():
 
 
 @pytest.mark.parametrize("end, left", [
-    (8, (Transaction(7, 3, 6, True),)), (6, (Transaction(7, 3),)), (4, (Transaction(7, 3),)), (3, ())])
+    (8, (ShownTransaction(7, 3, 6, True),)), (6, (ShownTransaction(7, 3),)), (4, (ShownTransaction(7, 3),)), (3, ())])
 def test_what_is_cut_off_is_undone(end, left):
     """Fails if a new leader's log kept a decision, or a transaction, that only the old one had (I-TXNFACTS-2)."""
-    assert cut((Transaction(7, 3, 6, True),), end) == left
+    assert cut((ShownTransaction(7, 3, 6, True),), end) == left
     assert told((3, {"txn": 7}), (6, {"txn": 7, "marker": "commit"}), (end, {})) == left
 
 
@@ -46,17 +46,17 @@ def test_open_ones_are_never_forgotten():
     for number in range(1, 40):
         events += [(2 * number, {"txn": 2}), (2 * number + 1, {"txn": 2, "marker": "commit"})]
     known = told(*events)
-    assert known[0] == Transaction(1, 0) and len(known) == 1 + KEPT
+    assert known[0] == ShownTransaction(1, 0) and len(known) == 1 + KEPT
 
 
 def test_the_picture_shows_lso_open_transactions_and_markers():
     """Fails if a bracket, its stamp or the last stable offset is missing, or says something else than the log does."""
-    with exactly.Room() as room:
+    with exactly.ExactlyOnceCluster() as room:
         room.write("pay", 6, commit=True)
         room.write("refund", 4, commit=False)
         room.write("slow", 3, commit=None)
         room.plain(5)
-        frame = Run.of(room.cluster).at(tp="trips-0")
+        frame = RecordedRun.of(room.cluster).at(tp="trips-0")
         markers = room.batches().query("what != 'data'")
     assert frame.chosen.last_stable == 12
     found = [(each.start, each.marker, each.committed) for each in frame.chosen.transactions]
@@ -72,6 +72,6 @@ def test_the_picture_shows_lso_open_transactions_and_markers():
 
 def test_without_transactions_nothing_is_drawn():
     """Fails if every picture got an empty row."""
-    with exactly.Room() as room:
+    with exactly.ExactlyOnceCluster() as room:
         room.plain(3)
-        assert "transactions" not in to_svg(Run.of(room.cluster).at(tp="trips-0"))
+        assert "transactions" not in to_svg(RecordedRun.of(room.cluster).at(tp="trips-0"))

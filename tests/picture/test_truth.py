@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame, Lane
 from tests.picture.stories import trouble, unclean
 
@@ -16,7 +16,7 @@ class Compare:
     def __init__(self) -> None:
         self.compared = 0
 
-    def __call__(self, c: Any, run: Run) -> None:
+    def __call__(self, c: Any, run: RecordedRun) -> None:
         run.refresh()
         frame = run.at(None, "flights-0")
         for index in (0, 1):

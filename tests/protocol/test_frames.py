@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchResponse
 
-from minikafka.broker.server.links import Link, Wire
+from minikafka.broker.server.links import LinkedTransport, PeerLink
 from minikafka.protocol.codec import encode_response, response_pieces
 from minikafka.protocol.frames import LARGE, SIZE, first_frame
 
@@ -44,7 +44,7 @@ def test_large_fields_are_not_copied_into_the_frame():
 
 
 class Written:
-    """Takes the place of the transport below a Wire."""
+    """Takes the place of the transport below a LinkedTransport."""
 
     def __init__(self) -> None:
         self.data: list[Any] = []
@@ -60,8 +60,8 @@ def test_a_frame_in_pieces_waits_behind_a_cut_link_as_any_other():
     """I-LINK-1. Fails if pieces overtake what a cut or slow link holds."""
 
     async def story() -> None:
-        link, below = Link(), Written()
-        wire = Wire(asyncio.Protocol(), link, asyncio.get_running_loop())
+        link, below = PeerLink(), Written()
+        wire = LinkedTransport(asyncio.Protocol(), link, asyncio.get_running_loop())
         wire.connection_made(below)
         wire.writelines([b"1", b"2"])
         link.set(inbound=True, outbound=True)

@@ -20,14 +20,14 @@ from minikafka.broker.raft.effects import (
     Effect,
     ElectionState,
     Flush,
-    HighWatermark,
     LoadSnapshot,
     Persist,
     Reply,
     RoleChanged,
     Send,
     Times,
-    Truncate,
+    TruncateToEndOffset,
+    UpdateHighWatermark,
 )
 from minikafka.broker.raft.messages import Answer, FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId, Vote
 from minikafka.broker.raft.raft import Raft
@@ -299,7 +299,7 @@ class World:
             node.log.entries.append(Entry(effect.epoch, "^"))
         elif isinstance(effect, Append):
             node.log.entries += decode(effect.records)
-        elif isinstance(effect, Truncate):
+        elif isinstance(effect, TruncateToEndOffset):
             del node.log.entries[effect.offset :]
         elif isinstance(effect, AppendSnapshot):
             assert effect.position in (0, len(node.loading)), "a piece is missing"
@@ -308,7 +308,7 @@ class World:
             self._load(node, effect.snapshot)
         elif isinstance(effect, Flush):
             node.log.flush()
-        elif isinstance(effect, HighWatermark):
+        elif isinstance(effect, UpdateHighWatermark):
             node.high_watermark = effect.offset
             self.on_commit(node)
         elif isinstance(effect, Send):
@@ -388,9 +388,9 @@ def describe(thing: object) -> str:
         return f"piece of snapshot {_id(thing.snapshot)} from byte {thing.position}: {thing.data.decode()}"
     if isinstance(thing, LoadSnapshot):
         return f"load snapshot {_id(thing.snapshot)}"
-    if isinstance(thing, Truncate):
+    if isinstance(thing, TruncateToEndOffset):
         return f"truncate to {thing.offset}"
-    if isinstance(thing, HighWatermark):
+    if isinstance(thing, UpdateHighWatermark):
         return f"high watermark {thing.offset}"
     if isinstance(thing, Flush):
         return "flush"

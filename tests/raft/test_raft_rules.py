@@ -9,13 +9,13 @@ import pytest
 from minikafka.broker.raft.effects import (
     ElectionState,
     Flush,
-    HighWatermark,
     InvariantViolation,
     Persist,
     Reply,
     Send,
     Times,
-    Truncate,
+    TruncateToEndOffset,
+    UpdateHighWatermark,
 )
 from minikafka.broker.raft.election import MOST_AHEAD
 from minikafka.broker.raft.messages import Answer, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchAnswer, Vote
@@ -215,10 +215,10 @@ def test_rule_36_a_follower_commits_only_what_it_has_flushed() -> None:
     """Fails if the leader's high watermark is taken for records that are not on this disk, or not here at all."""
     core, fetch = a_follower()
     effects = core.on_response(fetch.id, FetchAnswer(1, 2, high_watermark=9, records=b"1a1b"), 0.0)
-    assert not only(effects, HighWatermark)
+    assert not only(effects, UpdateHighWatermark)
     core.log.entries += [Entry(1, "a"), Entry(1, "b")]
-    assert only(core.on_flushed(2, 0.0), HighWatermark) == [HighWatermark(2)]
-    assert only(core.on_flushed(3, 0.0), HighWatermark) == [HighWatermark(3)]
+    assert only(core.on_flushed(2, 0.0), UpdateHighWatermark) == [UpdateHighWatermark(2)]
+    assert only(core.on_flushed(3, 0.0), UpdateHighWatermark) == [UpdateHighWatermark(3)]
 
 
 def test_what_a_former_leader_said_is_over_with_its_epoch() -> None:
@@ -227,7 +227,7 @@ def test_what_a_former_leader_said_is_over_with_its_epoch() -> None:
     core.on_response(fetch.id, FetchAnswer(1, 2, high_watermark=2, records=b"1a"), 0.0)
     core.log.entries.append(Entry(1, "a"))
     core.on_request("b", BeginQuorumEpoch(2, 3), 0.0)
-    assert not only(core.on_flushed(2, 0.0), HighWatermark) and core.high_watermark == 0
+    assert not only(core.on_flushed(2, 0.0), UpdateHighWatermark) and core.high_watermark == 0
 
 
 def test_an_answer_to_a_former_epoch_is_not_used() -> None:
@@ -263,7 +263,7 @@ def test_rule_36_a_leader_counts_itself_only_when_flushed() -> None:
     core.on_appended(0.0)
     core.on_request("f2", Fetch(1, 2, 2, 1, 1, 0.5), 0.0)  # node 2 has it on disk, node 1 not yet, node 3 never
     assert core.high_watermark == 1
-    assert HighWatermark(2) in core.on_flushed(2, 0.0)
+    assert UpdateHighWatermark(2) in core.on_flushed(2, 0.0)
 
 
 def test_rule_36_what_was_cut_off_is_flushed_no_more() -> None:
@@ -277,7 +277,7 @@ def test_rule_36_what_was_cut_off_is_flushed_no_more() -> None:
     core.log.entries.append(Entry(core.epoch, "^"))
     core.on_request("f2", Fetch(core.epoch, 2, 2, core.epoch, 0, 0.5), 0.0)
     assert isinstance(core.role, Leader) and core.high_watermark < 2
-    assert HighWatermark(2) in core.on_flushed(2, 0.0)
+    assert UpdateHighWatermark(2) in core.on_flushed(2, 0.0)
 
 
 def test_rule_4_a_fetch_of_another_epoch_acknowledges_nothing() -> None:
@@ -459,7 +459,7 @@ def test_rule_21_truncates_to_the_smaller_end_of_a_common_epoch() -> None:
     for log, diverging, offset in (("1^ 1a 1b", (1, 2), 2), ("1^ 2^ 2a", (1, 3), 1), ("1^ 3^ 3a", (2, 5), 1)):
         core, fetch = a_follower(log, epoch=4)
         effects = core.on_response(fetch.id, FetchAnswer(4, 2, diverging=diverging), 0.0)
-        assert effects == [Truncate(offset), Flush()]
+        assert effects == [TruncateToEndOffset(offset), Flush()]
 
 
 def test_rule_24_nothing_committed_is_truncated() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from minikafka.broker.replication import effects as core
 from minikafka.broker.replication.effects import EpochEnd
-from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -122,8 +122,8 @@ class World:
     replicas: dict[int, Replica] = field(default_factory=dict)           # of running brokers only
     fetches: dict[int, list[Request]] = field(default_factory=dict)      # requests held back, oldest first
     answers: dict[int, Fetched] = field(default_factory=dict)            # by follower, held back
-    proposals: dict[int, Proposal] = field(default_factory=dict)         # by leader, not yet at the controller
-    verdicts: dict[int, tuple[Proposal, Err, State]] = field(default_factory=dict)
+    proposals: dict[int, ProposedIsr] = field(default_factory=dict)         # by leader, not yet at the controller
+    verdicts: dict[int, tuple[ProposedIsr, Err, State]] = field(default_factory=dict)
     pending: list[Pending] = field(default_factory=list)
     acked: dict[int, str] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
@@ -316,7 +316,7 @@ class World:
             self.say(f"controller: refuses {_list(proposal.members)}, {error.name}")
         self.verdicts[node] = (proposal, error, self.state)
 
-    def _judge(self, node: int, proposal: Proposal) -> Err:
+    def _judge(self, node: int, proposal: ProposedIsr) -> Err:
         s = self.state
         if proposal.leader_epoch < s.leader_epoch:
             return Err.FENCED_LEADER_EPOCH

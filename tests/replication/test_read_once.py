@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.api.fetch import Fetch
+from minikafka.broker.replication.api.fetch import ServedFetch
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.sim.swarm.swarm import run_seed
 
@@ -14,10 +14,10 @@ from minikafka.sim.swarm.swarm import run_seed
 def test_what_is_not_read_again_would_be_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if anything moves in a partition that its count of moves does not tell: its records, its watermarks, the start of its
     log, who leads it; also if partitions that stood still are read again."""
-    read_once, differing, reads, before = 0, [], 0, Fetch._read
+    read_once, differing, reads, before = 0, [], 0, ServedFetch._read
     read_partition = Partition.read
 
-    def read(self: Fetch, key: Any, wanted: Any, max_bytes: int, min_one: bool, count: bool) -> Any:
+    def read(self: ServedFetch, key: Any, wanted: Any, max_bytes: int, min_one: bool, count: bool) -> Any:
         nonlocal read_once, reads
         known, reads_before = self.empty.get(key), reads
         found = before(self, key, wanted, max_bytes, min_one, count)
@@ -35,7 +35,7 @@ def test_what_is_not_read_again_would_be_read_the_same(monkeypatch: pytest.Monke
         reads += 1
         return read_partition(*arguments, **named)
 
-    monkeypatch.setattr(Fetch, "_read", read)
+    monkeypatch.setattr(ServedFetch, "_read", read)
     monkeypatch.setattr(Partition, "read", counted)
     for seed in (80000, 80003):
         assert run_seed(seed).violations == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.config.effective import BrokerConfig, ConfigError
-from minikafka.broker.replication.isr import Follower, Isr
+from minikafka.broker.replication.isr import Isr, RemoteReplica
 from minikafka.broker.replication.preferred_replica import choose
 from minikafka.broker.replication.replica import Replica
 from tests.replication.replica_world import TinyLog
@@ -13,7 +13,7 @@ from tests.replication.replica_world import TinyLog
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "b", 4: None}
 
 
-def leader(followers: dict[int, Follower], isr: tuple[int, ...] = (1, 2, 3, 4), node: int = 1) -> Replica:
+def leader(followers: dict[int, RemoteReplica], isr: tuple[int, ...] = (1, 2, 3, 4), node: int = 1) -> Replica:
     log = TinyLog()
     log.append([("x", 1)] * 10)
     replica = Replica(node, log, None, 10.0, leader=1, leader_epoch=1)        # type: ignore[arg-type]
@@ -21,8 +21,8 @@ def leader(followers: dict[int, Follower], isr: tuple[int, ...] = (1, 2, 3, 4), 
     return replica
 
 
-def at(end: int, start: int = 0, caught_up: float = 100.0) -> Follower:
-    return Follower(caught_up, end, start, 1)
+def at(end: int, start: int = 0, caught_up: float = 100.0) -> RemoteReplica:
+    return RemoteReplica(caught_up, end, start, 1)
 
 
 @pytest.mark.parametrize(("followers", "offset", "expected"), [
@@ -34,7 +34,7 @@ def at(end: int, start: int = 0, caught_up: float = 100.0) -> Follower:
     ({2: at(4), 3: at(4)}, 5, None),                                          # nobody has the offset yet
     ({2: at(10, start=5), 3: at(9, start=6)}, 5, 2),                          # nor any more
     ({2: at(10, start=6), 3: at(9, start=6)}, 5, None),
-    ({2: Follower(), 3: Follower()}, 0, None),                                # has not fetched in this epoch
+    ({2: RemoteReplica(), 3: RemoteReplica()}, 0, None),                                # has not fetched in this epoch
 ])
 def test_the_most_caught_up_that_has_the_offset(followers, offset, expected) -> None:
     assert choose(leader(followers), offset, "b", RACKS) == expected

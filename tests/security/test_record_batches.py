@@ -15,7 +15,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record import MemoryRecords
 
 from minikafka.log import LogConfig, compression
-from minikafka.log.batch import HEADER, HEADER_SIZE, Header, batches, build, records
+from minikafka.log.batch import HEADER, HEADER_SIZE, BatchHeader, batches, build, records
 from minikafka.log.validate import MOST_RECORDS, client_batch
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.env import EPOCH_MS
@@ -55,7 +55,7 @@ def test_every_wrong_batch_gets_kafkas_code_and_leaves_no_trace(at: Place, engin
         got[name] = answer.error_code
         if answer.error_code == 0:
             assert answer.base_offset == log_end, f"something before {name!r} was appended, though it was refused"
-            log_end += Header.parse(batch).count
+            log_end += BatchHeader.parse(batch).count
     assert {name: (code, wanted.get(name)) for name, code in got.items() if code != wanted.get(name)} == {}
     assert len(got) == len(wanted) > 80
     assert end(at) == log_end
@@ -155,7 +155,7 @@ async def put(client: Client, batch: bytes) -> Any:
     return (await client.ask(request(batch), 9)).responses[0].partition_responses[0]
 
 
-def stored(world: World) -> Iterator[tuple[Header, bytes]]:
+def stored(world: World) -> Iterator[tuple[BatchHeader, bytes]]:
     log = world.broker(1).replicas.get("t", 0).log
     data = log.read(log.start_offset, 1 << 26, log.end_offset)
     return ((header, bytes(one)) for header, one in batches(data))
@@ -170,7 +170,7 @@ def test_flipped_bits_are_refused_or_can_be_read(seed: int, caplog: Any) -> None
         for batch in flipped(EPOCH_MS, seed):
             before = world.log_end
             answer = await put(client, batch)
-            assert world.log_end - before == (0 if answer.error_code else Header.parse(batch).count)
+            assert world.log_end - before == (0 if answer.error_code else BatchHeader.parse(batch).count)
             assert answer.error_code in (0, -1, 10, 32, 87)
             taken, refused = taken + (answer.error_code == 0), refused + (answer.error_code != 0)
         assert sum(len(records(one)) for _, one in stored(world)) == world.log_end
@@ -227,7 +227,8 @@ def test_what_is_taken_is_stored_as_every_client_reads_it(compression_type: str)
         assert [r.offset for r in ours] == [r.offset for r in read] == list(range(COUNT)), name
         assert b"".join(bytes(r.value) for r in read if r.offset != ODD) == wanted, name
         assert [(r.timestamp, r.key, r.value) for r in ours] == [(r.timestamp, r.key, r.value) for r in read], name
-        assert not Header.parse(stored).codec or compression.unpack(Header.parse(stored).codec, stored[HEADER_SIZE:])[1], name
+        codec = BatchHeader.parse(stored).codec
+        assert not codec or compression.unpack(codec, stored[HEADER_SIZE:])[1], name
         taken += 1
     assert taken > 50
 

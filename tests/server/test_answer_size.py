@@ -14,7 +14,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.config.api import describe
 from minikafka.broker.groups.api import admin, consumer_heartbeat, offsets
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE
-from minikafka.broker.server.answer_size import Room
+from minikafka.broker.server.answer_size import AnswerBudget
 from minikafka.broker.transactions.api import admin as transactions
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_response
@@ -27,7 +27,7 @@ SIZE = 1 << 20  # of the largest answer in these stories
 
 def test_what_is_named_often_is_answered_until_the_answer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if naming one resource many times makes an answer of any size, or spoils what has room (I-ANSWERSIZE-1)."""
-    monkeypatch.setattr(describe, "Room", lambda: Room(SIZE))
+    monkeypatch.setattr(describe, "AnswerBudget", lambda: AnswerBudget(SIZE))
 
     async def story(w: Groups) -> None:
         await w.begin()
@@ -48,7 +48,7 @@ def test_what_is_named_often_is_answered_until_the_answer_is_full(monkeypatch: p
 
 def test_offsets_of_a_group_that_is_named_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the offsets of one group can be asked for again and again in one request."""
-    monkeypatch.setattr(offsets, "Room", lambda: Room(100))
+    monkeypatch.setattr(offsets, "AnswerBudget", lambda: AnswerBudget(100))
 
     async def story(w: Groups) -> None:
         node = await w.begin()
@@ -70,7 +70,7 @@ def test_offsets_of_a_group_that_is_named_often(monkeypatch: pytest.MonkeyPatch)
 def test_groups_transactions_and_producers_that_are_named_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if what one name makes long can be asked for again and again: names of clients, producers, partitions."""
     for place in (admin, consumer_heartbeat, transactions):
-        monkeypatch.setattr(place, "Room", lambda: Room(1000))
+        monkeypatch.setattr(place, "AnswerBudget", lambda: AnswerBudget(1000))
 
     async def story(w: Groups) -> None:
         node = await w.begin()

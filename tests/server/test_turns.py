@@ -14,12 +14,12 @@ from uuid import UUID
 import pytest
 from kafka.protocol.api_message import ApiMessage
 
-from minikafka.broker.config.alter import APPEND, SUBTRACT, Op, _operate
+from minikafka.broker.config.alter import APPEND, SUBTRACT, AlterConfigOp, _operate
 from minikafka.broker.controller.admin.delete_topics import delete_topics
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import ConfigRecord, TopicRecord
-from minikafka.broker.replication.api.fetch import Fetch
+from minikafka.broker.replication.api.fetch import ServedFetch
 from minikafka.broker.server import connection, peer, turns
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.lag import PERIOD_S, LagMonitor
@@ -314,7 +314,7 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
         monkeypatch.setattr(turns, "MOST_STEPS", 2)
         monkeypatch.setattr(Turns, "turn", lambda self: arrive(self) if reading[0] else turn(self))
         reading = [False]
-        read_all = Fetch._read_all
+        read_all = ServedFetch._read_all
 
         def reads(self: Any, count: bool) -> Any:
             reading[0] = True
@@ -322,7 +322,7 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
             reading[0] = False
             return found
 
-        monkeypatch.setattr(Fetch, "_read_all", reads)
+        monkeypatch.setattr(ServedFetch, "_read_all", reads)
         begun = world.now()
         answer = await client.ask(*made(
             "Fetch", 11, replica_id=-1, max_wait_ms=20000, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
@@ -395,8 +395,8 @@ def test_topics_to_delete_are_not_looked_for_in_lists() -> None:
 
 
 def test_words_are_added_and_taken_as_before() -> None:
-    assert _operate(Op("x", APPEND, "b,c,c, a"), "a,b,b") == "a,b,b,c, a"
-    assert _operate(Op("x", SUBTRACT, "b,z,b"), "b,a,b,b") == "a,b"
+    assert _operate(AlterConfigOp("x", APPEND, "b,c,c, a"), "a,b,b") == "a,b,b,c, a"
+    assert _operate(AlterConfigOp("x", SUBTRACT, "b,z,b"), "b,a,b,b") == "a,b"
 
 
 def test_an_answer_between_nodes_may_have_more_elements_than_a_request() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from minikafka import __main__ as command
 from minikafka import download, jars, trust
-from minikafka.download import File
+from minikafka.download import Artifact
 from minikafka.jars import JarSet, JarsMissing, NoNetwork
 
 CONTENT = {f"org/small/{name}/1.0/{name}-1.0.jar": name.encode() * 50_000 for name in ("apple", "pear", "plum")}
@@ -100,7 +100,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path / "cache"))
-    listed = tuple(File(path, len(body), hashlib.sha256(body).hexdigest()) for path, body in CONTENT.items())
+    listed = tuple(Artifact(path, len(body), hashlib.sha256(body).hexdigest()) for path, body in CONTENT.items())
     monkeypatch.setattr(jars, "_listed", lambda: {SMALL.name: listed})
     monkeypatch.setattr(jars, "ALL", (SMALL,))
     monkeypatch.setattr(jars, "_compared", set())

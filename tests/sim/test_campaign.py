@@ -18,10 +18,10 @@ import pytest
 from minikafka.sim import command
 from minikafka.sim.swarm import campaign as campaigns
 from minikafka.sim.swarm import coverage, faults, workload
-from minikafka.sim.swarm.campaign import Campaign, Outcome, kept_seeds, write_ledger
-from minikafka.sim.swarm.faults import CAUGHT_WRITING, CONTROLLER, KINDS, Fault
+from minikafka.sim.swarm.campaign import Campaign, SeedOutcome, kept_seeds, write_ledger
+from minikafka.sim.swarm.faults import CAUGHT_WRITING, CONTROLLER, KINDS, SwarmFault
 from minikafka.sim.swarm.shrink import shrink
-from minikafka.sim.swarm.swarm import OWN_QUORUM, Run, Shape, run_seed
+from minikafka.sim.swarm.swarm import OWN_QUORUM, SeedRun, Shape, run_seed
 
 DRAWN = "1bb0ddf44f378c3f"  # a digest of what some seeds draw
 
@@ -46,7 +46,7 @@ def test_clusters_are_built_in_several_ways_from_a_certain_seed_on() -> None:
     assert 150 < sum(n for shape, n in drawn.items() if shape.controllers) < 250
     assert 60 < sum(n for shape, n in drawn.items() if shape.unclean) < 140
     unclean = next(seed for seed in range(OWN_QUORUM, OWN_QUORUM + 1000) if Shape.of(seed) == Shape(3, True))
-    run = Run(unclean)
+    run = SeedRun(unclean)
     assert run.config["unclean.leader.election.enable"] is True and run.watch.unclean
     assert not len(run.history), "what is lost is excused when it is, and nothing else"
     assert len(run.world.nodes) == 6
@@ -55,14 +55,14 @@ def test_clusters_are_built_in_several_ways_from_a_certain_seed_on() -> None:
 
 def test_plans_differ_and_faults_can_be_left_out() -> None:
     """Fails when a part of a plan is drawn anew, so that a failing seed could not be made smaller."""
-    plan = Run(1).plan
-    assert plan != Run(3).plan and len(plan) > 4
-    assert Run(1, keep=[1, 3]).plan == [plan[1], plan[3]]
-    assert {fault.kind for fault in Run(1, kinds=[plan[0].kind]).plan} == {plan[0].kind}
+    plan = SeedRun(1).plan
+    assert plan != SeedRun(3).plan and len(plan) > 4
+    assert SeedRun(1, keep=[1, 3]).plan == [plan[1], plan[3]]
+    assert {fault.kind for fault in SeedRun(1, kinds=[plan[0].kind]).plan} == {plan[0].kind}
     there: set[str] = set()
     for first, those in KINDS.items():
         there |= set(those)
-        drawn = [fault for seed in range(first, first + 200) for fault in Run.plan_of(seed)]
+        drawn = [fault for seed in range(first, first + 200) for fault in SeedRun.plan_of(seed)]
         assert {fault.kind for fault in drawn} == there
         assert {fault.kind for fault in drawn if fault.target == faults.CLIENT} == there & set(faults.CLIENT_KINDS)
     assert set(campaigns.fault_kinds("cluster")) == there
@@ -73,12 +73,12 @@ def test_a_seed_stays_what_it_is() -> None:
     seeds that nobody has run yet."""
     among = ((0, 100), (OWN_QUORUM, OWN_QUORUM + 100), *((first - 100, first + 100) for first in KINDS if first))
     seeds = [seed for first, end in among for seed in range(first, min(end, CAUGHT_WRITING))]
-    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, Run.plan_of(seed)) for seed in seeds]
+    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, SeedRun.plan_of(seed)) for seed in seeds]
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == DRAWN
 
 
 def _topics(seed: int) -> list[str]:
-    run = Run(seed)
+    run = SeedRun(seed)
     run.world.close()
     return run.topics
 
@@ -86,10 +86,10 @@ def _topics(seed: int) -> list[str]:
 def test_strained_seeds_have_everything_in_less_time() -> None:
     """Fails if a campaign does not begin with the newest seeds, or if a strained seed lacks its work or its faults."""
     assert command.STRAINED == max(KINDS)
-    run = Run(command.STRAINED)
+    run = SeedRun(command.STRAINED)
     assert run.shape.strained and run.config["broker.session.timeout.ms"] <= 3000 and all(work.strained for work in run.work)
     run.world.close()
-    plans = [Run.plan_of(command.STRAINED + n) for n in range(20)]
+    plans = [SeedRun.plan_of(command.STRAINED + n) for n in range(20)]
     assert max(fault.at for plan in plans for fault in plan) < 20.0
     assert {"strand", "lose_answers"} <= {fault.kind for plan in plans for fault in plan}
     topics = {topic for n in range(20) for topic in _topics(command.STRAINED + n)}
@@ -112,11 +112,11 @@ def test_a_campaign_is_judged_by_the_kinds_that_came_later() -> None:
 def test_a_swarm_catches_nodes_between_two_writes() -> None:
     """Fails if a node that should die in the middle of a step, or of its start, does not, or does when its time is up;
     if its other half of the step harms anything; or if what only might have struck is counted."""
-    run = Run(CAUGHT_WRITING)
-    run.plan = [Fault(2.0, "crash_at_write", 1, 5.0, ("kill", 3)),
-                Fault(9.0, "crash_at_write", CONTROLLER, 5.0, ("powerloss", 2)),
-                Fault(12.0, "crash_at_write", 3, 0.5, ("kill", 100)),
-                Fault(16.0, "crash_at_start", 2, 3.0, ("powerloss", 20))]  # fmt: skip
+    run = SeedRun(CAUGHT_WRITING)
+    run.plan = [SwarmFault(2.0, "crash_at_write", 1, 5.0, ("kill", 3)),
+                SwarmFault(9.0, "crash_at_write", CONTROLLER, 5.0, ("powerloss", 2)),
+                SwarmFault(12.0, "crash_at_write", 3, 0.5, ("kill", 100)),
+                SwarmFault(16.0, "crash_at_start", 2, 3.0, ("powerloss", 20))]  # fmt: skip
     result = run.execute()
     assert result.violations == []
     assert result.coverage["fault crash_at_write"] == 3 and result.coverage["died starting"] == 1
@@ -157,16 +157,16 @@ def test_shrinking_to_nothing() -> None:
 
 def test_a_failing_seed_is_one_line_with_its_replay() -> None:
     """Fails when the line does not name the invariant, or the command does not name the seed and its world."""
-    line = Outcome("raft", 7, ["I7 at 1.000 s: two leaders", "I8 at 2.000 s: lost"]).line()
+    line = SeedOutcome("raft", 7, ["I7 at 1.000 s: two leaders", "I8 at 2.000 s: lost"]).line()
     assert line == "seed 7: I7 at 1.000 s: two leaders (and 1 more)   python -m minikafka sim replay 7 --raft"
-    assert Outcome("cluster", 7, ["I7"], faults=["cut", "kill"]).line().endswith("sim replay 7 --faults cut,kill")
+    assert SeedOutcome("cluster", 7, ["I7"], faults=["cut", "kill"]).line().endswith("sim replay 7 --faults cut,kill")
     assert campaigns.replay_command("raft", 7, keep=[1, 3]) == "python -m minikafka sim replay 7 --raft --keep 1,3"
     assert campaigns.replay_command("cluster", 7, keep=[]) == "python -m minikafka sim replay 7 --keep none"
 
 
 def test_the_ledger_and_the_kept_seeds(tmp_path: Path) -> None:
     """Fails when what a campaign came to cannot be read back."""
-    done = Campaign("raft", 100, seeds=50, failed=[Outcome("raft", 101, ["I7"])])
+    done = Campaign("raft", 100, seeds=50, failed=[SeedOutcome("raft", 101, ["I7"])])
     for _ in range(2):
         write_ledger(done, "raft", tmp_path / "ledger.tsv")
     lines = [line.split("\t") for line in (tmp_path / "ledger.tsv").read_text().splitlines()]
@@ -204,9 +204,9 @@ def test_shrinking_a_part_of_the_plan(monkeypatch: pytest.MonkeyPatch, capsys: p
     kinds = [plan[1].kind, plan[3].kind]
     wanted = {1, 3}
 
-    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> Outcome:
+    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> SeedOutcome:
         struck = [n for n, fault in enumerate(plan) if (faults is None or fault.kind in faults) and (keep is None or n in keep)]
-        return Outcome(kind, seed, ["I8 at 1.000 s: lost"] if wanted <= set(struck) else ["I7 at 0.100 s: another"])
+        return SeedOutcome(kind, seed, ["I8 at 1.000 s: lost"] if wanted <= set(struck) else ["I7 at 0.100 s: another"])
 
     monkeypatch.setattr(campaigns, "run_one", run)
     assert command.main(["shrink", "4", "--raft", "--faults", ",".join(kinds)]) == 0
@@ -218,9 +218,9 @@ def test_shrinking_a_part_of_the_plan(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def test_shrinking_keeps_to_what_fell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if a lost write is made smaller until only a duplicate is left of it: both are I17."""
-    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> Outcome:
+    def run(kind: str, seed: int, faults: list[str] | None = None, keep: list[int] | None = None) -> SeedOutcome:
         name = "lost-write" if keep is None or 2 in keep else "duplicate"
-        return Outcome(kind, seed, ["I14 at 9.000 s: it waits"] * (name == "duplicate") + [f"I17 at 9.000 s: {name} (1): 7"])
+        return SeedOutcome(kind, seed, ["I14 at 9.000 s: it waits"] * (name == "duplicate") + [f"I17 at 9.000 s: {name} (1): 7"])
 
     monkeypatch.setattr(campaigns, "run_one", run)
     assert command.main(["shrink", "4", "--raft"]) == 0
@@ -249,8 +249,8 @@ def shown_to_the_end(terminal: int) -> str:
 
 def test_a_campaign_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if a terminal does not see the seeds that are done, or if a log has anything of it."""
-    def run(kind: str, seed: int, faults: list[str] | None = None) -> Outcome:
-        return Outcome(kind, seed, ["I8 at 1.000 s: lost"] * (seed == 1))
+    def run(kind: str, seed: int, faults: list[str] | None = None) -> SeedOutcome:
+        return SeedOutcome(kind, seed, ["I8 at 1.000 s: lost"] * (seed == 1))
 
     monkeypatch.setattr(campaigns, "run_one", run)
     asked = ["run", "--raft", "--seeds", "3", "--jobs", "1"]

@@ -8,9 +8,9 @@ from minikafka.client.admin.admin import Admin
 from minikafka.client.producer.producer import Producer
 from minikafka.history import History
 from minikafka.sim.invariants.watch import Watch
-from minikafka.sim.swarm.faults import CLIENTS_STRUCK, LEADER, Fault
+from minikafka.sim.swarm.faults import CLIENTS_STRUCK, LEADER, SwarmFault
 from minikafka.sim.swarm.operator import Operator
-from minikafka.sim.swarm.swarm import Run
+from minikafka.sim.swarm.swarm import SeedRun
 from minikafka.sim.world.damage import damaged, places
 from minikafka.sim.world.loop import DEAD
 from minikafka.sim.world.world import World
@@ -88,9 +88,9 @@ def test_every_bit_that_may_flip_is_one_that_a_checksum_covers() -> None:
 
 def test_a_swarm_goes_on_without_the_broker_that_died_for_good_and_reads_no_damage() -> None:
     """Fails when two of three do not suffice, when somebody starts the dead one again, or when damage is not mended."""
-    run = Run(CLIENTS_STRUCK)
-    run.plan = [Fault(4.0, "kill_for_good", 2, 0.0), Fault(6.0, "kill_for_good", 1, 0.0),
-                Fault(8.0, "flip_bit", LEADER, 0.0), Fault(20.0, "stop", LEADER, 1.0)]  # fmt: skip
+    run = SeedRun(CLIENTS_STRUCK)
+    run.plan = [SwarmFault(4.0, "kill_for_good", 2, 0.0), SwarmFault(6.0, "kill_for_good", 1, 0.0),
+                SwarmFault(8.0, "flip_bit", LEADER, 0.0), SwarmFault(20.0, "stop", LEADER, 1.0)]  # fmt: skip
     result = run.execute()
     assert result.violations == []
     assert run.world.hosts[2].state is DEAD and run.world.hosts[2].incarnation == 1

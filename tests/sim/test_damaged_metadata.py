@@ -17,9 +17,9 @@ from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.client.admin.admin import Admin
 from minikafka.history import History
 from minikafka.sim.invariants.watch import Watch
-from minikafka.sim.swarm.faults import CONTROLLER, METADATA_FLIPPED, Fault
+from minikafka.sim.swarm.faults import CONTROLLER, METADATA_FLIPPED, SwarmFault
 from minikafka.sim.swarm.operator import Operator
-from minikafka.sim.swarm.swarm import Run, Shape
+from minikafka.sim.swarm.swarm import SeedRun, Shape
 from minikafka.sim.world import damage
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
@@ -257,12 +257,12 @@ def test_a_swarm_with_bits_that_flip_where_no_records_are() -> None:
     """Fails when metadata that is damaged is believed, or not mended, or when an index or a checkpoint misleads."""
     seed = next(seed for seed in range(METADATA_FLIPPED, METADATA_FLIPPED + 50)
                 if Shape.of(seed) == Shape(None, False, True, True))  # fmt: skip
-    run = Run(seed)
-    run.plan = [Fault(3.0, "stop", 1, 0.5), Fault(3.0, "stop", 2, 0.5), Fault(6.0, "flip_derived", 1, 0.0),
-                Fault(6.1, "flip_derived", 1, 0.0), Fault(6.2, "flip_derived", 1, 0.0), Fault(8.0, "stop", 1, 0.5),
-                Fault(14.0, "flip_metadata", 2, 0.0), Fault(14.1, "flip_metadata", 2, 0.0),
-                Fault(16.0, "flip_metadata", 3, 0.0), Fault(18.0, "kill", CONTROLLER, 1.0),
-                Fault(20.0, "kill", 2, 1.0)]  # fmt: skip
+    run = SeedRun(seed)
+    run.plan = [SwarmFault(3.0, "stop", 1, 0.5), SwarmFault(3.0, "stop", 2, 0.5), SwarmFault(6.0, "flip_derived", 1, 0.0),
+                SwarmFault(6.1, "flip_derived", 1, 0.0), SwarmFault(6.2, "flip_derived", 1, 0.0), SwarmFault(8.0, "stop", 1, 0.5),
+                SwarmFault(14.0, "flip_metadata", 2, 0.0), SwarmFault(14.1, "flip_metadata", 2, 0.0),
+                SwarmFault(16.0, "flip_metadata", 3, 0.0), SwarmFault(18.0, "kill", CONTROLLER, 1.0),
+                SwarmFault(20.0, "kill", 2, 1.0)]  # fmt: skip
     result = run.execute()
     assert result.violations == []
     assert result.coverage["bits flipped in derived files"] == 3

@@ -12,8 +12,8 @@ from minikafka.client.producer.producer import Producer
 from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.swarm.client_process import KILLED, ClientProcess
-from minikafka.sim.swarm.faults import BUSY_S, CLIENT, CLIENTS_STRUCK, Fault, Striker
-from minikafka.sim.swarm.swarm import Result, Run
+from minikafka.sim.swarm.faults import BUSY_S, CLIENT, CLIENTS_STRUCK, Striker, SwarmFault
+from minikafka.sim.swarm.swarm import Result, SeedRun
 from minikafka.sim.world.loop import DEAD, RUNNING
 from minikafka.sim.world.world import World
 
@@ -128,7 +128,7 @@ def test_a_replaced_producer_is_fenced_when_it_goes_on() -> None:
         process.start()
         await world.until(lambda: values)
         await world.sleep(1.0)
-        await striker._strike(Fault(0.0, "replace_client", CLIENT, 8.0))
+        await striker._strike(SwarmFault(0.0, "replace_client", CLIENT, 8.0))
         await world.until(lambda: process.state is DEAD)
         return await read_all(world.client_env(), world.bootstrap, "t", isolation="read_committed")
 
@@ -150,7 +150,7 @@ def test_nobody_is_struck_when_it_is_over() -> None:
 
     async def story() -> None:
         process.start()
-        strike = world.client_env().spawn(striker._strike(Fault(0.0, "pause_client", CLIENT, 5.0)), "strike")
+        strike = world.client_env().spawn(striker._strike(SwarmFault(0.0, "pause_client", CLIENT, 5.0)), "strike")
         await world.sleep(BUSY_S / 2)
         striker.over = True
         await strike
@@ -164,16 +164,16 @@ def test_nobody_is_struck_when_it_is_over() -> None:
 # --- in the swarm ---------------------------------------------------------------------------------------------------
 
 
-def struck(seed: int, *kinds: str) -> tuple[Run, Result]:
+def struck(seed: int, *kinds: str) -> tuple[SeedRun, Result]:
     """A seed with a plan of ours: the kinds one after the other, again and again."""
-    run = Run(seed)
-    run.plan = [Fault(2.0 + 3.0 * n, kinds[n % len(kinds)], CLIENT, 6.0) for n in range(9)]
+    run = SeedRun(seed)
+    run.plan = [SwarmFault(2.0 + 3.0 * n, kinds[n % len(kinds)], CLIENT, 6.0) for n in range(9)]
     return run, run.execute()
 
 
 def seed_with(*names: str) -> int:
     return next(seed for seed in range(CLIENTS_STRUCK, CLIENTS_STRUCK + 500)
-                if {work.name for work in Run(seed).work} == {*names} and not Run(seed).shape.unclean)  # fmt: skip
+                if {work.name for work in SeedRun(seed).work} == {*names} and not SeedRun(seed).shape.unclean)  # fmt: skip
 
 
 def test_members_and_copiers_survive_their_successors() -> None:

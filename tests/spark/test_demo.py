@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaProducer
 
 from minikafka.datasets import Flight
-from minikafka.demo.consume import Group, Member
+from minikafka.demo.consume import DemoGroup, MemberProcess
 from minikafka.demo.reconcile import Figures
 from minikafka.demo.spark_job import FLIGHT
 from tests.clients.kit import make_topic
@@ -97,8 +97,8 @@ def test_nothing_sent_is_no_success():
 def test_what_a_killed_member_leaves(tmp_path):
     """I-DEMO-2, I-DEMO-3. Fails if a line cut off by kill -9 were read, redelivery after a rebalance were called
     disorder, or real disorder within one assignment were not."""
-    group = Group("", "t", "g", tmp_path)
-    group.members = [Member(None, tmp_path / name) for name in "ab"]  # type: ignore[arg-type]
+    group = DemoGroup("", "t", "g", tmp_path)
+    group.members = [MemberProcess(None, tmp_path / name) for name in "ab"]  # type: ignore[arg-type]
     (tmp_path / "a").write_text(
         '{"assigned": [0]}\n[0, 5, "k", 1]\n{"committed": 1}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n[0, 8, "'
     )
@@ -124,7 +124,7 @@ def test_a_group_that_stands_still_is_replaced(cluster, name, tmp_path):
     """Fails if the new member gets no partitions because the old ones live on, or begins elsewhere than at their commit."""
     with KafkaProducer(bootstrap_servers=cluster.bootstrap.split(",")) as producer:
         make_topic(cluster, name)
-        group = Group(cluster.bootstrap, name, name, tmp_path)
+        group = DemoGroup(cluster.bootstrap, name, name, tmp_path)
 
         def send(*numbers):
             for seq in numbers:

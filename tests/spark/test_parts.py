@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pyspark.errors import IllegalArgumentException
 from pyspark.sql.datasource import CaseInsensitiveDict
 
-from minikafka.spark.offsets import Range, rate_limit, split, stream_ranges
+from minikafka.spark.offsets import OffsetRange, rate_limit, split, stream_ranges
 from minikafka.spark.options import (
     EARLIEST,
     AtTimes,
@@ -43,7 +43,7 @@ def test_rate_limit(start, data, limit):
 )
 def test_split(drawn, wanted):
     """Fails if a record were left out or read twice when partitions are cut for minPartitions."""
-    ranges = [Range(*tp, start, start + size) for tp, start, size in drawn]
+    ranges = [OffsetRange(*tp, start, start + size) for tp, start, size in drawn]
     parts = split(ranges, wanted)
     assert [(r.topic, r.partition, o) for r in parts for o in range(r.start, r.end)] == [
         (r.topic, r.partition, o) for r in ranges for o in range(r.start, r.end)]
@@ -56,7 +56,7 @@ def test_what_counts_as_data_loss():
     start = {("t", 0): 5, ("t", 1): 5, ("t", 2): 9}
     end = {("t", 0): 8, ("t", 1): 3, ("t", 3): 4, ("t", 4): 6, ("t", 5): 1}
     ranges = stream_ranges(start, end, {("t", 3): 0, ("t", 4): 2}, told.append)
-    assert ranges == [Range("t", 0, 5, 8), Range("t", 3, 0, 4), Range("t", 4, 2, 6)]
+    assert ranges == [OffsetRange("t", 0, 5, 8), OffsetRange("t", 3, 0, 4), OffsetRange("t", 4, 2, 6)]
     assert told == ["Cannot find initial offsets for partitions Set(t-5). They may have been deleted.",
                     "Added partition t-4 starts from 2 instead of 0.", "Partitions Set(t-2) have been deleted.",
                     "Partition t-1 offset was changed from 5 to 3."]

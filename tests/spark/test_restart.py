@@ -2,12 +2,12 @@
 import pytest
 
 from minikafka.lab.demos.restart import RECORDINGS, SINKS, books, perform, sealed
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
 
 @pytest.mark.parametrize("kind", SINKS)
 def test_a_real_run_agrees_with_the_recording(cluster, spark, kind):
     """I-TAPE-1. Fails if Spark or our brokers no longer do what demo D12 shows: plans, commits, writes, verdict."""
-    events, recorded = perform(cluster, spark, kind, calm=0.0), Run.open(RECORDINGS / f"d12-{kind}.mk").events
+    events, recorded = perform(cluster, spark, kind, calm=0.0), RecordedRun.open(RECORDINGS / f"d12-{kind}.mk").events
     assert books(events, kind) == books(recorded, kind)
     assert sealed(events).cries == sealed(recorded).cries

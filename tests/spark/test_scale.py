@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from minikafka.demo import scale as module
-from minikafka.demo.scale import Run, scale
+from minikafka.demo.scale import ScaleRun, scale
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -32,7 +32,7 @@ def test_every_trip_is_counted_once(spark: SparkSession, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(("counted", "numbers"), [(419, 87_990), (420, 87_991), (420, 87_989)])
 def test_a_wrong_count_is_told(counted: int, numbers: int, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the command ends well though a trip is missing, or one came twice and another not at all."""
-    run = Run("minikafka", "kafka", 420, 1.0, 1.0, None, 1.0, 1.0, 1.0)
+    run = ScaleRun("minikafka", "kafka", 420, 1.0, 1.0, None, 1.0, 1.0, 1.0)
     monkeypatch.setattr(module, "_run", lambda *_: (run, counted, numbers))
     out = io.StringIO()
     assert scale(420, ["minikafka"], "auto", Console(file=out, width=140)) == 1

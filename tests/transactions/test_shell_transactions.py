@@ -14,9 +14,9 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest, WriteTxnMarkersRequest
 
 from minikafka.broker.transactions.records import stored_value, transaction_key, transaction_value
-from minikafka.broker.transactions.states import State
-from minikafka.broker.transactions.transaction import Identity
+from minikafka.broker.transactions.states import TransactionState
 from minikafka.log.batch import batches, build
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.hold import Message
 from tests.stage import Stage, play
@@ -98,7 +98,7 @@ class Transactions(Stage):
         answer = await self.ask(node, DescribeTransactionsRequest(transactional_ids=[ID]), 0)
         return answer.transaction_states[0].error_code, answer.transaction_states[0].transaction_state
 
-    async def until(self, node: int, state: State) -> None:
+    async def until(self, node: int, state: TransactionState) -> None:
         while (await self.describe(node))[1] != state.value:
             await self.client.sleep(0.05)
 
@@ -145,7 +145,7 @@ def test_rule_48_a_decision_is_answered_when_it_is_replicated(seed: int) -> None
         assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
         release()
         assert await ending is Err.NONE
-        await world.until(node, State.COMPLETE_COMMIT)
+        await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert await world.read(0) == (2, 2, 2)
 
     play(Transactions(seed), story)
@@ -163,7 +163,7 @@ def test_rule_48_a_decision_that_took_too_long_still_happens(seed: int) -> None:
         assert await world.end(node, who, True) is Err.COORDINATOR_NOT_AVAILABLE
         assert await world.end(node, who, False) is Err.CONCURRENT_TRANSACTIONS, "it is too late for another outcome"
         release()
-        await world.until(node, State.COMPLETE_COMMIT)
+        await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert await world.end(node, who, True) is Err.NONE
 
     play(Transactions(seed), story)
@@ -179,14 +179,14 @@ def test_rule_55_the_next_coordinator_finishes_what_is_prepared(seed: int, commi
         await world.write(who, 0)
         await world.write(who, 1)
         home = world.brokers[node].transactions.partitions[0]
-        state = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
+        state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
         prepared = replace(home.transactions[ID].data, state=state)
         record = build([(transaction_key(ID), transaction_value(stored_value(prepared)))], timestamp_ms=0)
         manager = world.brokers[node].replicas
         await world.world.call(node, manager.append("__transaction_state", 0, record, origin="coordinator"))
         await world.stop(node)                       # it has written the decision and done nothing about it
         node = await world.coordinator(instead_of=node)
-        await world.until(node, State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT)
+        await world.until(node, TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
         assert [await world.read(p) for p in (0, 1)] == [(2, 2, 2), (2, 2, 2)]
 
     play(Transactions(seed), story)
@@ -204,7 +204,7 @@ def test_rule_55_the_next_coordinator_knows_the_open_transaction(seed: int) -> N
         assert await world.describe(node) == (0, "Ongoing")
         await world.write(who, 1)
         assert await world.end(node, who, True) is Err.NONE
-        await world.until(node, State.COMPLETE_COMMIT)
+        await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert [(await world.read(p))[:2] for p in (0, 1)] == [(2, 2), (2, 2)]
         assert (await world.init(node))[1] == who[1] + 1
 
@@ -229,9 +229,9 @@ def test_rule_49_a_lost_marker_is_sent_again(lost_on_the_way_back: bool) -> None
         lost.drop()
         again = world.world.hold(markers)
         await world.client.sleep(5)
-        assert again.frames and (await world.describe(node))[1] == State.PREPARE_COMMIT.value
+        assert again.frames and (await world.describe(node))[1] == TransactionState.PREPARE_COMMIT.value
         again.release()
-        await world.until(node, State.COMPLETE_COMMIT)
+        await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert [(await world.read(p))[1] for p in (0, 1)] == [2 + lost_on_the_way_back, 2 + lost_on_the_way_back]
 
     play(Transactions(1), story)
@@ -277,7 +277,7 @@ def test_rule_50_time_runs_out_on_a_silent_producer(seed: int) -> None:
         who = await world.init(node, timeout_ms=3000)
         await world.write(who, 0)
         assert (await world.read(0))[1] == 0
-        await world.until(node, State.COMPLETE_ABORT)
+        await world.until(node, TransactionState.COMPLETE_ABORT)
         assert await world.read(0) == (2, 2, 2)
         assert await world.end(node, who, True) is Err.PRODUCER_FENCED
 
@@ -293,8 +293,8 @@ def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
         await world.write(who, 0)
         coordinator = world.brokers[node].transactions
         coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
-        await world.world.call(node, coordinator.end(ID, Identity(*who), True, 0))
-        await world.until(node, State.COMPLETE_COMMIT)
+        await world.world.call(node, coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0))
+        await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert (await world.read(0))[2] == 2
 
     play(Transactions(1), story)
@@ -326,7 +326,7 @@ def test_no_append_waits_for_the_end_of_a_long_poll(seed: int) -> None:
         for _ in range(10):
             before = world.loop.time()
             who = await world.end_and_go_on(node, who, False)
-            await world.until(node, State.COMPLETE_ABORT)
+            await world.until(node, TransactionState.COMPLETE_ABORT)
             assert world.loop.time() - before < 0.2
 
     play(Transactions(seed), story)
@@ -355,7 +355,7 @@ def test_the_trace_tells_every_state() -> None:
         node, who = await world.begin()
         await world.write(who, 0)
         await world.end(node, who, False)
-        await world.until(node, State.COMPLETE_ABORT)
+        await world.until(node, TransactionState.COMPLETE_ABORT)
         events = world.events(node, "transaction")
         assert [(e["id"], e["state"], e["partitions"]) for e in events] == [
             (ID, "Empty", []), (ID, "Ongoing", ["t-0"]), (ID, "PrepareAbort", ["t-0"]), (ID, "CompleteAbort", [])]

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, State
-from minikafka.broker.transactions.transaction import Identity, Transaction, TransactionData
+from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, TransactionState
+from minikafka.broker.transactions.transaction import Transaction, TransactionData
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 from tests.transactions.transaction_transcript import FIRST_ID, World
 
@@ -57,17 +58,18 @@ def check(log: list[TransactionData]) -> None:
     """Check that each record follows from the one before it (I-TXN-1, I-TXN-4, I-TXN-5)."""
     before = TransactionData(FIRST_ID)
     for data in log:
-        reachable = set(NEXT[before.state].values()) | {State.PREPARE_ABORT for s in NEXT[before.state].values()
-                                                        if s is State.PREPARE_EPOCH_FENCE}
+        reachable = set(NEXT[before.state].values()) | {TransactionState.PREPARE_ABORT for s in NEXT[before.state].values()
+                                                        if s is TransactionState.PREPARE_EPOCH_FENCE}
         assert data.state in reachable, (before, data)
         assert data.producer_id > before.producer_id or data.epoch >= before.epoch
         if before.state in PREPARED:
-            assert data.state is (State.COMPLETE_COMMIT if before.state is State.PREPARE_COMMIT else State.COMPLETE_ABORT)
-        if before.state is State.ONGOING and data.state is State.ONGOING:
+            commits = before.state is TransactionState.PREPARE_COMMIT
+            assert data.state is (TransactionState.COMPLETE_COMMIT if commits else TransactionState.COMPLETE_ABORT)
+        if before.state is TransactionState.ONGOING and data.state is TransactionState.ONGOING:
             assert set(before.partitions) <= set(data.partitions) and data.start_ms == before.start_ms
-        if data.state in PREPARED and before.state is State.ONGOING:
+        if data.state in PREPARED and before.state is TransactionState.ONGOING:
             assert data.partitions == before.partitions, "a partition without a marker would hang"
-        if data.state in (State.EMPTY, *COMPLETE):
+        if data.state in (TransactionState.EMPTY, *COMPLETE):
             assert data.partitions == ()
         before = data
 
@@ -89,7 +91,7 @@ def test_the_schedules_reach_every_state() -> None:
         for _ in range(STEPS):
             schedule.step()
         seen |= {data.state for data in schedule.world.log}
-    assert seen == {State.EMPTY, State.ONGOING, *PREPARED, *COMPLETE}
+    assert seen == {TransactionState.EMPTY, TransactionState.ONGOING, *PREPARED, *COMPLETE}
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -107,14 +109,14 @@ def test_a_zombie_decides_nothing(seed: int) -> None:
                 assert what_it_gets(world.txn, identity) <= {Err.PRODUCER_FENCED, Err.CONCURRENT_TRANSACTIONS}
 
 
-def what_it_gets(txn: Transaction, who: Identity) -> set[Err]:
+def what_it_gets(txn: Transaction, who: ProducerIdAndEpoch) -> set[Err]:
     """Return the error codes of every kind of request; Err.NONE for a request that would be granted."""
     def of(decide: Callable[[], TransactionData | None]) -> Err:
         try:
             data = decide()
         except KafkaError as refused:
             return refused.code
-        fences = data is not None and data.state is State.PREPARE_ABORT and data.epoch > txn.data.epoch
+        fences = data is not None and data.state is TransactionState.PREPARE_ABORT and data.epoch > txn.data.epoch
         return Err.CONCURRENT_TRANSACTIONS if fences else Err.NONE
 
     ends = {of(lambda: txn.end(who, commit, version, 0)) for commit in (True, False) for version in (0, 2)}    # noqa: B023

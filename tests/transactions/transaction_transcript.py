@@ -19,7 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from minikafka.broker.transactions.states import PREPARED
-from minikafka.broker.transactions.transaction import LAST_EPOCH, Identity, Transaction, TransactionData
+from minikafka.broker.transactions.transaction import LAST_EPOCH, Transaction, TransactionData
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 SCENARIOS = Path(__file__).parents[1] / "stories" / "transactions"
@@ -33,7 +34,7 @@ class World:
         self.txn = Transaction("t", TransactionData(FIRST_ID))
         self.log: list[TransactionData] = []
         self.waiting: tuple[str, str, TransactionData] | None = None     # whose request is answered with the append
-        self.known: dict[str, Identity] = {}
+        self.known: dict[str, ProducerIdAndEpoch] = {}
         self.new_id = FIRST_ID
         self.now_ms = 0
         self.lines: list[str] = []
@@ -78,7 +79,7 @@ class World:
     def _end(self, who: str, rest: list[str], commit: bool) -> None:
         given = dict(word.split("=") for word in rest if "=" in word)
         known = self.known[who]
-        identity = Identity(int(given.get("id", known.producer_id)), int(given.get("epoch", known.epoch)))
+        identity = ProducerIdAndEpoch(int(given.get("id", known.producer_id)), int(given.get("epoch", known.epoch)))
         data = self.txn.end(identity, commit, 2 if "v2" in rest else 0, self.now_ms, self._next_id())
         if data is None:
             self.lines.append(f"{who} <- NONE, at once, {_identity(self.txn.data)}")
@@ -111,7 +112,7 @@ class World:
         if what == "init" and data.state in PREPARED:
             return f"{who} <- {Err.CONCURRENT_TRANSACTIONS.name}"
         if what in ("init", "end v2"):
-            given = Identity(data.producer_id, data.epoch) if data.next_id < 0 else Identity(data.next_id, 0)
+            given = ProducerIdAndEpoch(data.producer_id, data.epoch) if data.next_id < 0 else ProducerIdAndEpoch(data.next_id, 0)
             self.known[who] = given
             return f"{who} <- NONE, producer {given.producer_id} epoch {given.epoch}"
         return f"{who} <- NONE"
@@ -136,7 +137,7 @@ class World:
 
     def exhaust(self) -> None:
         self.txn.data = replace(self.txn.data, epoch=LAST_EPOCH)
-        self.known = {who: Identity(one.producer_id, LAST_EPOCH) for who, one in self.known.items()}
+        self.known = {who: ProducerIdAndEpoch(one.producer_id, LAST_EPOCH) for who, one in self.known.items()}
 
     def reload(self) -> None:
         self.txn = Transaction("t", replace(self.log[-1], last_epoch=-1))

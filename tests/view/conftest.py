@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minikafka import Cluster
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view import living
 
 
@@ -39,7 +39,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "run.mk"
     with Cluster(engine="sim", seed=11, preset="class") as cluster:
         disaster(cluster)
-        Run.of(cluster).save(path)
+        RecordedRun.of(cluster).save(path)
     return path
 
 

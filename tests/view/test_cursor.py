@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.cursor import LIVE, PLAY, STILL, Cursor, moved, passed
 
 
 @pytest.fixture(scope="module")
-def run(recorded) -> Run:
-    return Run.open(recorded)
+def run(recorded) -> RecordedRun:
+    return RecordedRun.open(recorded)
 
 
 def test_a_cursor_never_leaves_the_run(run):

@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view import View
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,7 @@ def test_a_file_keeps_the_last_frame_and_no_widget(last, kind, monkeypatch):
 
 def test_a_page_made_of_a_notebook_shows_pictures_and_charts(recorded):
     """Fails if nbconvert finds nothing in a bundle that it can show: plotly's figure alone is an empty place."""
-    view = View(Run.open(recorded))
+    view = View(RecordedRun.open(recorded))
     bundles = [each._repr_mimebundle_() for each in (view.snapshot(2.0), view.charts())]
     cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", bundle) for bundle in bundles])
     made, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))

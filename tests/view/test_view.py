@@ -10,7 +10,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.lab.picture.draw.group import to_text
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.record import ROOT
 from minikafka.lab.view import View, living, painter, registry, show
 from minikafka.lab.view import view as view_module
@@ -86,7 +86,7 @@ def test_the_same_cell_has_one_thread_whatever_its_cluster(recorded):
     """
     views = []
     for execution in (1, 1, 2):
-        view = View(Run.open(recorded))
+        view = View(RecordedRun.open(recorded))
         view.cell, view.execution = "the-cell", execution
         views.append(page(view))
         assert living() == (views if execution == 1 else [view])
@@ -167,7 +167,7 @@ def test_a_recorded_run_opens_without_a_cluster(sim, tmp_path):
     disaster(sim)
     view = sim.view()
     sim.close()
-    again = show(Run.open(view.save(tmp_path / "run.mk")))
+    again = show(RecordedRun.open(view.save(tmp_path / "run.mk")))
     assert again.at(5.0).chosen == view.at(5.0).chosen and again.at(5.0).ledger == view.at(5.0).ledger
     assert page(again)._widget.fixed["engine"] is None
 
@@ -194,9 +194,10 @@ def test_the_picture_stays_alive_beside_a_restart(sim):
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_themes_and_sizes_reach_the_picture_and_the_page(recorded, theme, size):
     """Fails if an option of `view()` is lost on its way."""
-    view = page(View(Run.open(recorded), theme=theme, size=size))
+    view = page(View(RecordedRun.open(recorded), theme=theme, size=size))
     assert view._widget.fixed["theme"] == theme and view._widget.fixed["size"] == size
-    assert view.svg(1.0) != View(Run.open(recorded), theme="light", size="page").svg(1.0) or (theme, size) == ("light", "page")
+    assert view.svg(1.0) != View(RecordedRun.open(recorded), theme="light", size="page").svg(1.0) or (
+        theme, size) == ("light", "page")
 
 
 def test_live_brokers_in_a_view():
@@ -214,20 +215,20 @@ def test_live_brokers_in_a_view():
 
 def test_the_page_finds_the_time_line_in_the_picture(recorded):
     """Fails if the picture's time line no longer has the form by which view.js lays the slider on it."""
-    svg = View(Run.open(recorded)).svg(2.0)
+    svg = View(RecordedRun.open(recorded)).svg(2.0)
     assert re.search(r'data-part="timeline"[^>]*><path d="M[\d.]+ ([\d.]+)L[\d.]+ \1" class="thick"', svg)
 
 
 def test_charts_are_of_the_same_run(recorded):
     """Fails if the charts of a view show nothing, or another run's time."""
-    view = View(Run.open(recorded), tp="flights-0")
+    view = View(RecordedRun.open(recorded), tp="flights-0")
     times = [t for trace in view.charts().data for t in trace.x if t is not None]
     assert times and 0 <= min(times) and max(times) <= view.run.end + 1
 
 
 def test_groups_are_those_of_the_moment_at_which_the_viewer_stands():
     """Fails if the groups of a view are another moment's, or another group's than the one that was asked for."""
-    view = View(Run.open(ROOT / "labs" / "pictures" / "readme.mk"))
+    view = View(RecordedRun.open(ROOT / "labs" / "pictures" / "readme.mk"))
     told = []
     for moment in (1.0, view.run.end):
         view._painter.cursor = replace(view._painter.cursor, t=moment)

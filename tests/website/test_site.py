@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minikafka.lab.demos import demo
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from tests.view.page import MARKS, PATIENCE, SCREENSHOTS, chromium
 from tools import site
 from tools.notebooks.build import Project
@@ -132,9 +132,9 @@ def test_a_solution_is_folded_and_every_output_is_there(folder):
 def test_a_film_has_a_frame_for_every_mark_and_is_made_alike_again():
     """I-FILM-1, I-FILM-2. Fails if marks fall between frames, or if two films of a run differ."""
     path, tp, t = HERO
-    made = [films.of_run(Run.open(path), tp, [t], "slim", "mk-x") for _ in range(2)]
+    made = [films.of_run(RecordedRun.open(path), tp, [t], "slim", "mk-x") for _ in range(2)]
     times = [moment.t for moment in made[0].moments]
-    marks = {round(mark.t, 6) for mark in Run.open(path).marks}
+    marks = {round(mark.t, 6) for mark in RecordedRun.open(path).marks}
     assert marks <= {round(moment.t, 6) for moment in made[0].moments if moment.kind == films.MARK}
     assert times == sorted(set(times)) and times[made[0].at(t)] == t
     assert made[0].script("a") == made[1].script("a")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.log.batch import Header, batches, build, crc_ok, records
+from minikafka.log.batch import BatchHeader, batches, build, crc_ok, records
 from tests.wire.conftest import create, place
 from tests.wire.test_fetch import fetch
 from tests.wire.test_produce import produce
@@ -39,4 +39,4 @@ def test_stored_in_the_codec_of_the_topic(cluster: Any, name: str, topic: str) -
         if wanted[number] == [*CODECS.values()][number]:
             sent = build(rows, timestamp_ms=now, codec=header.codec, producer_id=77, producer_epoch=0,
                          base_sequence=number * 5)
-            assert bytes(stored)[21:] == sent[21:] and Header.parse(stored).crc == Header.parse(sent).crc
+            assert bytes(stored)[21:] == sent[21:] and BatchHeader.parse(stored).crc == BatchHeader.parse(sent).crc

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from minikafka.lab.demos import board
 from minikafka.lab.demos.runner import Recording
 from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
 FRAMES = 100                     # of a film, besides those of marks and stops
 MARK, STOP = 1, 2                # kinds of frames: one can jump here; the film stops here, too (player.js has the same)
@@ -64,7 +64,7 @@ class Film:
         return f'film("{name}","{b64encode(packed.compress(told.encode()) + packed.flush()).decode()}")\n'
 
 
-def of_run(run: Run, tp: str | None, shown: Iterable[float], place: str, name: str) -> Film:
+def of_run(run: RecordedRun, tp: str | None, shown: Iterable[float], place: str, name: str) -> Film:
     """The film of a run with the partition `tp` in full; the moments that a page shows first are among its frames."""
     pixels, lines = PLACES[place]
     marks = {mark.t for mark in run.marks}
@@ -85,7 +85,7 @@ def of_scene(recording: Recording, counters: Sequence[str], place: str, name: st
                  for at, frame in zip(chosen, frames)])
 
 
-def times(run: Run, begin: float, end: float) -> Iterable[float]:
+def times(run: RecordedRun, begin: float, end: float) -> Iterable[float]:
     """FRAMES moments from begin to end: half of them evenly in time, half where most happens."""
     half = FRAMES // 2
     happened = [event["t"] - run.events[0]["t"] for event in run.events_between(begin, end)]

@@ -8,7 +8,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from minikafka.lab.demos.demo import Answer
+from minikafka.lab.demos.demo import Choice
 from tools.website.films import Moment
 
 Link = tuple[str, str] | None  # address, words
@@ -88,7 +88,7 @@ def card(address: str, title: str, text: str, more: str = "") -> str:
     return f'<li><a href="{address}"><b>{html.escape(title)}</b><span class="ask">{html.escape(text)}</span>{small}</a></li>'
 
 
-def answer(answer: Answer) -> str:
+def answer(answer: Choice) -> str:
     """One answer to a demo's question; what is to be said about it is folded."""
     look, mark = ("answer right", "✔ ") if answer.right else ("answer", "")
     return (f'<details class="{look}"><summary>{html.escape(answer.text)}</summary><p>{mark}{html.escape(answer.why)}</p>'

@@ -23,7 +23,7 @@ from nbformat import NotebookNode
 
 from minikafka.lab.demos.demo import Demo
 from minikafka.lab.demos.runner import record
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import RUN
 from tools.notebooks.source import Lab
 from tools.website import cells, films, frame
@@ -41,7 +41,7 @@ class Shot:
     """One film of a notebook: the run, the partition, the moments that its pictures show."""
 
     name: str
-    run: Run
+    run: RecordedRun
     tp: str | None
     shown: list[float]
     film: films.Film | None = None
@@ -123,7 +123,7 @@ class Site:
     def index(self) -> None:
         """The first page: what it is, a picture that can be played, the labs, the demos."""
         path, tp, t = HERO
-        run = Run.open(path)
+        run = RecordedRun.open(path)
         hero = self.figure(Shot("hero", run, tp, [t]), t, "")
         rows = {name: (title, minutes, able, question) for title, name, minutes, able, question
                 in ROW.findall((ROOT / "labs" / "README.md").read_text())}
@@ -162,7 +162,7 @@ def bundles(notebook: NotebookNode) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def shots_of(notebook: NotebookNode, number: str) -> dict[tuple[str, str | None], Shot]:
     """The films of a notebook, by what a picture's bundle tells: the packed run, and the partition."""
-    told = [(cell, each, Run.unpacked(b64decode(each["run"]))) for cell, each in bundles(notebook)]
+    told = [(cell, each, RecordedRun.unpacked(b64decode(each["run"]))) for cell, each in bundles(notebook)]
     made: list[Shot] = []
     found = {}
     for cell, each, run in sorted(told, key=lambda one: -len(one[2].events)):  # the longest first

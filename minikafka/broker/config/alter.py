@@ -55,7 +55,7 @@ NAMELESS = {TOPIC_RESOURCE: "Default topic resources are not allowed.",
 LONGEST_VALUE = 32767                               # bytes
 
 
-class Op(NamedTuple):
+class AlterConfigOp(NamedTuple):
     """The operation on one configuration; the value is None for DELETE."""
 
     name: str
@@ -69,7 +69,7 @@ class Alteration:
 
     kind: int
     name: str
-    ops: tuple[Op, ...]
+    ops: tuple[AlterConfigOp, ...]
     whole: bool
 
 
@@ -224,7 +224,7 @@ def _after(before: dict[str, str], one: Alteration) -> dict[str, str]:
     return after
 
 
-def _operate(op: Op, present: str | None) -> str:
+def _operate(op: AlterConfigOp, present: str | None) -> str:
     if op.value is None:        # a broker refuses it first, but the controller checks for itself
         raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {op.name}")
     if op.kind == SET:

@@ -36,7 +36,7 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """A value as it was written, and its source; `name` is the configuration that gave it, which may be a synonym."""
 
     name: str
@@ -144,34 +144,34 @@ def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: st
     return effective(config, resolve_topic(image, broker, topic, config))
 
 
-def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[Entry]:
+def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[ConfigEntry]:
     """Return an entry for every place that gives a value for `config`, as it was written there, the effective one first.
 
     As in Kafka, the defaults of the synonyms in coarser units are listed only if the first synonym is set.
     """
-    entries: list[Entry] = []
+    entries: list[ConfigEntry] = []
     own = image.topic_configs(topic).get(config.name) if topic is not None else None
     if own is not None:
-        entries.append(Entry(config.name, own, DYNAMIC_TOPIC))
+        entries.append(ConfigEntry(config.name, own, DYNAMIC_TOPIC))
     names = [name for name, _ in config.synonyms]
     on_brokers = _set_on_brokers(image, broker, names)
     first_is_set = any(entry.name == names[0] for entry in on_brokers)
     return entries + on_brokers + _defaults_of(names if first_is_set else names[:1])
 
 
-def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]) -> list[Entry]:
+def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]) -> list[ConfigEntry]:
     node = broker["node.id"]
     places = [(image.broker_configs(node) if node is not None else {}, DYNAMIC_BROKER),
               (image.broker_configs(None), DYNAMIC_DEFAULT_BROKER), (broker.static, STATIC_BROKER)]
-    return [Entry(name, values[name], source) for values, source in places for name in names if name in values]
+    return [ConfigEntry(name, values[name], source) for values, source in places for name in names if name in values]
 
 
-def _defaults_of(names: list[str]) -> list[Entry]:
+def _defaults_of(names: list[str]) -> list[ConfigEntry]:
     configs = [BROKER_CONFIGS[name] for name in names]
-    return [Entry(c.name, c.default_text, DEFAULT) for c in configs if c.default is not None]
+    return [ConfigEntry(c.name, c.default_text, DEFAULT) for c in configs if c.default is not None]
 
 
-def effective(config: Config, entries: list[Entry]) -> Value:
+def effective(config: Config, entries: list[ConfigEntry]) -> Value:
     """Return the typed value of the first entry that has a meaning, in the unit of `config`; else its default (I-CFG-8)."""
     for entry in entries:
         if entry.source == DEFAULT:
@@ -191,7 +191,7 @@ def unlimited(name: str, text: str) -> str:
 
 # --- brokers ---------------------------------------------------------------------------------------------------
 
-def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[Entry]:
+def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -> list[ConfigEntry]:
     """Return an entry for every place that gives a value for a broker's own `config`, the effective one first.
 
     As in Kafka, its other names, in other units, are listed too, except those before its own first value.

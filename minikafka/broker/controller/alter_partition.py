@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import MetadataRecord, PartitionChangeRecord, Uuid
 from minikafka.protocol.errors import Err
 
 ANY_EPOCH = -1                          # of a member whose fetches told the leader no broker epoch
-Change = Callable[[Partition, tuple[int, ...], bool], PartitionChangeRecord | None]
+Change = Callable[[PartitionRegistration, tuple[int, ...], bool], PartitionChangeRecord | None]
 
 
-class Member(NamedTuple):
+class IsrMember(NamedTuple):
     """A member of the proposed ISR, with the broker epoch that it fetched with."""
 
     broker: int
@@ -34,20 +34,20 @@ class Proposal:
     partition: int
     leader_epoch: int
     partition_epoch: int
-    isr: tuple[Member, ...]
+    isr: tuple[IsrMember, ...]
     recovering: bool
 
 
-class Verdict(NamedTuple):
+class ProposalVerdict(NamedTuple):
     """The partition after an accepted proposal, or why the proposal was refused."""
 
     partition: int
-    outcome: Partition | Err
+    outcome: PartitionRegistration | Err
 
 
 def alter_partition(
         image: MetadataImage, broker: int, proposals: Sequence[tuple[Uuid, Sequence[Proposal]]],
-        change: Change) -> tuple[list[MetadataRecord], list[tuple[Uuid, list[Verdict]]]]:
+        change: Change) -> tuple[list[MetadataRecord], list[tuple[Uuid, list[ProposalVerdict]]]]:
     """Return the records of the accepted proposals, and a verdict for each proposal, both by topic id as requested.
 
     The epoch of `broker`, which makes the proposals, has been checked; `change` makes the record of an accepted one.
@@ -59,17 +59,17 @@ def alter_partition(
         verdicts = []
         for proposal in of_topic:
             if topic is None:
-                verdicts.append(Verdict(proposal.partition, Err.UNKNOWN_TOPIC_ID))
+                verdicts.append(ProposalVerdict(proposal.partition, Err.UNKNOWN_TOPIC_ID))
                 continue
             record, outcome = _decide(image, broker, topic.partitions.get(proposal.partition), proposal, change)
             records += [record] if record else []
-            verdicts.append(Verdict(proposal.partition, outcome))
+            verdicts.append(ProposalVerdict(proposal.partition, outcome))
         topics.append((topic_id, verdicts))
     return records, topics
 
 
-def _decide(image: MetadataImage, broker: int, partition: Partition | None, proposal: Proposal,
-            change: Change) -> tuple[PartitionChangeRecord | None, Partition | Err]:
+def _decide(image: MetadataImage, broker: int, partition: PartitionRegistration | None, proposal: Proposal,
+            change: Change) -> tuple[PartitionChangeRecord | None, PartitionRegistration | Err]:
     error = _validate(image, broker, partition, proposal)
     if error is not Err.NONE or partition is None:
         return None, error
@@ -80,7 +80,7 @@ def _decide(image: MetadataImage, broker: int, partition: Partition | None, prop
     return record, after
 
 
-def _validate(image: MetadataImage, broker: int, partition: Partition | None, proposal: Proposal) -> Err:
+def _validate(image: MetadataImage, broker: int, partition: PartitionRegistration | None, proposal: Proposal) -> Err:
     if partition is None:
         return Err.UNKNOWN_TOPIC_OR_PARTITION
     # A leader that knows a later epoch than this controller has heard of another controller.
@@ -95,7 +95,7 @@ def _validate(image: MetadataImage, broker: int, partition: Partition | None, pr
     return _validate_isr(image, partition, proposal)
 
 
-def _validate_isr(image: MetadataImage, partition: Partition, proposal: Proposal) -> Err:
+def _validate_isr(image: MetadataImage, partition: PartitionRegistration, proposal: Proposal) -> Err:
     isr = [member.broker for member in proposal.isr]
     if len(set(isr)) != len(isr) or any(r not in partition.replicas for r in isr) or partition.leader not in isr:
         return Err.INVALID_REQUEST
@@ -106,6 +106,6 @@ def _validate_isr(image: MetadataImage, partition: Partition, proposal: Proposal
     return Err.NONE
 
 
-def _eligible(image: MetadataImage, member: Member) -> bool:
+def _eligible(image: MetadataImage, member: IsrMember) -> bool:
     broker = image.brokers.get(member.broker)
     return broker is not None and broker.active and member.epoch in (ANY_EPOCH, broker.epoch)

@@ -35,11 +35,17 @@ from minikafka.broker.controller.admin.alter_reassignments import (
 )
 from minikafka.broker.controller.admin.elect_leaders import elect_leaders
 from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
-from minikafka.broker.controller.alter_partition import Proposal, Verdict, alter_partition
-from minikafka.broker.controller.heartbeats import NEVER, BrokerControlState, Heartbeat, Heartbeats, HeartbeatVerdict
+from minikafka.broker.controller.alter_partition import Proposal, ProposalVerdict, alter_partition
+from minikafka.broker.controller.heartbeats import (
+    NEVER,
+    BrokerControlState,
+    BrokerHeartbeat,
+    Heartbeats,
+    HeartbeatVerdict,
+)
 from minikafka.broker.controller.leader_election import Election, Rules, Target, change
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas
-from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
+from minikafka.broker.metadata.image import BrokerRegistration, MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import (
     BROKER_RESOURCE,
     FENCE,
@@ -137,7 +143,7 @@ class Controller:
                                  f"finalized version {level} of {name}. The broker wants a version between {low} and "
                                  f"{high}, inclusive.")
 
-    def heartbeat(self, heard: Heartbeat, next_offset: int, now: float) -> tuple[Records, HeartbeatVerdict]:
+    def heartbeat(self, heard: BrokerHeartbeat, next_offset: int, now: float) -> tuple[Records, HeartbeatVerdict]:
         """Return the records and the verdict of a heartbeat: it may fence or unfence the broker, move its leaders away, or
         let it exit."""
         broker = self.check_epoch(heard.broker, heard.broker_epoch)
@@ -150,7 +156,7 @@ class Controller:
             self.heartbeats.start_shutdown(broker.id, next_offset + len(records) - 1)
         return records, HeartbeatVerdict(caught_up, after.fenced, should_shut_down=after is BrokerControlState.SHUTDOWN_NOW)
 
-    def check_epoch(self, broker_id: int, epoch: int) -> Broker:
+    def check_epoch(self, broker_id: int, epoch: int) -> BrokerRegistration:
         """Return a broker's registration; KafkaError STALE_BROKER_EPOCH if the request comes from an older one (rule 31)."""
         broker = self.image.brokers.get(broker_id)
         if broker is None:
@@ -168,7 +174,7 @@ class Controller:
         self.heartbeats.remove(broker_id)
         return [*self._leave(broker_id, clean=False), UnregisterBrokerRecord(broker_id, broker.epoch)]
 
-    def _enter(self, broker: Broker, state: BrokerControlState) -> Records:
+    def _enter(self, broker: BrokerRegistration, state: BrokerControlState) -> Records:
         if state is BrokerControlState.UNFENCED:
             return self._unfence(broker)
         if state is BrokerControlState.CONTROLLED_SHUTDOWN:
@@ -177,11 +183,11 @@ class Controller:
             return marked + self._leave(broker.id, clean=True)
         return self._fence(broker)
 
-    def _fence(self, broker: Broker) -> Records:
+    def _fence(self, broker: BrokerRegistration) -> Records:
         fenced = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=FENCE)
         return [*self._leave(broker.id, clean=True), fenced]
 
-    def _unfence(self, broker: Broker) -> Records:
+    def _unfence(self, broker: BrokerRegistration) -> Records:
         unfenced = BrokerRegistrationChangeRecord(broker.id, broker.epoch, fenced=UNFENCE)
         leaderless = [p for p in self.image.partitions() if p.leader == NO_LEADER]
         return [unfenced, *self._elect(leaderless, returning=broker.id)]
@@ -192,7 +198,7 @@ class Controller:
         parts = [p for p in self.image.partitions() if broker in p.isr or (not clean and broker in p.elr)]
         return self._elect(parts, leaving=broker, unclean_shutdown=None if clean else broker)
 
-    def _elect(self, partitions: Iterable[Partition], leaving: int | None = None, returning: int | None = None,
+    def _elect(self, partitions: Iterable[PartitionRegistration], leaving: int | None = None, returning: int | None = None,
                unclean_shutdown: int | None = None) -> Records:
         def may_lead(replica: int) -> bool:
             # The record that fences or unfences this broker is made by the same decision: the image does not have it yet.
@@ -212,16 +218,16 @@ class Controller:
     # --- partitions --------------------------------------------------------------------------------------------
 
     def alter_partition(self, broker: int, epoch: int, proposals: Sequence[tuple[Uuid, Sequence[Proposal]]],
-                        ) -> tuple[Records, list[tuple[Uuid, list[Verdict]]]]:
+                        ) -> tuple[Records, list[tuple[Uuid, list[ProposalVerdict]]]]:
         """Return the records of the ISR changes that are accepted, and a verdict for each proposal (rule 16)."""
         self.check_epoch(broker, epoch)
         return alter_partition(self.image, broker, proposals, self._altered)
 
-    def _altered(self, partition: Partition, isr: Replicas, recovering: bool) -> PartitionChangeRecord | None:
+    def _altered(self, partition: PartitionRegistration, isr: Replicas, recovering: bool) -> PartitionChangeRecord | None:
         rules = self._rules(partition, self.image.is_active)
         return change(partition, rules, self._election(partition.topic), Target(isr, recovering=recovering))
 
-    def _rules(self, partition: Partition, may_lead: Callable[[int], bool]) -> Rules:
+    def _rules(self, partition: PartitionRegistration, may_lead: Callable[[int], bool]) -> Rules:
         minimum = topic_value(self.image, self.config, partition.topic, "min.insync.replicas")
         return Rules(may_lead, min(minimum, len(partition.replicas)), self.elr, self.image.new_directory)
 
@@ -236,7 +242,7 @@ class Controller:
     def _unclean(self, topic: str) -> bool:
         return bool(topic_value(self.image, self.config, topic, "unclean.leader.election.enable"))
 
-    def elect_leader(self, partition: Partition, election: Election) -> PartitionChangeRecord | None:
+    def elect_leader(self, partition: PartitionRegistration, election: Election) -> PartitionChangeRecord | None:
         """Return the record of an election that was requested; None if no other replica can be elected."""
         return change(partition, self._rules(partition, self.image.is_active), election)
 
@@ -253,7 +259,7 @@ class Controller:
         ctx = ReassignmentContext(self.image, self._reassigned, self._unclean)
         return alter_reassignments(ctx, requested, allow_replication_factor_change)
 
-    def _reassigned(self, partition: Partition, assignment: Assignment,
+    def _reassigned(self, partition: PartitionRegistration, assignment: Assignment,
                     isr: Replicas | None) -> PartitionChangeRecord | None:
         return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic),
                       Target(isr, assignment))
@@ -301,7 +307,7 @@ class Controller:
         return records
 
 
-def _registration(wanted: Registration, epoch: int, amended: Broker | None) -> RegisterBrokerRecord:
+def _registration(wanted: Registration, epoch: int, amended: BrokerRegistration | None) -> RegisterBrokerRecord:
     """Return the record. `amended`: the same incarnation registers again and stays as fenced as it is."""
     return RegisterBrokerRecord(
         wanted.broker, False, wanted.incarnation, epoch, wanted.listeners, wanted.features, wanted.rack,

@@ -35,7 +35,7 @@ class BrokerControlState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class BrokerHeartbeat:
     """A sign of life of a broker, and what the broker wants."""
 
     broker: int
@@ -54,7 +54,7 @@ class HeartbeatVerdict(NamedTuple):
 
 
 @dataclass
-class Session:
+class BrokerHeartbeatState:
     """The content of the last heartbeat of one broker."""
 
     last_contact: float
@@ -74,11 +74,11 @@ class Heartbeats:
 
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, BrokerHeartbeatState] = {}
 
     def register(self, broker: int, fenced: bool, now: float) -> None:
         """Begin a broker's session: it has registered, or a new controller found its registration in the log."""
-        self.sessions[broker] = Session(now, fenced)
+        self.sessions[broker] = BrokerHeartbeatState(now, fenced)
 
     def remove(self, broker: int) -> None:
         self.sessions.pop(broker, None)
@@ -114,7 +114,7 @@ class Heartbeats:
         """Return the time at which the next session times out if no heartbeat comes."""
         return min((s.last_contact + self.timeout for s in self.sessions.values() if not s.fenced), default=NEVER)
 
-    def next_state(self, heard: Heartbeat, caught_up: bool, leads: bool) -> BrokerControlState:
+    def next_state(self, heard: BrokerHeartbeat, caught_up: bool, leads: bool) -> BrokerControlState:
         """Return the state of the broker after this heartbeat; `leads`: it leads at least one partition."""
         session = self.sessions[heard.broker]
         if session.state is BrokerControlState.CONTROLLED_SHUTDOWN:

@@ -25,7 +25,7 @@ from enum import Enum
 from typing import Any
 
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas, completed
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.metadata.records import (
     NO_LEADER,
     RECOVERED,
@@ -74,7 +74,7 @@ class Elected:
     unclean: bool = False
 
 
-def change(partition: Partition, rules: Rules, election: Election = Election.ONLINE,
+def change(partition: PartitionRegistration, rules: Rules, election: Election = Election.ONLINE,
            target: Target | None = None) -> PartitionChangeRecord | None:
     """Return the record that brings `partition` to `target` and, if it needs one, gives it a leader; None if nothing
     changes. A reassignment that the target's ISR completes ends with the same record.
@@ -93,7 +93,7 @@ def change(partition: Partition, rules: Rules, election: Election = Election.ONL
     return PartitionChangeRecord(partition.index, partition.topic_id, **fields) if fields else None
 
 
-def _with_elr(partition: Partition, rules: Rules, assignment: Assignment, isr: Replicas,
+def _with_elr(partition: PartitionRegistration, rules: Rules, assignment: Assignment, isr: Replicas,
               unclean_shutdown: int | None) -> Replicas:
     """Return the ELR that goes with this ISR (I-ELR-1, I-ELR-2)."""
     if not rules.elr or len(isr) >= rules.min_isr:
@@ -102,7 +102,7 @@ def _with_elr(partition: Partition, rules: Rules, assignment: Assignment, isr: R
     return tuple(r for r in once if r in assignment.replicas and r not in isr and r != unclean_shutdown)
 
 
-def _elect(partition: Partition, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
+def _elect(partition: PartitionRegistration, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
            election: Election) -> Elected:
     leader, unclean = _choose(partition, rules, replicas, isr, elr, election)
     if leader != partition.leader and leader in elr:            # from the ELR: it becomes the whole ISR
@@ -113,7 +113,7 @@ def _elect(partition: Partition, rules: Rules, replicas: Replicas, isr: Replicas
     return Elected(leader, isr, elr)
 
 
-def _choose(partition: Partition, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
+def _choose(partition: PartitionRegistration, rules: Rules, replicas: Replicas, isr: Replicas, elr: Replicas,
             election: Election) -> tuple[int, bool]:
     """Return the leader or NO_LEADER, and whether this election is unclean."""
     def clean(replica: int) -> bool:
@@ -134,12 +134,12 @@ def _choose(partition: Partition, rules: Rules, replicas: Replicas, isr: Replica
     return NO_LEADER, False
 
 
-def _last_known_leader_may_lead(partition: Partition, rules: Rules) -> bool:
+def _last_known_leader_may_lead(partition: PartitionRegistration, rules: Rules) -> bool:
     # No replica is left that surely has every record; the last leader has the most, so it may lead without a setting.
     return rules.elr and len(partition.last_known_elr) == 1 and rules.may_lead(partition.last_known_elr[0])
 
 
-def _changed_fields(partition: Partition, rules: Rules, elected: Elected) -> dict[str, Any]:
+def _changed_fields(partition: PartitionRegistration, rules: Rules, elected: Elected) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if elected.leader != partition.leader:
         fields["leader"] = elected.leader
@@ -155,7 +155,7 @@ def _changed_fields(partition: Partition, rules: Rules, elected: Elected) -> dic
     return fields
 
 
-def _reassigned_fields(partition: Partition, rules: Rules, assignment: Assignment) -> dict[str, Any]:
+def _reassigned_fields(partition: PartitionRegistration, rules: Rules, assignment: Assignment) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if assignment.replicas != partition.replicas:
         fields["replicas"] = assignment.replicas
@@ -167,7 +167,7 @@ def _reassigned_fields(partition: Partition, rules: Rules, assignment: Assignmen
     return fields
 
 
-def _recovery(partition: Partition, unclean: bool, recovering: bool | None) -> int | None:
+def _recovery(partition: PartitionRegistration, unclean: bool, recovering: bool | None) -> int | None:
     if unclean:
         return None if partition.recovering else RECOVERING
     if recovering is None or recovering == partition.recovering:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, MutableSequence
 from typing import Any, Protocol
 
-from minikafka.broker.metadata.image import Broker
+from minikafka.broker.metadata.image import BrokerRegistration
 from minikafka.protocol.errors import Err, KafkaError
 
 
@@ -49,7 +49,7 @@ class _Ring:
 class _Rack:
     """The brokers of one rack, the unfenced ones first."""
 
-    def __init__(self, brokers: list[Broker], rng: Random) -> None:
+    def __init__(self, brokers: list[BrokerRegistration], rng: Random) -> None:
         self.fenced = _Ring((b.id for b in brokers if b.fenced), rng)
         self.unfenced = _Ring((b.id for b in brokers if not b.fenced), rng)
 
@@ -61,7 +61,7 @@ class _Rack:
 class _Racks:
     """The racks, which are handed out in turn."""
 
-    def __init__(self, brokers: list[Broker], rng: Random) -> None:
+    def __init__(self, brokers: list[BrokerRegistration], rng: Random) -> None:
         self.rng = rng
         names = sorted(dict.fromkeys(b.rack for b in brokers), key=lambda rack: (rack is not None, rack))
         self.racks = [_Rack([b for b in brokers if b.rack == name], rng) for name in names]
@@ -95,7 +95,7 @@ class _Racks:
         self.round = 0
 
 
-def place(brokers: Iterable[Broker], partitions: int, replicas: int, rng: Random) -> list[list[int]]:
+def place(brokers: Iterable[BrokerRegistration], partitions: int, replicas: int, rng: Random) -> list[list[int]]:
     """Return the replicas of `partitions` new partitions; KafkaError INVALID_REPLICATION_FACTOR if there are too few brokers.
 
     `brokers` are all registered brokers; those that are shutting down get no replica.

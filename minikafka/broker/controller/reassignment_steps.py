@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.protocol.errors import Err, KafkaError
 
 Replicas = tuple[int, ...]
@@ -33,7 +33,7 @@ class Assignment:
     removing: Replicas = ()
 
     @classmethod
-    def of(cls, partition: Partition) -> Assignment:
+    def of(cls, partition: PartitionRegistration) -> Assignment:
         return cls(partition.replicas, partition.adding, partition.removing)
 
     @property
@@ -41,7 +41,7 @@ class Assignment:
         return bool(self.adding or self.removing)
 
 
-def towards(partition: Partition, replicas: Replicas) -> Assignment:
+def towards(partition: PartitionRegistration, replicas: Replicas) -> Assignment:
     """Return the assignment after step 1. If a reassignment is under way and this one adds (or removes) no replica, the
     replicas that are being added (or removed) stay as they are."""
     adding = tuple(sorted(set(replicas) - set(partition.replicas)))
@@ -60,7 +60,7 @@ def completed(assignment: Assignment, isr: Replicas) -> tuple[Assignment, Replic
     return Assignment(replicas), left
 
 
-def reverted(partition: Partition) -> tuple[Assignment, Replicas, bool]:
+def reverted(partition: PartitionRegistration) -> tuple[Assignment, Replicas, bool]:
     """Return (the assignment from before the reassignment, its ISR, whether that ISR needs an unclean election)."""
     replicas = tuple(r for r in partition.replicas if r not in partition.adding)
     isr = tuple(r for r in partition.isr if r not in partition.adding)

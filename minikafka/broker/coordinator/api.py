@@ -20,7 +20,7 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2       # key types of FindCoordinator
 Coordinator = GroupCoordinator | TransactionCoordinator
 
 
-class Found(NamedTuple):
+class FoundCoordinator(NamedTuple):
     """The address of a coordinator, or an error; `text` is the error message from version 4 on, which has many keys."""
 
     error: Err
@@ -44,17 +44,17 @@ def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: Grou
                                    node_id=one.node_id, host=one.host, port=one.port)
 
 
-def _row(key: str, found: Found) -> FindCoordinatorResponse.Coordinator:
+def _row(key: str, found: FoundCoordinator) -> FindCoordinatorResponse.Coordinator:
     return FindCoordinatorResponse.Coordinator(key=key, node_id=found.node_id, host=found.host, port=found.port,
                                                error_code=int(found.error), error_message=found.text)
 
 
-def _find(ctx: Context, coordinators: dict[int, Coordinator], key_type: int, key: str) -> Found:
+def _find(ctx: Context, coordinators: dict[int, Coordinator], key_type: int, key: str) -> FoundCoordinator:
     """Return where the coordinator of `key` is: the leader of the partition that keeps the key, if it is alive."""
     if key_type not in coordinators:
-        return Found(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
+        return FoundCoordinator(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
     partition = coordinators[key_type].coordinator_of(key)
     node = ctx.node.image.brokers.get(partition.leader) if partition is not None else None
     if node is None or node.fenced:
-        return Found(Err.COORDINATOR_NOT_AVAILABLE)
-    return Found(Err.NONE, "", node.id, node.host, node.port)
+        return FoundCoordinator(Err.COORDINATOR_NOT_AVAILABLE)
+    return FoundCoordinator(Err.NONE, "", node.id, node.host, node.port)

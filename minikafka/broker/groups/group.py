@@ -4,7 +4,7 @@ A group is one of two kinds. In a *classic* group the members assign the partiti
 in a *consumer* group the brokers assign them (ConsumerGroupHeartbeat, KIP-848). Both serve the requests of classic members,
 both keep offsets, and both are described, listed, expired and deleted in the same way. Group is their common interface.
 
-Owns: Group, and the arguments of its methods: GroupContext, Settings, OffsetCommit.
+Owns: Group, and the arguments of its methods: GroupContext, ConsumerGroupSettings, OffsetCommit.
 Source: org.apache.kafka.coordinator.group.Group.
 """
 
@@ -24,7 +24,7 @@ CLASSIC, CONSUMER = "classic", "consumer"        # the kinds of group, as ListGr
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ConsumerGroupSettings:
     """The settings group.consumer.* of the broker, where the group's own configuration has no other value. Times in ms."""
 
     session_timeout_ms: int = 45_000
@@ -45,7 +45,7 @@ class GroupContext:
     now: float
     wall_ms: int = 0
     image: MetadataImage = field(default_factory=MetadataImage)
-    settings: Settings = Settings()
+    settings: ConsumerGroupSettings = ConsumerGroupSettings()
     topics_since: int = -1
 
 

@@ -46,7 +46,7 @@ from minikafka.broker.metadata.records import (
     UserScramCredentialRecord,
     Uuid,
 )
-from minikafka.broker.metadata.registrations import Broker, Changes, Partition, Topic
+from minikafka.broker.metadata.registrations import BrokerRegistration, Changes, PartitionRegistration, TopicImage
 
 QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]      # (type, name) by type; the name None is the default
 
@@ -58,8 +58,8 @@ class MetadataImage:
         self.cluster_id = cluster_id
         self.offset = -1
         self.epoch = 0
-        self.brokers: dict[int, Broker] = {}
-        self.topics: dict[str, Topic] = {}
+        self.brokers: dict[int, BrokerRegistration] = {}
+        self.topics: dict[str, TopicImage] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
@@ -70,7 +70,7 @@ class MetadataImage:
 
     # --- questions ---------------------------------------------------------------------------------------------
 
-    def topic_by_id(self, topic_id: Uuid | None) -> Topic | None:
+    def topic_by_id(self, topic_id: Uuid | None) -> TopicImage | None:
         """Return the topic with this id, None if there is none; None also for a null id."""
         name = self._names.get(topic_id)
         return self.topics[name] if name is not None else None
@@ -80,12 +80,12 @@ class MetadataImage:
         topic = self.topics.get(name)
         return topic.id if topic is not None else None
 
-    def partition(self, topic: str, index: int) -> Partition | None:
+    def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         """Return one partition, None if topic or index is unknown."""
         found = self.topics.get(topic)
         return found.partitions.get(index) if found else None
 
-    def partitions(self) -> Iterator[Partition]:
+    def partitions(self) -> Iterator[PartitionRegistration]:
         """Yield every partition, in the order of creation."""
         for topic in self.topics.values():
             yield from topic.partitions.values()
@@ -100,7 +100,7 @@ class MetadataImage:
         broker = self.brokers.get(broker_id)
         return broker.log_dirs[0] if broker is not None and len(broker.log_dirs) == 1 else ZERO_UUID
 
-    def alive_brokers(self) -> list[Broker]:
+    def alive_brokers(self) -> list[BrokerRegistration]:
         """Return the unfenced brokers in the order of their ids: those that clients learn of."""
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
 
@@ -178,14 +178,14 @@ class MetadataImage:
         twin = MetadataImage(self.cluster_id)
         twin.offset, twin.epoch, twin.next_producer_id = self.offset, self.epoch, self.next_producer_id
         twin.brokers, twin.features, twin._names = dict(self.brokers), dict(self.features), dict(self._names)
-        twin.topics = {t.name: Topic(t.name, t.id, dict(t.partitions)) for t in self.topics.values()}
+        twin.topics = {t.name: TopicImage(t.name, t.id, dict(t.partitions)) for t in self.topics.values()}
         twin.configs = {resource: dict(values) for resource, values in self.configs.items()}
         twin.client_quotas = {entity: dict(quotas) for entity, quotas in self.client_quotas.items()}
         twin.scram = dict(self.scram)
         return twin
 
     def _register_broker(self, r: RegisterBrokerRecord, offset: int) -> None:
-        self.brokers[r.broker_id] = Broker(
+        self.brokers[r.broker_id] = BrokerRegistration(
             r.broker_id, r.broker_epoch, r.incarnation_id, r.end_points, r.rack, r.fenced, r.in_controlled_shutdown,
             r.features, r.log_dirs, offset if offset >= 0 else r.broker_epoch)
         self._changes.brokers[r.broker_id] = None
@@ -205,7 +205,7 @@ class MetadataImage:
         self._changes.brokers[r.broker_id] = None
 
     def _create_topic(self, r: TopicRecord) -> None:
-        self.topics[r.name] = Topic(r.name, r.topic_id)
+        self.topics[r.name] = TopicImage(r.name, r.topic_id)
         self._names[r.topic_id] = r.name
         self._changes.topics[r.name] = None
 
@@ -219,7 +219,7 @@ class MetadataImage:
 
     def _create_partition(self, r: PartitionRecord) -> None:
         topic = self.topics[self._names[r.topic_id]]
-        self._put(topic, Partition(
+        self._put(topic, PartitionRegistration(
             topic.name, r.topic_id, r.partition_id, r.replicas, r.isr, r.leader, r.leader_epoch, r.partition_epoch,
             r.leader_recovery_state != RECOVERED, r.eligible_leader_replicas or (), r.last_known_elr or (),
             r.adding_replicas, r.removing_replicas))
@@ -235,7 +235,7 @@ class MetadataImage:
                     self._put(topic, p.merge(PartitionChangeRecord(
                         p.index, p.topic_id, eligible_leader_replicas=(), last_known_elr=())))
 
-    def _put(self, topic: Topic, partition: Partition) -> None:
+    def _put(self, topic: TopicImage, partition: PartitionRegistration) -> None:
         topic.partitions[partition.index] = partition
         self._changes.topics[topic.name] = None
         self._changes.partitions[topic.name, partition.index] = None

@@ -1,7 +1,6 @@
 """The values in the metadata image: brokers, partitions and topics as the controller has registered them, and what changed.
 
-A Broker is Kafka's BrokerRegistration, a Partition its PartitionRegistration, a Topic its TopicImage: they say what is decided.
-The Partition that stores records on a broker is another one, in replication/shell/partition.py. Brokers and partitions are
+They say what is decided; the Partition that stores records on a broker is in replication/shell/partition.py. Registrations are
 frozen and are replaced, never changed: code that holds one has a snapshot.
 
 Owns: nothing; the image owns the values. Source: BrokerRegistration, PartitionRegistration, TopicImage, TopicsDelta.
@@ -30,7 +29,7 @@ INTERNAL_LISTENER = "INTERNAL"
 
 
 @dataclass(frozen=True)
-class Broker:
+class BrokerRegistration:
     """One registered broker. `epoch` is the metadata offset of its registration (rule 29)."""
 
     id: int
@@ -69,7 +68,7 @@ class Broker:
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionRegistration:
     """One registered partition: its assignment, ISR, leader, epochs and eligible leaders."""
 
     topic: str
@@ -98,7 +97,7 @@ class Partition:
             RECOVERING if self.recovering else RECOVERED, self.leader_epoch, self.partition_epoch,
             eligible_leader_replicas=self.elr or None, last_known_elr=self.last_known_elr or None)
 
-    def merge(self, change: PartitionChangeRecord) -> Partition:
+    def merge(self, change: PartitionChangeRecord) -> PartitionRegistration:
         """Return this partition after `change`: its partition epoch is one higher, and its leader epoch too if the record names
         a leader (rule 28)."""
         lists = {"isr": change.isr, "replicas": change.replicas, "removing": change.removing_replicas,
@@ -113,12 +112,12 @@ class Partition:
 
 
 @dataclass
-class Topic:
+class TopicImage:
     """A registered topic and its partitions by index."""
 
     name: str
     id: Uuid
-    partitions: dict[int, Partition] = field(default_factory=dict)
+    partitions: dict[int, PartitionRegistration] = field(default_factory=dict)
 
 
 @dataclass
@@ -127,7 +126,7 @@ class Changes:
 
     topics: dict[str, None] = field(default_factory=dict)                       # created or with changed partitions
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)       # created or changed
-    deleted: dict[Uuid, Topic] = field(default_factory=dict)                    # as they were before
+    deleted: dict[Uuid, TopicImage] = field(default_factory=dict)                    # as they were before
     brokers: dict[int, None] = field(default_factory=dict)                      # registered, fenced, unfenced, gone
     configs: dict[tuple[int, str], None] = field(default_factory=dict)          # (resource type, resource name)
     features: bool = False

@@ -23,7 +23,7 @@ class InvariantViolation(AssertionError):
 # --- what the core reads ----------------------------------------------------------------------------------------
 
 
-class LogView(Protocol):
+class ReplicatedLog(Protocol):
     """The view of the log that the core reads; the shell reads and writes the bytes."""
 
     @property
@@ -108,7 +108,7 @@ class AppendLeaderChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate:
+class TruncateToEndOffset:
     """Drop everything from `offset` on."""
 
     offset: int
@@ -153,7 +153,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class HighWatermark:
+class UpdateHighWatermark:
     """Everything below `offset` is committed, for ever."""
 
     offset: int
@@ -169,6 +169,6 @@ class RoleChanged:
 
 
 Effect: TypeAlias = (
-    Persist | Append | AppendLeaderChange | Truncate | AppendSnapshot | LoadSnapshot | Flush | Send | Reply
-    | HighWatermark | RoleChanged
+    Persist | Append | AppendLeaderChange | TruncateToEndOffset | AppendSnapshot | LoadSnapshot | Flush | Send | Reply
+    | UpdateHighWatermark | RoleChanged
 )

@@ -15,15 +15,15 @@ from minikafka.broker.raft.effects import (
     Effect,
     ElectionState,
     Flush,
-    HighWatermark,
     InvariantViolation,
-    LogView,
     Persist,
+    ReplicatedLog,
     Reply,
     Rng,
     RoleChanged,
     Send,
     Times,
+    UpdateHighWatermark,
 )
 from minikafka.broker.raft.messages import NOBODY, Answer, FetchAnswer, Request
 from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Role, Unattached
@@ -36,7 +36,7 @@ class QuorumNode:
     """State and transitions of one node; `Raft` is the whole of it."""
 
     def __init__(
-        self, node_id: int, voters: tuple[int, ...], log: LogView, times: Times, rng: Rng, election_state: ElectionState
+        self, node_id: int, voters: tuple[int, ...], log: ReplicatedLog, times: Times, rng: Rng, election_state: ElectionState
     ) -> None:
         """`election_state` is what the file quorum-state holds, ElectionState() if there is none. The first event is `start`."""
         self.node_id, self.voters, self.log, self.times, self._rng = node_id, voters, log, times, rng
@@ -180,7 +180,7 @@ class QuorumNode:
     def _set_high_watermark(self, offset: int) -> None:
         if offset > self.high_watermark:
             self.high_watermark = offset
-            self._effects.append(HighWatermark(offset))
+            self._effects.append(UpdateHighWatermark(offset))
 
     def _epoch_error(self, epoch: int) -> Err:
         """Return the error for a fetch of `epoch`, or NONE: a fetch of another epoch acknowledges nothing (rule 4)."""

@@ -14,7 +14,7 @@ Source: KIP-595, KIP-1166; org.apache.kafka.raft.KafkaRaftClient.tryCompleteFetc
 
 from __future__ import annotations
 
-from minikafka.broker.raft.effects import Append, InvariantViolation, Reply, Truncate
+from minikafka.broker.raft.effects import Append, InvariantViolation, Reply, TruncateToEndOffset
 from minikafka.broker.raft.messages import Fetch, FetchAnswer
 from minikafka.broker.raft.roles import Follower, Leader, WaitingFetch
 from minikafka.broker.raft.snapshots import Snapshots
@@ -116,7 +116,7 @@ class Replication(Snapshots):
         if offset < self.high_watermark:
             raise InvariantViolation(f"told to truncate to {offset}, below the high watermark {self.high_watermark}")
         self._flushed = min(self._flushed, offset)
-        self._effects.append(Truncate(offset))
+        self._effects.append(TruncateToEndOffset(offset))
         self._flush()
 
     def _advance_as_follower(self) -> None:

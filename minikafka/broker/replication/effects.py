@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.isr import ProposedIsr
 
 
 class EpochView(Protocol):
@@ -101,7 +101,7 @@ class LogEndMoved:
 class ProposeIsr:
     """Send AlterPartition; its outcome comes back through `on_alter_response` with this very proposal."""
 
-    proposal: Proposal
+    proposal: ProposedIsr
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Cached(Generic[Wanted]):
 
 
 @dataclass(slots=True)
-class Session(Generic[Wanted]):
+class FetchSession(Generic[Wanted]):
     """One fetcher's session at the leader. `epoch` is the one expected of the next request."""
 
     id: int
@@ -77,7 +77,7 @@ class FetchContext(Generic[Wanted]):
     """One request in the light of its session: which partitions it is about, and how it is to be answered."""
 
     wanted: dict[Key, Wanted]
-    session: Session[Wanted] | None = None      # the session this request continues
+    session: FetchSession[Wanted] | None = None      # the session this request continues
     create: bool = False                        # a full request that would like one
     error: Err = Err.NONE                       # the whole request is refused
     epoch: int = FINAL_EPOCH
@@ -89,7 +89,7 @@ class FetchSessions(Generic[Wanted]):
     def __init__(self, max_sessions: int, evict_after: float, new_id: Callable[[], int],
                  most_partitions: int = MOST_PARTITIONS) -> None:
         self.max_sessions, self.evict_after, self._new_id = max_sessions, evict_after, new_id
-        self.sessions: dict[int, Session[Wanted]] = {}
+        self.sessions: dict[int, FetchSession[Wanted]] = {}
         self.most_partitions = most_partitions
         self.partitions = 0                 # of all consumers' sessions
 
@@ -108,7 +108,7 @@ class FetchSessions(Generic[Wanted]):
             return FetchContext({}, error=Err.FETCH_SESSION_TOPIC_ID_ERROR)
         return self._continue(session, wanted, forgotten, now)
 
-    def _continue(self, session: Session[Wanted], wanted: dict[Key, Wanted], forgotten: Iterable[Key],
+    def _continue(self, session: FetchSession[Wanted], wanted: dict[Key, Wanted], forgotten: Iterable[Key],
                   now: float) -> FetchContext[Wanted]:
         before = len(session.partitions)
         for key, value in wanted.items():
@@ -152,7 +152,7 @@ class FetchSessions(Generic[Wanted]):
         # Another connection may have used the session meanwhile.
         return Err.NONE if session.epoch == context.epoch else Err.INVALID_FETCH_SESSION_EPOCH, session.id
 
-    def _news(self, session: Session[Wanted], answers: dict[Key, Any]) -> dict[Key, Any]:
+    def _news(self, session: FetchSession[Wanted], answers: dict[Key, Any]) -> dict[Key, Any]:
         news = {}
         for key, answer in answers.items():
             cached = session.partitions[key]
@@ -167,7 +167,7 @@ class FetchSessions(Generic[Wanted]):
         session_id = self._new_id()
         while session_id == NO_SESSION or session_id in self.sessions:
             session_id = self._new_id()
-        session = Session[Wanted](session_id, by_topic_id, follower, next_epoch(INITIAL_EPOCH), now, now)
+        session = FetchSession[Wanted](session_id, by_topic_id, follower, next_epoch(INITIAL_EPOCH), now, now)
         for key, answer in answers.items():
             cached = session.partitions[key] = Cached(wanted[key])
             cached.has_news(answer)

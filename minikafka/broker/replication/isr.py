@@ -21,7 +21,7 @@ UNKNOWN = -1
 
 
 @dataclass(slots=True)
-class Follower:
+class RemoteReplica:
     """The leader's knowledge of one follower in the current leader epoch. Times are seconds of the leader's clock."""
 
     last_caught_up_time: float = LONG_AGO
@@ -52,7 +52,7 @@ class Follower:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedIsr:
     """An ISR that the leader proposes: members, each with the broker epoch of its last fetch (KIP-903; -1: unknown).
 
     Leader epoch and partition epoch say from which state the proposal was made; the controller refuses it if one of them
@@ -74,7 +74,7 @@ class Isr:
     """The committed ISR, in the controller's order, and the proposal under way."""
 
     committed: tuple[int, ...] = ()
-    proposal: Proposal | None = None
+    proposal: ProposedIsr | None = None
 
     @property
     def maximal(self) -> tuple[int, ...]:

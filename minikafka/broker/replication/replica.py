@@ -38,7 +38,7 @@ from minikafka.broker.replication.effects import (
     StartAt,
     Truncate,
 )
-from minikafka.broker.replication.isr import LONG_AGO, Follower, Isr, Proposal
+from minikafka.broker.replication.isr import LONG_AGO, Isr, ProposedIsr, RemoteReplica
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_BROKER = -1
@@ -69,7 +69,7 @@ class Replica:
     replicas: tuple[int, ...] = ()
     adding: tuple[int, ...] = ()
     isr: Isr = field(default_factory=Isr)
-    followers: dict[int, Follower] = field(default_factory=dict)
+    followers: dict[int, RemoteReplica] = field(default_factory=dict)
 
     # --- roles ----------------------------------------------------------------------------------------------------
 
@@ -97,7 +97,7 @@ class Replica:
             self.epoch_start = self.log.end_offset
             effects += [AssignEpoch(self.leader_epoch, self.epoch_start), Lead(self.leader_epoch, self.epoch_start)]
         others = [r for r in self.replicas if r != self.node_id]
-        self.followers = {r: self.followers.get(r) or Follower(now if r in isr else LONG_AGO) for r in others}
+        self.followers = {r: self.followers.get(r) or RemoteReplica(now if r in isr else LONG_AGO) for r in others}
         ours = self.isr.proposal            # may have been granted: this metadata came before the response (rule 18)
         effects += self._commit_isr(isr, ours.why if ours is not None and {*ours.members} == {*isr} else "metadata")
         return effects + self._advance(now)
@@ -210,7 +210,7 @@ class Replica:
         self.high_watermark = offset
         return [HighWatermark(offset)]
 
-    def _counts(self, replica: int, follower: Follower, end: int, now: float) -> bool:
+    def _counts(self, replica: int, follower: RemoteReplica, end: int, now: float) -> bool:
         # A follower that keeps up outside the ISR counts too: otherwise it could never catch up with a leader that is alone in
         # the ISR, whose high watermark would always be ahead of it.
         return replica in self.isr.maximal or (
@@ -223,7 +223,7 @@ class Replica:
 
     # --- ISR ------------------------------------------------------------------------------------------------------
 
-    def _eligible(self, replica: int, follower: Follower) -> bool:
+    def _eligible(self, replica: int, follower: RemoteReplica) -> bool:
         broker = self.cluster.brokers.get(replica)
         return broker is not None and broker.active and follower.broker_epoch in (-1, broker.epoch)
 
@@ -251,7 +251,7 @@ class Replica:
 
     def _propose(self, members: tuple[int, ...], why: str) -> list[Effect]:
         epochs = tuple((m, self._known_epoch(m)) for m in members)
-        self.isr.proposal = Proposal(epochs, self.leader_epoch, self.partition_epoch, why)
+        self.isr.proposal = ProposedIsr(epochs, self.leader_epoch, self.partition_epoch, why)
         return [ProposeIsr(self.isr.proposal)]
 
     def _known_epoch(self, member: int) -> int:
@@ -265,7 +265,7 @@ class Replica:
         follower = self.followers.get(member)
         return -1 if follower is None or follower.broker_epoch is None else follower.broker_epoch
 
-    def on_alter_response(self, proposal: Proposal, error: Err, now: float, isr: tuple[int, ...] = (),
+    def on_alter_response(self, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...] = (),
                           leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> list[Effect]:
         """Take the response to `proposal`.
 

@@ -18,7 +18,7 @@ ROW = 32  # bytes of a row beside its texts, about
 TEXT = f"The answer would be larger than {LARGEST >> 20} MiB: ask for less in one request."
 
 
-class Room:
+class AnswerBudget:
     """The number of bytes that one answer may still grow."""
 
     def __init__(self, size: int = LARGEST) -> None:

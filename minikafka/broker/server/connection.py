@@ -41,7 +41,7 @@ from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
-    Header,
+    RequestHeader,
     decode_request,
     encode_response,
     is_long,
@@ -75,7 +75,7 @@ AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
 class Owed(NamedTuple):
     """An answer that must leave before all later ones; or the error with which the connection ends then."""
 
-    header: Header
+    header: RequestHeader
     context: Context
     done: asyncio.Future[None] | None  # None: it could leave now
     answer: Callable[[], Any]  # raises where the request failed
@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
                 return
         self._call(header, served, request, _cost(len(frame), elements), len(frame))
 
-    async def _serve_long(self, header: Header, served: Served, frame: memoryview) -> None:
+    async def _serve_long(self, header: RequestHeader, served: Served, frame: memoryview) -> None:
         try:
             request = await self.env.aside(partial(decode_request, header, frame))
             self.busy = None
@@ -328,7 +328,7 @@ class Connection(asyncio.Protocol):
             self._failed(error)
         self._pump()
 
-    def _prove(self, header: Header, frame: memoryview) -> None:
+    def _prove(self, header: RequestHeader, frame: memoryview) -> None:
         """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-PROOF-1)."""
         version = SaslAuthenticateRequest.max_version
         if (header.api_key, header.version) != (SaslAuthenticateRequest.API_KEY, version):
@@ -344,7 +344,7 @@ class Connection(asyncio.Protocol):
         elif self.guest.proven:
             self.guest = None
 
-    def _call(self, header: Header, served: Served, request: Any, cost: int, size: int) -> None:
+    def _call(self, header: RequestHeader, served: Served, request: Any, cost: int, size: int) -> None:
         """Serve a request of `size` bytes, which takes `cost` bytes of memory while it waits."""
         context = Context(
             self.server.node,
@@ -376,7 +376,7 @@ class Connection(asyncio.Protocol):
         if self.cost > MUCH:
             self.server.shed_load()
 
-    async def _finish(self, header: Header, context: Context, request: Any, pending: Any) -> None:
+    async def _finish(self, header: RequestHeader, context: Context, request: Any, pending: Any) -> None:
         try:
             answer, frame = await pending, None
             if not _is_ready(answer):  # long work has come to where it waits
@@ -392,7 +392,7 @@ class Connection(asyncio.Protocol):
             self.busy = None
         self._pump()
 
-    def _request_failed(self, header: Header, context: Context, request: Any, error: Exception) -> None:
+    def _request_failed(self, header: RequestHeader, context: Context, request: Any, error: Exception) -> None:
         """Answer a request that failed, once: with the code of a KafkaError, else with UNKNOWN_SERVER_ERROR, and a report,
         because that is a bug of ours (I-CONN-3). Hang up where Kafka does, and where no response can say it."""
         if isinstance(error, ProtocolError | CloseConnection):
@@ -408,7 +408,7 @@ class Connection(asyncio.Protocol):
         else:
             self._answer(header, context, response)
 
-    def _answer(self, header: Header, context: Context, answer: Any, frame: list[bytes] | None = None) -> None:
+    def _answer(self, header: RequestHeader, context: Context, answer: Any, frame: list[bytes] | None = None) -> None:
         """Send an answer, after those that are owed; `frame` is its bytes where they are written already."""
         if self.owed:
             self._owe(Owed(header, context, None, lambda: answer, frame))
@@ -435,7 +435,7 @@ class Connection(asyncio.Protocol):
         if settled:
             self._pump()
 
-    def _send(self, header: Header, context: Context, answer: Any, frame: list[bytes] | None) -> None:
+    def _send(self, header: RequestHeader, context: Context, answer: Any, frame: list[bytes] | None) -> None:
         if context.throttle_ms:
             self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
@@ -444,7 +444,7 @@ class Connection(asyncio.Protocol):
         self.transport.writelines(self._encoded(header, answer) if frame is None else frame)
 
     @staticmethod
-    def _encoded(header: Header, answer: Any) -> list[bytes]:
+    def _encoded(header: RequestHeader, answer: Any) -> list[bytes]:
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
 
 

@@ -1,9 +1,9 @@
 """Links that can be cut or slowed from inside a broker, without root and without a proxy.
 
-Every connection runs through a `Wire`, which passes bytes on untouched while its `Link` is clear. A cut link holds the
-bytes of either direction, because a stream that lost some would be corrupt; when the link heals the bytes flow on, unless one
-end has closed the connection meanwhile. Of a connection between two brokers the end that opened it holds the bytes of both
-directions; so both brokers must be told of a cut, each for the connections that it opened.
+Every connection runs through a `LinkedTransport`, which passes bytes on untouched while its `PeerLink` is clear. A cut link
+holds the bytes of either direction, because a stream that lost some would be corrupt; when the link heals the bytes flow on,
+unless one end has closed the connection meanwhile. Of a connection between two brokers the end that opened it holds the
+bytes of both directions; so both brokers must be told of a cut, each for the connections that it opened.
 
 Invariants: I-LINK-1 bytes of one direction are delivered in order and exactly once, whatever the link does.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Link:
+class PeerLink:
     """The state of the path to one peer, or to all clients: which directions are cut, and how slow it is."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Link:
         self.outbound_cut = False
         self.latency = 0.0
         self.bandwidth = 0.0  # bytes per second, 0 for no limit
-        self.wires: dict[Wire, None] = {}
+        self.wires: dict[LinkedTransport, None] = {}
 
     @property
     def slow(self) -> bool:
@@ -41,7 +41,7 @@ class Link:
 class _Lane:
     """One direction of one connection: a queue that drains when the link lets it."""
 
-    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop, deliver: Callable[[Any], None], name: str) -> None:
+    def __init__(self, link: PeerLink, loop: asyncio.AbstractEventLoop, deliver: Callable[[Any], None], name: str) -> None:
         self.link, self.loop, self.deliver, self.cut = link, loop, deliver, name
         self.queue: deque[Any] = deque()
         self.busy = False
@@ -77,10 +77,10 @@ class _Lane:
         self.queue.clear()
 
 
-class Wire(asyncio.Protocol):
+class LinkedTransport(asyncio.Protocol):
     """Stands between a real transport and our protocol, and is the transport for our protocol."""
 
-    def __init__(self, inner: Any, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: Any, link: PeerLink, loop: asyncio.AbstractEventLoop) -> None:
         self.inner, self.link = inner, link
         self.inbound = _Lane(link, loop, self._deliver_in, "inbound_cut")
         self.outbound = _Lane(link, loop, self._deliver_out, "outbound_cut")

@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from minikafka.broker.server.env import Env
-from minikafka.broker.server.links import Link, Wire
+from minikafka.broker.server.links import LinkedTransport, PeerLink
 from minikafka.log.open_files import OpenFiles
 
 T = TypeVar("T")
@@ -276,14 +276,14 @@ class LiveFaults:
 
     def __init__(self, env: LiveEnv) -> None:
         self.env = env
-        self.links: dict[int | str, Link] = {}
+        self.links: dict[int | str, PeerLink] = {}
         self.clock_jump_ms = 0
         self._gate = asyncio.Event()
         self._gate.set()
         self._rate = 0.0  # bytes per second for the replica fetcher, 0 for no limit
 
-    def link(self, peer: int | str) -> Link:
-        return self.links.setdefault(peer, Link())
+    def link(self, peer: int | str) -> PeerLink:
+        return self.links.setdefault(peer, PeerLink())
 
     def apply(self, command: dict[str, Any]) -> None:
         """Carry out one command; an unknown one raises AttributeError, because the caller is at fault."""
@@ -352,14 +352,14 @@ class LiveEnv(Env):
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
     ) -> Callable[[], None]:
         path = self.faults.link(link)
-        server = await self.loop.create_server(lambda: Wire(factory(), path, self.loop), host, port, backlog=512)
+        server = await self.loop.create_server(lambda: LinkedTransport(factory(), path, self.loop), host, port, backlog=512)
         return server.close
 
     async def connect(
         self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
     ) -> asyncio.Protocol:
         inner = factory()
-        await self.loop.create_connection(lambda: Wire(inner, self.faults.link(peer), self.loop), host, port)
+        await self.loop.create_connection(lambda: LinkedTransport(inner, self.faults.link(peer), self.loop), host, port)
         return inner
 
 

@@ -41,7 +41,7 @@ _LENGTH = struct.Struct(">I")
 _encoded = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make one for each event
 
 
-class Trace:
+class Tracer:
     """A function that writes an event: trace("hw", tp="flights-0", hw=42)."""
 
     def __init__(self, env: Env, broker: int, incarnation: str, write: Callable[[bytes], None]) -> None:

@@ -21,7 +21,7 @@ from enum import Enum
 from minikafka.protocol.errors import Err
 
 
-class State(Enum):
+class TransactionState(Enum):
     """Kafka's names, as DescribeTransactions shows them; `STATUS` has their numbers in the log."""
 
     EMPTY = "Empty"                            # an id and an epoch, nothing written
@@ -34,44 +34,44 @@ class State(Enum):
     PREPARE_EPOCH_FENCE = "PrepareEpochFence"  # the epoch is being raised to fence a producer that may still be alive
 
 
-STATUS = {state: number for number, state in enumerate(State)}
+STATUS = {state: number for number, state in enumerate(TransactionState)}
 BY_STATUS = {number: state for state, number in STATUS.items()}
 
-NEXT: dict[State, dict[str, State]] = {
-    State.EMPTY: {
-        "init": State.EMPTY,
-        "added": State.ONGOING,
-        "abort": State.PREPARE_ABORT,      # an abort without partitions only raises the epoch (KIP-890)
-        "expired": State.DEAD,
+NEXT: dict[TransactionState, dict[str, TransactionState]] = {
+    TransactionState.EMPTY: {
+        "init": TransactionState.EMPTY,
+        "added": TransactionState.ONGOING,
+        "abort": TransactionState.PREPARE_ABORT,      # an abort without partitions only raises the epoch (KIP-890)
+        "expired": TransactionState.DEAD,
     },
-    State.ONGOING: {
-        "added": State.ONGOING,
-        "commit": State.PREPARE_COMMIT,
-        "abort": State.PREPARE_ABORT,
-        "fence": State.PREPARE_EPOCH_FENCE,
+    TransactionState.ONGOING: {
+        "added": TransactionState.ONGOING,
+        "commit": TransactionState.PREPARE_COMMIT,
+        "abort": TransactionState.PREPARE_ABORT,
+        "fence": TransactionState.PREPARE_EPOCH_FENCE,
     },
-    State.PREPARE_COMMIT: {"marked": State.COMPLETE_COMMIT},
-    State.PREPARE_ABORT: {"marked": State.COMPLETE_ABORT},
-    State.COMPLETE_COMMIT: {
-        "init": State.EMPTY,
-        "added": State.ONGOING,
-        "abort": State.PREPARE_ABORT,
-        "expired": State.DEAD,
+    TransactionState.PREPARE_COMMIT: {"marked": TransactionState.COMPLETE_COMMIT},
+    TransactionState.PREPARE_ABORT: {"marked": TransactionState.COMPLETE_ABORT},
+    TransactionState.COMPLETE_COMMIT: {
+        "init": TransactionState.EMPTY,
+        "added": TransactionState.ONGOING,
+        "abort": TransactionState.PREPARE_ABORT,
+        "expired": TransactionState.DEAD,
     },
-    State.COMPLETE_ABORT: {
-        "init": State.EMPTY,
-        "added": State.ONGOING,
-        "abort": State.PREPARE_ABORT,
-        "expired": State.DEAD,
+    TransactionState.COMPLETE_ABORT: {
+        "init": TransactionState.EMPTY,
+        "added": TransactionState.ONGOING,
+        "abort": TransactionState.PREPARE_ABORT,
+        "expired": TransactionState.DEAD,
     },
-    State.PREPARE_EPOCH_FENCE: {"abort": State.PREPARE_ABORT},
-    State.DEAD: {},
+    TransactionState.PREPARE_EPOCH_FENCE: {"abort": TransactionState.PREPARE_ABORT},
+    TransactionState.DEAD: {},
 }
 
-PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
-COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+COMPLETE = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
-def refusal(state: State, event: str) -> Err:
+def refusal(state: TransactionState, event: str) -> Err:
     """Return the error for an event without a next state: CONCURRENT_TRANSACTIONS (try again) while markers are written."""
     return Err.CONCURRENT_TRANSACTIONS if state in PREPARED else Err.INVALID_TXN_STATE

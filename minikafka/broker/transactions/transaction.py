@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
-from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, State, refusal
+from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, TransactionState, refusal
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_ID = NO_EPOCH = NO_TIME = -1
@@ -35,13 +35,6 @@ EPOCH_BUMPS = 2                        # transaction.version from which every en
 TopicPartition = tuple[str, int]
 
 
-class Identity(NamedTuple):
-    """The producer id and epoch that a producer sends."""
-
-    producer_id: int
-    epoch: int
-
-
 @dataclass(frozen=True, slots=True)
 class TransactionData:
     """The data of a transactional id in the log. Times are milliseconds since 1970, -1 for none."""
@@ -49,7 +42,7 @@ class TransactionData:
     producer_id: int
     epoch: int = NO_EPOCH
     timeout_ms: int = 0
-    state: State = State.EMPTY
+    state: TransactionState = TransactionState.EMPTY
     partitions: tuple[TopicPartition, ...] = ()
     start_ms: int = NO_TIME
     update_ms: int = NO_TIME
@@ -96,7 +89,7 @@ class Transaction:
         """Return whether the next epoch needs a new producer id; the shell fetches the id before it asks for a decision."""
         return self.data.exhausted
 
-    def init(self, timeout_ms: int, expected: Identity | None, now_ms: int, new_id: int = NO_ID,
+    def init(self, timeout_ms: int, expected: ProducerIdAndEpoch | None, now_ms: int, new_id: int = NO_ID,
              version: int = 0) -> TransactionData:
         """Give the next epoch to a producer that begins to use the id; every earlier producer is fenced (rule 50).
 
@@ -107,29 +100,29 @@ class Transaction:
         self._check_settled()
         if expected is not None and not self._may_continue(expected):
             raise KafkaError(Err.PRODUCER_FENCED)
-        if self.data.state is State.ONGOING:
+        if self.data.state is TransactionState.ONGOING:
             return self.fence(now_ms, version)
         identity, last_epoch = self._next_identity(expected, new_id)
         return replace(self.data, state=self._next("init"), producer_id=identity.producer_id, epoch=identity.epoch,
                        last_epoch=last_epoch, previous_id=self.data.producer_id, next_id=NO_ID, timeout_ms=timeout_ms,
                        partitions=(), start_ms=NO_TIME, update_ms=now_ms, version=0)
 
-    def _may_continue(self, expected: Identity) -> bool:
+    def _may_continue(self, expected: ProducerIdAndEpoch) -> bool:
         data = self.data
         used_up = expected.producer_id == data.previous_id and expected.epoch >= LAST_EPOCH
         return data.epoch == NO_EPOCH or expected.producer_id == data.producer_id or used_up
 
-    def _next_identity(self, expected: Identity | None, new_id: int) -> tuple[Identity, int]:
+    def _next_identity(self, expected: ProducerIdAndEpoch | None, new_id: int) -> tuple[ProducerIdAndEpoch, int]:
         """Return the producer's next identity, and the last epoch to remember."""
         data = self.data
         if data.exhausted and (expected is None or expected.epoch == data.epoch):
-            return Identity(new_id, 0), data.epoch if expected else NO_EPOCH
+            return ProducerIdAndEpoch(new_id, 0), data.epoch if expected else NO_EPOCH
         if expected is None:
-            return Identity(data.producer_id, data.epoch + 1), NO_EPOCH
+            return ProducerIdAndEpoch(data.producer_id, data.epoch + 1), NO_EPOCH
         if data.epoch in (NO_EPOCH, expected.epoch):
-            return Identity(data.producer_id, data.epoch + 1), data.epoch
+            return ProducerIdAndEpoch(data.producer_id, data.epoch + 1), data.epoch
         if expected.epoch == data.last_epoch:
-            return Identity(data.producer_id, data.epoch), data.last_epoch       # the response was lost: the same again
+            return ProducerIdAndEpoch(data.producer_id, data.epoch), data.last_epoch       # the response was lost: the same again
         raise KafkaError(Err.PRODUCER_FENCED)
 
     def fence(self, now_ms: int, version: int) -> TransactionData:
@@ -144,18 +137,18 @@ class Transaction:
 
     # --- AddPartitionsToTxn, AddOffsetsToTxn ----------------------------------------------------------------------
 
-    def add(self, who: Identity, partitions: Iterable[TopicPartition], now_ms: int) -> TransactionData | None:
+    def add(self, who: ProducerIdAndEpoch, partitions: Iterable[TopicPartition], now_ms: int) -> TransactionData | None:
         """Add partitions to the transaction; the first ones begin it. None if all of them are in the transaction already."""
         self._check_settled()
         self._check_identity(who)
         data, state = self.data, self._next("added")
         together = tuple(dict.fromkeys((*data.partitions, *partitions)))
-        if data.state is State.ONGOING and together == data.partitions:
+        if data.state is TransactionState.ONGOING and together == data.partitions:
             return None
-        start_ms = data.start_ms if data.state is State.ONGOING else now_ms
+        start_ms = data.start_ms if data.state is TransactionState.ONGOING else now_ms
         return replace(data, state=state, partitions=together, start_ms=start_ms, update_ms=now_ms)
 
-    def verify(self, who: Identity, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
+    def verify(self, who: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
         """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one.
 
         Partition leaders ask this before the transaction's first append to the partition (rule 52).
@@ -168,7 +161,8 @@ class Transaction:
 
     # --- EndTxn ---------------------------------------------------------------------------------------------------
 
-    def end(self, who: Identity, commit: bool, version: int, now_ms: int, new_id: int = NO_ID) -> TransactionData | None:
+    def end(self, who: ProducerIdAndEpoch, commit: bool, version: int, now_ms: int,
+            new_id: int = NO_ID) -> TransactionData | None:
         """Decide to commit or abort; a written decision never changes (rule 49). None if the transaction ended so already.
 
         `version`: the transaction.version that the client knows. From 2 on the epoch rises with every end: a request with
@@ -180,23 +174,23 @@ class Transaction:
         self._check_end(who, retry)
         event = "commit" if commit else "abort"
         if self.data.state in COMPLETE and (retry or not bumps):
-            if event != ("commit" if self.data.state is State.COMPLETE_COMMIT else "abort"):
+            if event != ("commit" if self.data.state is TransactionState.COMPLETE_COMMIT else "abort"):
                 raise KafkaError(Err.INVALID_TXN_STATE)
             return None
-        if self.data.state is State.EMPTY and not bumps:
+        if self.data.state is TransactionState.EMPTY and not bumps:
             raise KafkaError(Err.INVALID_TXN_STATE)
         return self._prepared(self._next(event), version, now_ms, new_id)
 
-    def _prepared(self, state: State, version: int, now_ms: int, new_id: int) -> TransactionData:
+    def _prepared(self, state: TransactionState, version: int, now_ms: int, new_id: int) -> TransactionData:
         data = self.data
-        start_ms = data.start_ms if data.state is State.ONGOING else now_ms
+        start_ms = data.start_ms if data.state is TransactionState.ONGOING else now_ms
         decided = replace(data, state=state, start_ms=start_ms, update_ms=now_ms, version=version)
         if version < EPOCH_BUMPS:
             return decided
         next_id = new_id if data.exhausted else NO_ID
         return replace(decided, epoch=data.epoch + 1, last_epoch=data.epoch, next_id=next_id)
 
-    def _is_retry(self, who: Identity) -> bool:
+    def _is_retry(self, who: ProducerIdAndEpoch) -> bool:
         """Return whether the request is about the transaction that ended last: its end raised the epoch, or changed the id."""
         data = self.data
         if data.version < EPOCH_BUMPS:
@@ -205,7 +199,7 @@ class Transaction:
             return True
         return data.state in COMPLETE and data.epoch == 0 and who == (data.previous_id, LAST_EPOCH)
 
-    def _check_end(self, who: Identity, retry: bool) -> None:
+    def _check_end(self, who: ProducerIdAndEpoch, retry: bool) -> None:
         if who.producer_id != self.data.producer_id and not retry:
             raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)
         if not retry and who.epoch != self.data.epoch:
@@ -226,7 +220,7 @@ class Transaction:
 
     def timed_out(self, now_ms: int) -> bool:
         """Return whether the open transaction has lasted longer than the timeout that its producer set."""
-        open_ = self.data.state is State.ONGOING and self.pending is None
+        open_ = self.data.state is TransactionState.ONGOING and self.pending is None
         return open_ and self.data.start_ms + self.data.timeout_ms < now_ms
 
     def expired(self, now_ms: int, after_ms: int) -> bool:
@@ -242,7 +236,7 @@ class Transaction:
 
     # --- checks ---------------------------------------------------------------------------------------------------
 
-    def _check_identity(self, who: Identity) -> None:
+    def _check_identity(self, who: ProducerIdAndEpoch) -> None:
         if who.producer_id != self.data.producer_id:
             raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)
         if who.epoch != self.data.epoch:
@@ -257,7 +251,7 @@ class Transaction:
         if self.pending is not None or self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
 
-    def _next(self, event: str) -> State:
+    def _next(self, event: str) -> TransactionState:
         """Return the state after `event`. Raises KafkaError if the present state has no such event."""
         state = NEXT[self.data.state].get(event)
         if state is None:

@@ -25,7 +25,7 @@ VERSION = 3
 
 
 @dataclass
-class Member:
+class JoinedMember:
     """A member as it described itself when it joined."""
 
     id: str
@@ -43,7 +43,7 @@ class Member:
 Assignment = dict[str, list[Tp]]  # by member id
 
 
-def assign_range(members: list[Member], partitions: dict[str, list[int]]) -> Assignment:
+def assign_range(members: list[JoinedMember], partitions: dict[str, list[int]]) -> Assignment:
     """Return the range assignment; `partitions` holds those of every topic that any member subscribes to."""
     result: Assignment = {member.id: [] for member in members}
     for topic in sorted(partitions):
@@ -57,14 +57,14 @@ def assign_range(members: list[Member], partitions: dict[str, list[int]]) -> Ass
     return result
 
 
-def assign_cooperative_sticky(members: list[Member], partitions: dict[str, list[int]]) -> Assignment:
+def assign_cooperative_sticky(members: list[JoinedMember], partitions: dict[str, list[int]]) -> Assignment:
     """Return the balanced assignment, without partitions that their present owners must give up first."""
     owners = _owners(members, partitions)
     target = _balanced(members, partitions, owners)
     return {m: [tp for tp in tps if owners.get(tp, m) == m] for m, tps in target.items()}
 
 
-def _owners(members: list[Member], partitions: dict[str, list[int]]) -> dict[Tp, str]:
+def _owners(members: list[JoinedMember], partitions: dict[str, list[int]]) -> dict[Tp, str]:
     """Return the owner of each partition; if two members claim it, the one whose claim is of the later generation."""
     owners: dict[Tp, str] = {}
     for member in sorted(members, key=lambda m: (m.generation, m.id)):
@@ -74,7 +74,7 @@ def _owners(members: list[Member], partitions: dict[str, list[int]]) -> dict[Tp,
     return owners
 
 
-def _balanced(members: list[Member], partitions: dict[str, list[int]], owners: dict[Tp, str]) -> Assignment:
+def _balanced(members: list[JoinedMember], partitions: dict[str, list[int]], owners: dict[Tp, str]) -> Assignment:
     """Return an assignment in which members keep up to a fair share, and the members with the least get the rest."""
     ordered = sorted(members, key=lambda m: m.rank)
     every = [(topic, p) for topic in sorted(partitions) for p in partitions[topic]]
@@ -93,7 +93,7 @@ def _balanced(members: list[Member], partitions: dict[str, list[int]], owners: d
     return result
 
 
-ASSIGNORS: dict[str, Callable[[list[Member], dict[str, list[int]]], Assignment]] = {
+ASSIGNORS: dict[str, Callable[[list[JoinedMember], dict[str, list[int]]], Assignment]] = {
     "range": assign_range,
     COOPERATIVE: assign_cooperative_sticky,
 }
@@ -110,10 +110,10 @@ def encode_subscription(topics: list[str], owned: list[Tp], generation: int) -> 
                                         generation_id=generation, rack_id=None).encode()
 
 
-def decode_subscription(member_id: str, instance_id: str | None, data: bytes) -> Member:
+def decode_subscription(member_id: str, instance_id: str | None, data: bytes) -> JoinedMember:
     told = ConsumerProtocolSubscription.decode(bytes(data))
     owned = [(t.topic, p) for t in told.owned_partitions or [] for p in t.partitions]
-    return Member(member_id, sorted(told.topics), owned, told.generation_id or -1, instance_id)
+    return JoinedMember(member_id, sorted(told.topics), owned, told.generation_id or -1, instance_id)
 
 
 def encode_assignment(tps: list[Tp]) -> bytes:

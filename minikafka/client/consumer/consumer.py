@@ -26,7 +26,7 @@ from minikafka.client.client import REQUEST_TIMEOUT, Client
 from minikafka.client.consumer.classic_member import Membership
 from minikafka.client.consumer.commits import Commits, Committed
 from minikafka.client.consumer.consumer_member import ConsumerMembership
-from minikafka.client.consumer.fetched_records import Record
+from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.consumer.fetcher import Fetcher
 from minikafka.client.consumer.positions import Phase, Positions
 from minikafka.client.consumer.questions import Questions
@@ -145,7 +145,7 @@ class Consumer:
 
     # --- poll ---------------------------------------------------------------------------------------------------
 
-    async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> list[Record]:
+    async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> list[ConsumerRecord]:
         """Return records as soon as there are any, an empty list after `timeout` seconds. Raises KafkaError where only the
         caller can decide: a lost position without a reset policy, a fenced instance, a corrupt batch."""
         deadline = self.env.now() + timeout
@@ -171,7 +171,7 @@ class Consumer:
         await self._news.wait()
         timer.cancel()
 
-    def _tell(self, records: list[Record]) -> None:
+    def _tell(self, records: list[ConsumerRecord]) -> None:
         about = {"group": self.group} if self.group is not None else {}
         told = [[r.topic, r.partition, r.offset, as_text(r.value)] for r in records]
         self.recorder.invoke("poll", isolation=self.isolation, **about).ok(records=told)

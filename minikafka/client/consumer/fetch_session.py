@@ -19,7 +19,7 @@ Key = tuple[UUID, int]
 NEW, LAST_EPOCH = 0, 0x7FFFFFFF
 
 
-class FetchSession:
+class FetchSessionHandler:
     """The session with one broker."""
 
     def __init__(self) -> None:

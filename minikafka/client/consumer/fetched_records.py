@@ -20,7 +20,7 @@ from minikafka.protocol.errors import Err, KafkaError
 ABORT = 0  # type of a control record, in its key
 
 
-class Record(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """One record as `poll` returns it; timestamp in ms, headers [(name, value), ...]."""
 
     topic: str
@@ -35,7 +35,7 @@ class Record(NamedTuple):
 class Chunk(NamedTuple):
     """The visible records of one batch. Even if there are none the position moves to `next_offset`."""
 
-    records: list[Record]
+    records: list[ConsumerRecord]
     next_offset: int
     leader_epoch: int
 
@@ -56,11 +56,11 @@ def visible(tp: tuple[str, int], data: bytes | memoryview, offset: int, aborted:
         if header.is_control:
             if aborted is not None and _is_abort(batch):
                 aborting.pop(header.producer_id, None)
-            seen: list[Record] = []
+            seen: list[ConsumerRecord] = []
         elif header.is_transactional and header.producer_id in aborting:
             seen = []
         else:
-            seen = [Record(*tp, *record) for record in records(batch) if record.offset >= offset]
+            seen = [ConsumerRecord(*tp, *record) for record in records(batch) if record.offset >= offset]
         if header.next_offset > offset:
             yield Chunk(seen, header.next_offset, header.leader_epoch)
 

@@ -18,11 +18,11 @@ from uuid import UUID
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka.client.client import Client
-from minikafka.client.connection import Connection
-from minikafka.client.consumer.fetch_session import FetchSession, Key
-from minikafka.client.consumer.fetched_records import Chunk, Record, visible
-from minikafka.client.consumer.positions import Position, Positions
-from minikafka.client.metadata import Leader, Tp
+from minikafka.client.connection import BrokerConnection
+from minikafka.client.consumer.fetch_session import FetchSessionHandler, Key
+from minikafka.client.consumer.fetched_records import Chunk, ConsumerRecord, visible
+from minikafka.client.consumer.positions import FetchPosition, Positions
+from minikafka.client.metadata import LeaderAndEpoch, Tp
 from minikafka.client.retry import STALE_METADATA
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -50,7 +50,7 @@ class Fetcher:
         self.diverging, self.rack = diverging, rack
         self.wake, self.stale, self.lost_track = wake, stale, lost_track
         self.fetched: dict[Tp, Fetched] = {}
-        self.sessions: dict[int, FetchSession] = {}
+        self.sessions: dict[int, FetchSessionHandler] = {}
         self.error: KafkaError | None = None
 
     # --- asking -------------------------------------------------------------------------------------------------
@@ -81,14 +81,14 @@ class Fetcher:
             if position.nearer == node:
                 position.nearer = -1
 
-    def _send(self, connection: Connection, node: int, tps: list[Tp]) -> None:
+    def _send(self, connection: BrokerConnection, node: int, tps: list[Tp]) -> None:
         question, asked = self._question(node, tps)
         connection.send(question, VERSION, self.max_wait + self.client.request_timeout,
                         lambda answer: self._answered(node, asked, answer))
 
     def _question(self, node: int, tps: list[Tp]) -> tuple[FetchRequest, dict[Key, tuple[Tp, int]]]:
         """Return the request, and for each partition the `turn` of the position that its answer belongs to."""
-        session = self.sessions.setdefault(node, FetchSession())
+        session = self.sessions.setdefault(node, FetchSessionHandler())
         asked = {(self._topic_id(tp), tp[1]): (tp, self.positions.of[tp].turn) for tp in tps}
         wanted = {key: self._want(self.positions.of[tp]) for key, (tp, _) in asked.items()}
         return FetchRequest(max_wait_ms=int(self.max_wait * 1000), min_bytes=1, max_bytes=self.max_bytes,
@@ -99,7 +99,7 @@ class Fetcher:
         known = self.client.metadata.topics.get(tp[0])
         return known.id if known and known.id else UUID(int=0)
 
-    def _want(self, position: Position) -> tuple[int, ...]:
+    def _want(self, position: FetchPosition) -> tuple[int, ...]:
         last_epoch = position.epoch if self.diverging else -1
         return position.leader.epoch, position.offset, last_epoch, self.max_bytes
 
@@ -119,7 +119,7 @@ class Fetcher:
                 if tp is not None and position is not None:
                     self._take(tp, position, part)
 
-    def _take(self, tp: Tp, position: Position, part: Any) -> None:
+    def _take(self, tp: Tp, position: FetchPosition, part: Any) -> None:
         error = Err(part.error_code)
         if error is not Err.NONE:
             self._refused(tp, position, error, part)
@@ -136,7 +136,7 @@ class Fetcher:
             except KafkaError as corrupt:
                 self.error = corrupt
 
-    def _refused(self, tp: Tp, position: Position, error: Err, part: Any) -> None:
+    def _refused(self, tp: Tp, position: FetchPosition, error: Err, part: Any) -> None:
         position.not_before = self.client.env.now() + PAUSE
         if position.nearer >= 0:  # the follower may be behind, or no replica any more: the leader knows
             position.nearer = -1
@@ -144,7 +144,7 @@ class Fetcher:
             self.lost_track(tp, KafkaError(error), -1, -1)
         elif error in STALE_METADATA or error is Err.OFFSET_NOT_AVAILABLE:
             leader = part.current_leader
-            told = leader is not None and self.client.metadata.moved(tp, Leader(leader.leader_id, leader.leader_epoch))
+            told = leader is not None and self.client.metadata.moved(tp, LeaderAndEpoch(leader.leader_id, leader.leader_epoch))
             if not told:
                 self.stale()
         elif error not in (Err.UNKNOWN_LEADER_EPOCH, Err.UNKNOWN_SERVER_ERROR):
@@ -152,12 +152,12 @@ class Fetcher:
 
     # --- handing out --------------------------------------------------------------------------------------------
 
-    def take(self, most: int) -> list[Record]:
+    def take(self, most: int) -> list[ConsumerRecord]:
         """Return up to `most` records and move the positions behind them. Raises KafkaError for what no retry can mend."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error
-        taken: list[Record] = []
+        taken: list[ConsumerRecord] = []
         for tp in list(self.fetched):
             fetched, position = self.fetched[tp], self.positions.of.get(tp)
             if position is None or position.turn != fetched.turn:
@@ -168,7 +168,7 @@ class Fetcher:
                     del self.fetched[tp]
         return taken
 
-    def _take_from(self, fetched: Fetched, position: Position, most: int, taken: list[Record]) -> None:
+    def _take_from(self, fetched: Fetched, position: FetchPosition, most: int, taken: list[ConsumerRecord]) -> None:
         while fetched.chunks and len(taken) < most:
             chunk = fetched.chunks.popleft()
             room = most - len(taken)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 
-from minikafka.client.metadata import Leader, Metadata, Tp
+from minikafka.client.metadata import LeaderAndEpoch, Metadata, Tp
 
 
 class Phase(Enum):
@@ -33,14 +33,14 @@ class Phase(Enum):
 
 
 @dataclass(eq=False)
-class Position:
+class FetchPosition:
     """The position in one assigned partition. `turns` counts the turns; all positions of a consumer share it."""
 
     turns: Iterator[int]
     phase: Phase = Phase.START
     offset: int = -1
     epoch: int = -1  # leader epoch of the last record before `offset`, -1 if unknown
-    leader: Leader = Leader(-1, -1)  # for which the position is valid
+    leader: LeaderAndEpoch = LeaderAndEpoch(-1, -1)  # for which the position is valid
     strategy: str = ""  # for RESET: "earliest" or "latest"
     turn: int = 0  # a number never used before, changed whenever the position is set from outside
     asking: bool = False  # a question about it is under way
@@ -56,7 +56,7 @@ class Position:
         """Return the node to fetch from: the nearer follower, or the leader."""
         return self.nearer if self.nearer >= 0 else self.leader.node
 
-    def go(self, offset: int, epoch: int, leader: Leader) -> None:
+    def go(self, offset: int, epoch: int, leader: LeaderAndEpoch) -> None:
         """Set the position: go on from this offset."""
         self.turn, self.not_before = next(self.turns), 0.0
         self.offset, self.epoch, self.leader = offset, epoch, leader
@@ -72,12 +72,12 @@ class Positions:
 
     def __init__(self, metadata: Metadata) -> None:
         self.metadata = metadata
-        self.of: dict[Tp, Position] = {}
+        self.of: dict[Tp, FetchPosition] = {}
         self._turns = count()
 
     def assign(self, tps: list[Tp]) -> None:
         """Keep exactly these partitions; those that stay keep their position."""
-        self.of = {tp: self.of.get(tp) or Position(self._turns) for tp in tps}
+        self.of = {tp: self.of.get(tp) or FetchPosition(self._turns) for tp in tps}
 
     def follow_leaders(self) -> None:
         """Validate before the next fetch where the metadata names a new leader (I-POSITIONS-2)."""
@@ -95,7 +95,7 @@ class Positions:
     def fetchable(self, now: float) -> list[Tp]:
         return [tp for tp in self.waiting(Phase.FETCH, now) if not self.of[tp].paused]
 
-    def same(self, tp: Tp, turn: int) -> Position | None:
+    def same(self, tp: Tp, turn: int) -> FetchPosition | None:
         """Return the position, None if it was set since `turn` (I-POSITIONS-1)."""
         position = self.of.get(tp)
         return position if position is not None and position.turn == turn else None

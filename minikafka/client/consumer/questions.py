@@ -16,7 +16,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetForLeaderEpochRequest
 
 from minikafka.client.client import Client
-from minikafka.client.consumer.positions import Phase, Position, Positions
+from minikafka.client.consumer.positions import FetchPosition, Phase, Positions
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import STALE_METADATA
 from minikafka.protocol.errors import Err, KafkaError
@@ -63,7 +63,7 @@ class Questions:
                 self._answered(tp, position, part)
         self.wake()
 
-    def _answered(self, tp: Tp, position: Position, part: Any) -> None:
+    def _answered(self, tp: Tp, position: FetchPosition, part: Any) -> None:
         error = Err.NETWORK_EXCEPTION if part is None else Err(part.error_code)
         if error is not Err.NONE:
             position.not_before = self.client.env.now() + self.client.backoff.pause(1)
@@ -74,7 +74,7 @@ class Questions:
         elif position.phase is Phase.VALIDATE:
             self._validated(tp, position, part)
 
-    def _validated(self, tp: Tp, position: Position, part: Any) -> None:
+    def _validated(self, tp: Tp, position: FetchPosition, part: Any) -> None:
         if part.end_offset < 0 or part.leader_epoch < 0 or part.end_offset < position.offset:
             why = KafkaError(Err.OFFSET_OUT_OF_RANGE, f"the log of {tp[0]}-{tp[1]} was truncated")
             self.lost_track(tp, why, part.end_offset, part.leader_epoch)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from minikafka.broker.server.env import Env
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
-from minikafka.client.consumer.fetched_records import Record
+from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
 from minikafka.history import History
@@ -20,12 +20,12 @@ from minikafka.protocol.errors import Err, KafkaError
 
 async def read_all(env: Env, bootstrap: list[tuple[str, int]], topic: str, partition: int = 0, *,
                    isolation: str = "read_uncommitted", timeout: float = 30.0, history: History | None = None,
-                   name: str = "final") -> list[Record]:
+                   name: str = "final") -> list[ConsumerRecord]:
     """Return the records of one partition; raises KafkaError when its end is not reached within `timeout` seconds."""
     operation = Recorder(history, name).invoke("final", topic=topic, partition=partition, isolation=isolation)
     consumer = Consumer(env, bootstrap, isolation=isolation, name=f"{name} {topic}-{partition}")
     admin = Admin(env, bootstrap, timeout=timeout, name=f"{name} ends {topic}-{partition}")
-    records: list[Record] = []
+    records: list[ConsumerRecord] = []
     try:
         start = await admin.offset(topic, partition, "earliest")
         end = await admin.offset(topic, partition, "latest", isolation == READ_COMMITTED)

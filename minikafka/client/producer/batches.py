@@ -19,19 +19,13 @@ from minikafka.client.metadata import Tp
 from minikafka.client.recorder import Operation
 from minikafka.client.retry import Unsure
 from minikafka.log.batch import build
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 BATCH_BYTES = 16384
 
 
-class Identity(NamedTuple):
-    """The producer id and epoch that a coordinator gave an idempotent producer."""
-
-    id: int
-    epoch: int
-
-
-class Entry(NamedTuple):
+class PendingRecord(NamedTuple):
     """One record, and the promise that its sender waits for."""
 
     record: tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]  # key, value, headers, timestamp
@@ -40,22 +34,22 @@ class Entry(NamedTuple):
 
 
 @dataclass(eq=False)
-class Batch:
+class ProducerBatch:
     """Records that are sent together, and succeed or fail together."""
 
     tp: Tp
     created: float
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[PendingRecord] = field(default_factory=list)
     size: int = 0
     attempts: int = 0
     not_before: float = 0.0  # after a failure: when to try again
     unsure: bool = False  # an attempt may have been appended, or may still be
-    identity: Identity | None = None
+    identity: ProducerIdAndEpoch | None = None
     sequence: int = -1
     rewritten: bool = False  # it got a new sequence after the epoch was raised
     done: bool = False
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: PendingRecord) -> None:
         self.entries.append(entry)
         key, value, *_ = entry.record
         self.size += len(key or b"") + len(value or b"")
@@ -70,9 +64,9 @@ class Batch:
 
     def encode(self, codec: int, transactional: bool) -> bytes:
         """Return the batch as it goes over the wire."""
-        who = self.identity or Identity(-1, -1)
+        who = self.identity or ProducerIdAndEpoch(-1, -1)
         return build([e.record for e in self.entries], timestamp_ms=self.entries[0].record[3], codec=codec,
-                     producer_id=who.id, producer_epoch=who.epoch, base_sequence=self.sequence,
+                     producer_id=who.producer_id, producer_epoch=who.epoch, base_sequence=self.sequence,
                      transactional=transactional)
 
     def succeed(self, base_offset: int, told: bool = True) -> None:
@@ -95,58 +89,58 @@ class Batch:
                 entry.promise.exception()  # mark as seen: a caller that does not await it gets no warning
 
 
-class Queue:
+class PartitionQueue:
     """The batches of one partition."""
 
     def __init__(self, tp: Tp) -> None:
         self.tp = tp
-        self.waiting: deque[Batch] = deque()
-        self.in_flight: list[Batch] = []
+        self.waiting: deque[ProducerBatch] = deque()
+        self.in_flight: list[ProducerBatch] = []
 
     @property
-    def filling(self) -> Batch | None:
+    def filling(self) -> ProducerBatch | None:
         """Return the batch that still takes records; None if there is none."""
         last = self.waiting[-1] if self.waiting else None
         return last if last and not last.attempts and last.size < BATCH_BYTES else None
 
-    def add(self, entry: Entry, now: float) -> None:
+    def add(self, entry: PendingRecord, now: float) -> None:
         """Put a record into the batch that is being filled, or a new one."""
         batch = self.filling
         if batch is None:
-            batch = Batch(self.tp, now)
+            batch = ProducerBatch(self.tp, now)
             self.waiting.append(batch)
         batch.add(entry)
 
-    def again(self, batch: Batch) -> None:
+    def again(self, batch: ProducerBatch) -> None:
         """Put a failed batch back, before all younger ones (I-BATCHES-2)."""
         place = 0
         if batch.sequence >= 0:
             place = sum(1 for other in self.waiting if 0 <= other.sequence < batch.sequence)
         self.waiting.insert(place, batch)
 
-    def take(self) -> Batch:
+    def take(self) -> ProducerBatch:
         batch = self.waiting.popleft()
         self.in_flight.append(batch)
         batch.attempts += 1
         return batch
 
-    def landed(self, batch: Batch) -> None:
+    def landed(self, batch: ProducerBatch) -> None:
         """Note that the attempt in flight has ended, in any way."""
         if batch in self.in_flight:
             self.in_flight.remove(batch)
 
-    def all(self) -> Iterator[Batch]:
+    def all(self) -> Iterator[ProducerBatch]:
         yield from self.in_flight
         yield from self.waiting
 
-    def drop(self, batch: Batch) -> None:
+    def drop(self, batch: ProducerBatch) -> None:
         """Remove a batch, waiting or in flight."""
         self.landed(batch)
         if batch in self.waiting:
             self.waiting.remove(batch)
 
 
-def ready_at(batch: Batch, linger: float, younger: bool) -> float:
+def ready_at(batch: ProducerBatch, linger: float, younger: bool) -> float:
     """Return when a waiting batch may be sent: at once if it is full, was tried before, or another waits behind it."""
     if batch.attempts:
         return batch.not_before

@@ -19,8 +19,9 @@ Source: TransactionManager, TxnPartitionMap; KIP-98, KIP-360.
 from __future__ import annotations
 
 from minikafka.client.metadata import Tp
-from minikafka.client.producer.batches import Batch, Identity
+from minikafka.client.producer.batches import ProducerBatch
 from minikafka.client.retry import RETRIABLE
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 
 MAX_EPOCH = 0x7FFF
@@ -29,20 +30,20 @@ MAX_EPOCH = 0x7FFF
 class Sequences:
     """The numbers of one partition: which sequence comes next, and which batches are not done yet."""
 
-    def __init__(self, identity: Identity | None) -> None:
+    def __init__(self, identity: ProducerIdAndEpoch | None) -> None:
         self.begin(identity)
-        self.outstanding: list[Batch] = []  # sent and not done, by sequence; in flight or waiting for a retry
+        self.outstanding: list[ProducerBatch] = []  # sent and not done, by sequence; in flight or waiting for a retry
         self.unresolved: int | None = None  # a batch was given up; this is the sequence after it
 
-    def begin(self, identity: Identity | None) -> None:
+    def begin(self, identity: ProducerIdAndEpoch | None) -> None:
         self.identity, self.next, self.last_acked = identity, 0, -1
 
-    def number(self, batch: Batch) -> None:
+    def number(self, batch: ProducerBatch) -> None:
         """Give a batch the next numbers."""
         batch.identity, batch.sequence = self.identity, self.next
         self.next += batch.count
 
-    def renumber(self, identity: Identity | None) -> None:
+    def renumber(self, identity: ProducerIdAndEpoch | None) -> None:
         """Number the outstanding batches again from 0, in a new epoch."""
         self.begin(identity)
         self.unresolved = None
@@ -56,7 +57,7 @@ class Idempotence:
 
     def __init__(self, transactional: bool = False) -> None:
         self.transactional = transactional
-        self.identity: Identity | None = None
+        self.identity: ProducerIdAndEpoch | None = None
         self.partitions: dict[Tp, Sequences] = {}
         self.to_renumber: dict[Tp, None] = {}  # partitions because of which the epoch has to rise
 
@@ -65,13 +66,13 @@ class Idempotence:
             self.partitions[tp] = Sequences(self.identity)
         return self.partitions[tp]
 
-    def begin(self, identity: Identity) -> None:
+    def begin(self, identity: ProducerIdAndEpoch) -> None:
         """Take a new identity from the coordinator: all counting begins again."""
         self.identity = identity
         self.partitions.clear()
         self.to_renumber.clear()
 
-    def may_send(self, batch: Batch) -> bool:
+    def may_send(self, batch: ProducerBatch) -> bool:
         """Return whether the first batch that waits for a partition may go now."""
         if self.identity is None:
             return False
@@ -81,7 +82,7 @@ class Idempotence:
         stale = of.identity != self.identity and bool(of.outstanding)
         return not stale and of.unresolved is None
 
-    def sending(self, batch: Batch) -> None:
+    def sending(self, batch: ProducerBatch) -> None:
         """Number a batch that is about to be sent for the first time."""
         of = self.of(batch.tp)
         if batch.sequence < 0:
@@ -90,7 +91,7 @@ class Idempotence:
             of.number(batch)
             of.outstanding.append(batch)
 
-    def acknowledged(self, batch: Batch, identity: Identity | None) -> None:
+    def acknowledged(self, batch: ProducerBatch, identity: ProducerIdAndEpoch | None) -> None:
         """Note that the leader has the batch, sent under `identity`."""
         of = self.of(batch.tp)
         if batch.identity == of.identity:
@@ -99,7 +100,7 @@ class Idempotence:
         if identity != batch.identity:  # renumbered while in flight: what follows must begin at 0 after all
             self.to_renumber.setdefault(batch.tp)
 
-    def given_up(self, batch: Batch, refused: bool) -> None:
+    def given_up(self, batch: ProducerBatch, refused: bool) -> None:
         """Note that a batch failed for good: `refused` by the leader, or with an unknown fate."""
         if batch.sequence < 0:
             return
@@ -112,12 +113,12 @@ class Idempotence:
         elif not refused:
             of.unresolved = max(of.unresolved or 0, batch.last_sequence + 1)
 
-    def _through(self, batch: Batch) -> None:
+    def _through(self, batch: ProducerBatch) -> None:
         of = self.of(batch.tp)
         if batch in of.outstanding:
             of.outstanding.remove(batch)
 
-    def may_retry(self, error: Err, batch: Batch, log_start: int) -> bool:
+    def may_retry(self, error: Err, batch: ProducerBatch, log_start: int) -> bool:
         """Return whether sending the batch once more can help; may ask for a new epoch."""
         if error is Err.OUT_OF_ORDER_SEQUENCE_NUMBER:
             return self._after_a_gap(batch)
@@ -127,7 +128,7 @@ class Idempotence:
             return True
         return error in RETRIABLE
 
-    def _after_a_gap(self, batch: Batch) -> bool:
+    def _after_a_gap(self, batch: ProducerBatch) -> bool:
         """Return whether to retry a batch whose predecessor the leader lacks: that one is being retried too, or was lost."""
         of = self.of(batch.tp)
         expected = batch.sequence == of.last_acked + 1
@@ -160,7 +161,7 @@ class Idempotence:
         if self.identity.epoch == MAX_EPOCH:
             self.identity = None  # epochs are used up: a new id is needed
             return
-        self.identity = Identity(self.identity.id, self.identity.epoch + 1)
+        self.identity = ProducerIdAndEpoch(self.identity.producer_id, self.identity.epoch + 1)
         for tp in self.to_renumber:
             self.partitions[tp].renumber(self.identity)
         self.to_renumber.clear()

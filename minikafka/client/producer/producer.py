@@ -21,11 +21,11 @@ from typing import Any
 from minikafka.broker.server.env import Env
 from minikafka.client.client import REQUEST_TIMEOUT, Client
 from minikafka.client.metadata import Tp
-from minikafka.client.producer.batches import Entry
+from minikafka.client.producer.batches import PendingRecord
 from minikafka.client.producer.idempotence import Idempotence
 from minikafka.client.producer.partitioner import Partitioner
-from minikafka.client.producer.sender import Sender, Settings
-from minikafka.client.producer.transactions import State, Transactions
+from minikafka.client.producer.sender import ProducerConfig, Sender
+from minikafka.client.producer.transactions import ProducerTransactionState, TransactionManager
 from minikafka.client.recorder import Operation, Recorder, plain
 from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
@@ -60,14 +60,14 @@ class Producer:
         self.partitioner = Partitioner(env.rng(f"partitioner {name}"))
         self.max_block = max_block
         numbers = Idempotence(transactional_id is not None) if idempotent or idempotent is None and acks == -1 else None
-        self.transactions: Transactions | None = None
+        self.transactions: TransactionManager | None = None
         if transactional_id is not None:
             if numbers is None or acks != -1:
                 raise ValueError("a transactional producer is idempotent, with acks=-1")
-            self.transactions = Transactions(self.client, numbers, transactional_id, transaction_version,
+            self.transactions = TransactionManager(self.client, numbers, transactional_id, transaction_version,
                                              transaction_timeout, max_block)
         version = 12 if transactional_id is not None and transaction_version == 2 else 11
-        settings = Settings(acks, linger, max_in_flight, delivery_timeout, codec, version, transactional_id)
+        settings = ProducerConfig(acks, linger, max_in_flight, delivery_timeout, codec, version, transactional_id)
         self.sender = Sender(self.client, settings, numbers, self.transactions)
         if self.transactions is not None:
             self.transactions.wake = self.sender.wake.set
@@ -115,7 +115,7 @@ class Producer:
             self._loop = self.env.spawn(self.sender.run(), f"{self.name}: sender")
         if self.transactions is not None:
             self.transactions.add(tp)
-        entry = Entry(record, self.env.future(), operation)
+        entry = PendingRecord(record, self.env.future(), operation)
         self.sender.queue(tp).add(entry, self.env.now())
         self.sender.wake.set()
         return entry.promise
@@ -126,7 +126,7 @@ class Producer:
 
     # --- transactions -------------------------------------------------------------------------------------------
 
-    def _transactional(self) -> Transactions:
+    def _transactional(self) -> TransactionManager:
         if self.transactions is None:
             raise ValueError("this producer has no transactional_id")
         return self.transactions
@@ -137,7 +137,7 @@ class Producer:
 
     async def begin(self) -> None:
         transactions = self._transactional()
-        if transactions.state is State.UNINITIALIZED:
+        if transactions.state is ProducerTransactionState.UNINITIALIZED:
             await self.init()
         transactions.begin()
         self._count += 1
@@ -193,7 +193,8 @@ class Producer:
         self.kill()
 
     async def _finish(self) -> None:
-        if self.transactions is not None and self._txn is not None and self.transactions.state is not State.FATAL:
+        if (self.transactions is not None and self._txn is not None
+                and self.transactions.state is not ProducerTransactionState.FATAL):
             await (self.commit() if self.transactions.ending else self.abort())
         await self.flush()
 

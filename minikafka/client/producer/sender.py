@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from minikafka.client.client import Client
-from minikafka.client.connection import Connection
-from minikafka.client.metadata import Leader, Tp
-from minikafka.client.producer.batches import Batch, Identity, Queue, ready_at
+from minikafka.client.connection import BrokerConnection
+from minikafka.client.metadata import LeaderAndEpoch, Tp
+from minikafka.client.producer.batches import PartitionQueue, ProducerBatch, ready_at
 from minikafka.client.producer.idempotence import Idempotence
 from minikafka.client.retry import OPEN_OUTCOME, RETRIABLE, STALE_METADATA
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 
 if TYPE_CHECKING:
-    from minikafka.client.producer.transactions import Transactions
+    from minikafka.client.producer.transactions import TransactionManager
 
 INIT_VERSION = 4
 PURPOSE = "produce"  # a connection of its own: its requests never wait behind others
@@ -36,7 +37,7 @@ IDLE = 1.0
 
 
 @dataclass
-class Settings:
+class ProducerConfig:
     """The settings of a producer, by Kafka's names with dots for underscores; times in seconds."""
 
     acks: int = -1
@@ -52,11 +53,11 @@ class Settings:
 class Sender:
     """The engine of one producer; `numbers` is None for one that is not idempotent."""
 
-    def __init__(self, client: Client, settings: Settings, numbers: Idempotence | None,
-                 transactions: Transactions | None = None) -> None:
+    def __init__(self, client: Client, settings: ProducerConfig, numbers: Idempotence | None,
+                 transactions: TransactionManager | None = None) -> None:
         self.client, self.env, self.settings = client, client.env, settings
         self.numbers, self.transactions = numbers, transactions
-        self.queues: dict[Tp, Queue] = {}
+        self.queues: dict[Tp, PartitionQueue] = {}
         self.wake = asyncio.Event()
         self.flushing = 0
         self.closed = False
@@ -66,8 +67,8 @@ class Sender:
 
     # --- the loop -----------------------------------------------------------------------------------------------
 
-    def queue(self, tp: Tp) -> Queue:
-        return self.queues.setdefault(tp, Queue(tp))
+    def queue(self, tp: Tp) -> PartitionQueue:
+        return self.queues.setdefault(tp, PartitionQueue(tp))
 
     async def run(self) -> None:
         while not self.closed:
@@ -104,7 +105,7 @@ class Sender:
                                              producer_id=-1, producer_epoch=-1)
             answer = await self.client.ask_any(question, INIT_VERSION)
             if answer is not None and answer.error_code == Err.NONE:
-                numbers.begin(Identity(answer.producer_id, answer.producer_epoch))
+                numbers.begin(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         self._asking = False
         self.wake.set()
 
@@ -124,14 +125,14 @@ class Sender:
                 times.append(now + REFRESH_EVERY)
         return min(times)
 
-    def _ready_at(self, queue: Queue) -> float:
+    def _ready_at(self, queue: PartitionQueue) -> float:
         linger = 0.0 if self.flushing else self.settings.linger
         return ready_at(queue.waiting[0], linger, len(queue.waiting) > 1)
 
     # --- sending ------------------------------------------------------------------------------------------------
 
     def _send_ready(self) -> None:
-        by_node: dict[int, list[Queue]] = {}
+        by_node: dict[int, list[PartitionQueue]] = {}
         for queue in self.queues.values():
             if queue.waiting and self._ready_at(queue) <= self.env.now() and self._may_go(queue):
                 by_node.setdefault(self.client.leader(queue.tp).node, []).append(queue)
@@ -143,14 +144,14 @@ class Sender:
             elif connection.in_flight < self.settings.max_in_flight:
                 self._send(connection, [queue.take() for queue in queues])
 
-    def _may_go(self, queue: Queue) -> bool:
+    def _may_go(self, queue: PartitionQueue) -> bool:
         if self.transactions is not None and not self.transactions.allows(queue.tp):
             return False
         if self.settings.max_in_flight == 1 and queue.in_flight:
             return False
         return self.numbers is None or self.numbers.may_send(queue.waiting[0])
 
-    def _send(self, connection: Connection, batches: list[Batch]) -> None:
+    def _send(self, connection: BrokerConnection, batches: list[ProducerBatch]) -> None:
         for batch in batches:
             if self.numbers is not None:
                 self.numbers.sending(batch)
@@ -165,7 +166,7 @@ class Sender:
                             lambda answer: self._answered(sent, answer))
         self.wake.set()  # there may be more for the same leader
 
-    def _request(self, batches: list[Batch]) -> ProduceRequest:
+    def _request(self, batches: list[ProducerBatch]) -> ProduceRequest:
         named = ProduceRequest.TopicProduceData
         topics: dict[str, list[Any]] = {}
         transactional = self.settings.transactional_id is not None
@@ -197,7 +198,7 @@ class Sender:
 
     # --- what comes back ----------------------------------------------------------------------------------------
 
-    def _answered(self, sent: dict[Tp, tuple[Batch, Identity | None]], answer: Any) -> None:
+    def _answered(self, sent: dict[Tp, tuple[ProducerBatch, ProducerIdAndEpoch | None]], answer: Any) -> None:
         """Handle the answer to one request, or the error in its place."""
         self.wake.set()
         if isinstance(answer, Exception):
@@ -208,7 +209,7 @@ class Sender:
             for part in topic.partition_responses:
                 self._answered_partition(*sent[topic.name, part.index], part)
 
-    def _answered_partition(self, batch: Batch, identity: Identity | None, part: Any) -> None:
+    def _answered_partition(self, batch: ProducerBatch, identity: ProducerIdAndEpoch | None, part: Any) -> None:
         error = Err(part.error_code)
         if error is Err.NONE:
             self._acknowledged(batch, identity, part.base_offset)
@@ -216,11 +217,12 @@ class Sender:
             self._acknowledged(batch, identity, -1)  # it is in the log, at an offset that the leader no longer remembers
         else:
             if part.current_leader is not None:  # KIP-951
-                leader = Leader(part.current_leader.leader_id, part.current_leader.leader_epoch)
+                leader = LeaderAndEpoch(part.current_leader.leader_id, part.current_leader.leader_epoch)
                 self.client.metadata.moved(batch.tp, leader)
             self._refused(batch, error, part.log_start_offset, part.error_message)
 
-    def _acknowledged(self, batch: Batch, identity: Identity | None, base_offset: int, told: bool = True) -> None:
+    def _acknowledged(self, batch: ProducerBatch, identity: ProducerIdAndEpoch | None, base_offset: int,
+                      told: bool = True) -> None:
         if batch.done:
             return
         self.queue(batch.tp).drop(batch)
@@ -228,7 +230,7 @@ class Sender:
             self.numbers.acknowledged(batch, identity)
         batch.succeed(base_offset, told)
 
-    def _refused(self, batch: Batch, error: Err, log_start: int, message: str | None) -> None:
+    def _refused(self, batch: ProducerBatch, error: Err, log_start: int, message: str | None) -> None:
         if error in STALE_METADATA:
             self._refresh()
         if batch.done:
@@ -241,12 +243,12 @@ class Sender:
         else:
             self.give_up(batch, error, message, refused=not batch.unsure)
 
-    def _may_retry(self, batch: Batch, error: Err, log_start: int) -> bool:
+    def _may_retry(self, batch: ProducerBatch, error: Err, log_start: int) -> bool:
         if self._late(batch) or batch.attempts > self.settings.retries:
             return False
         return error in RETRIABLE if self.numbers is None else self.numbers.may_retry(error, batch, log_start)
 
-    def give_up(self, batch: Batch, error: Err, message: str | None, refused: bool) -> None:
+    def give_up(self, batch: ProducerBatch, error: Err, message: str | None, refused: bool) -> None:
         """Fail a batch that will not be retried. `refused`: the leader refused it, and no other attempt can be in the log."""
         self.queue(batch.tp).drop(batch)
         if self.numbers is not None:
@@ -255,7 +257,7 @@ class Sender:
         if self.transactions is not None:
             self.transactions.failed(error)
 
-    def _late(self, batch: Batch) -> bool:
+    def _late(self, batch: ProducerBatch) -> bool:
         return self.env.now() >= batch.created + self.settings.delivery_timeout
 
     def _expire(self) -> None:

@@ -30,9 +30,9 @@ from kafka.protocol.producer.transaction import (
 
 from minikafka.client.client import GROUP, TRANSACTION, Client
 from minikafka.client.metadata import Tp
-from minikafka.client.producer.batches import Identity
 from minikafka.client.producer.idempotence import Idempotence
 from minikafka.client.retry import RETRIABLE, Unsure
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ NOT_CARRIED_OUT = frozenset({Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_I
 SOON = 0.02  # seconds between two requests while the markers of the last transaction are being written
 
 
-class State(Enum):
+class ProducerTransactionState(Enum):
     UNINITIALIZED = 1
     READY = 2
     OPEN = 3
@@ -53,14 +53,14 @@ class State(Enum):
     FATAL = 6
 
 
-class Transactions:
+class TransactionManager:
     """The transactions of one producer, one after another."""
 
     def __init__(self, client: Client, numbers: Idempotence, transactional_id: str, version: int = 2,
                  timeout: float = 60.0, max_block: float = 20.0) -> None:
         self.client, self.env, self.numbers, self.id = client, client.env, numbers, transactional_id
         self.version, self.timeout, self.max_block = version, timeout, max_block
-        self.state, self.error = State.UNINITIALIZED, Err.NONE
+        self.state, self.error = ProducerTransactionState.UNINITIALIZED, Err.NONE
         self.partitions: dict[Tp, None] = {}  # of the open transaction, known to the coordinator
         self.pending: dict[Tp, None] = {}  # to be announced first
         self.started = False  # the coordinator may know of the transaction
@@ -72,39 +72,39 @@ class Transactions:
     # --- state --------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        self._require(State.READY)
-        self.state = State.OPEN
+        self._require(ProducerTransactionState.READY)
+        self.state = ProducerTransactionState.OPEN
 
     def failed(self, error: Err) -> None:
         """Note that a batch or a request to the coordinator failed for good: the transaction can only be aborted."""
-        if self.state is State.FATAL:
+        if self.state is ProducerTransactionState.FATAL:
             return
         self.error = error
         if error in FATAL and error is not Err.INVALID_PRODUCER_EPOCH:
-            self.state = State.FATAL
-        elif self.state in (State.OPEN, State.ENDING):
-            self.state = State.ABORT_ONLY
+            self.state = ProducerTransactionState.FATAL
+        elif self.state in (ProducerTransactionState.OPEN, ProducerTransactionState.ENDING):
+            self.state = ProducerTransactionState.ABORT_ONLY
             self.bump = self.version == 1
         self.wake()
 
     @property
     def doomed(self) -> bool:
         """Return whether the open transaction can only be aborted."""
-        return self.state in (State.ABORT_ONLY, State.FATAL)
+        return self.state in (ProducerTransactionState.ABORT_ONLY, ProducerTransactionState.FATAL)
 
     @property
     def dead(self) -> bool:
         """Return whether the producer can do nothing any more (a fatal error)."""
-        return self.state is State.FATAL
+        return self.state is ProducerTransactionState.FATAL
 
     def check(self) -> None:
         """Raise the error that forbids to write, if there is one."""
         if self.doomed:
             raise KafkaError(self.error)
-        self._require(State.OPEN)
+        self._require(ProducerTransactionState.OPEN)
 
-    def _require(self, *states: State) -> None:
-        if self.state is State.FATAL:
+    def _require(self, *states: ProducerTransactionState) -> None:
+        if self.state is ProducerTransactionState.FATAL:
             raise KafkaError(self.error)
         if self.state not in states:
             raise KafkaError(Err.INVALID_TXN_STATE, f"the producer is {self.state.name}, not {states[0].name}")
@@ -121,11 +121,12 @@ class Transactions:
 
     def allows(self, tp: Tp) -> bool:
         """Return whether batches of the partition may be sent; those that were sent before may always be retried."""
-        return tp in self.partitions and self.state is not State.FATAL
+        return tp in self.partitions and self.state is not ProducerTransactionState.FATAL
 
     def look(self) -> None:
         """Announce the pending partitions; the sender calls this at each turn."""
-        if self.pending and not self._announcing and self.state in (State.OPEN, State.ENDING):
+        if (self.pending and not self._announcing
+                and self.state in (ProducerTransactionState.OPEN, ProducerTransactionState.ENDING)):
             self._announcing = True
             self.env.spawn(self._announce(), f"{self.id}: announce partitions")
 
@@ -151,24 +152,24 @@ class Transactions:
         named = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
         who = self._identity
         return AddPartitionsToTxnRequest(
-            transactions=[], v3_and_below_transactional_id=self.id, v3_and_below_producer_id=who.id,
+            transactions=[], v3_and_below_transactional_id=self.id, v3_and_below_producer_id=who.producer_id,
             v3_and_below_producer_epoch=who.epoch,
             v3_and_below_topics=[named(name=name, partitions=parts) for name, parts in topics.items()])
 
     # --- the conversation with the coordinator ------------------------------------------------------------------
 
     @property
-    def _identity(self) -> Identity:
+    def _identity(self) -> ProducerIdAndEpoch:
         assert self.numbers.identity is not None
         return self.numbers.identity
 
     async def initialize(self) -> None:
         """Get a producer id and epoch: this fences every older producer of the id and aborts what it left open."""
-        who = self.numbers.identity if self.bump and self.numbers.identity else Identity(-1, -1)
+        who = self.numbers.identity if self.bump and self.numbers.identity else ProducerIdAndEpoch(-1, -1)
         request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=int(self.timeout * 1000),
-                                        producer_id=who.id, producer_epoch=who.epoch)
+                                        producer_id=who.producer_id, producer_epoch=who.epoch)
         answer = await self._until_done(lambda: request, 4, _code)
-        self.numbers.begin(Identity(answer.producer_id, answer.producer_epoch))
+        self.numbers.begin(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         self._complete()
 
     async def end(self, commit: bool) -> None:
@@ -176,25 +177,26 @@ class Transactions:
         if commit and self.ending is not True:
             self.check()
         else:
-            self._require(State.OPEN, State.ABORT_ONLY, State.ENDING)
+            self._require(ProducerTransactionState.OPEN, ProducerTransactionState.ABORT_ONLY, ProducerTransactionState.ENDING)
         if self.ending is not None and self.ending != commit:
             raise KafkaError(Err.INVALID_TXN_STATE, "a commit was requested before this abort, or an abort before this commit")
         if not self.started:
             self._complete()
             return
-        self.state, self.ending = State.ENDING, commit
+        self.state, self.ending = ProducerTransactionState.ENDING, commit
         who = self._identity
-        request = EndTxnRequest(transactional_id=self.id, producer_id=who.id, producer_epoch=who.epoch,
+        request = EndTxnRequest(transactional_id=self.id, producer_id=who.producer_id, producer_epoch=who.epoch,
                                 committed=commit)
         answer = await self._until_done(lambda: request, 5 if self.version == 2 else 3, _code)
         if self.version == 2:
-            self.numbers.begin(Identity(answer.producer_id, answer.producer_epoch))
+            self.numbers.begin(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         elif self.bump:
             await self.initialize()
         self._complete()
 
     def _complete(self) -> None:
-        self.state, self.error, self.bump, self.started, self.ending = State.READY, Err.NONE, False, False, None
+        self.state, self.error = ProducerTransactionState.READY, Err.NONE
+        self.bump, self.started, self.ending = False, False, None
         self.partitions.clear()
         self.pending.clear()
 
@@ -204,7 +206,7 @@ class Transactions:
         self.started = True
         if self.version == 1:
             who = self._identity
-            announce = AddOffsetsToTxnRequest(transactional_id=self.id, producer_id=who.id, producer_epoch=who.epoch,
+            announce = AddOffsetsToTxnRequest(transactional_id=self.id, producer_id=who.producer_id, producer_epoch=who.epoch,
                                               group_id=group.group)
             await self._until_done(lambda: announce, 3, _code)
         await self._until_done(lambda: self._offset_commit(offsets, group), 5 if self.version == 2 else 3,
@@ -219,7 +221,7 @@ class Transactions:
             topics.setdefault(name, []).append(part)
         generation, member_id = group.joined
         return TxnOffsetCommitRequest(
-            transactional_id=self.id, group_id=group.group, producer_id=self._identity.id,
+            transactional_id=self.id, group_id=group.group, producer_id=self._identity.producer_id,
             producer_epoch=self._identity.epoch, generation_id=generation, member_id=member_id,
             group_instance_id=group.instance_id,
             topics=[named(name=name, partitions=parts) for name, parts in topics.items()])

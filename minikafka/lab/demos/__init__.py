@@ -23,10 +23,10 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 
-__all__ = ["Answer", "Demo", "Facts", "Scene", "Seen", "Stage", "demo", "names"]
+__all__ = ["Choice", "Demo", "MustSee", "Scene", "SceneFacts", "Stage", "demo", "names"]
 
 
 def names() -> list[str]:

@@ -24,7 +24,7 @@ from minikafka.lab.picture.draw.paper import Paper, escape, width
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown
 from minikafka.lab.picture.draw.svg import FONT, describe
 from minikafka.lab.picture.draw.theme import coloured, ink, style
-from minikafka.lab.picture.frame import Cell, Frame, Lane, Partition, Span
+from minikafka.lab.picture.frame import Cell, Frame, Lane, ShownPartition, Span
 from minikafka.lab.picture.sentences import words
 
 SIDE, CHIP, WORDS, LOG = 12, 93, 121, 246   # x of the margin, of the brokers' middle, of their words, of the log
@@ -121,7 +121,7 @@ def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
 
 # --- the lanes ------------------------------------------------------------------------------------------------------
 
-def shortened(chosen: Partition) -> Partition:
+def shortened(chosen: ShownPartition) -> ShownPartition:
     """Return the partition with few records drawn one by one: the last ones, and some below the high watermark."""
     end = max([cell.offset + 1 for lane in chosen.lanes for cell in lane.cells], default=0)
     places = [end, *(finger.offset for finger in chosen.fingers), *([chosen.high_watermark] if chosen.high_watermark else [])]
@@ -145,7 +145,7 @@ def _joined(folded: Sequence[Span], cells: Sequence[Cell]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _draw_lanes(paper: Paper, chosen: Partition, y: float) -> float:
+def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float) -> float:
     """Draw the lines, the lanes, the bracket and what stands under them; return where they end."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
@@ -168,7 +168,7 @@ def _draw_lanes(paper: Paper, chosen: Partition, y: float) -> float:
     return end
 
 
-def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, placed: list[Under], y: float) -> None:
+def _draw_lane(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, placed: list[Under], y: float) -> None:
     paper.open("lane", broker=lane.broker, role=lane.role, process=lane.process, insync=lane.in_sync, end=lane.end)
     draw_log(paper, lane, chosen, axis, y + 8)
     how = words.crown(lane, chosen)
@@ -202,7 +202,7 @@ def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
     paper.close()
 
 
-def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+def _draw_end(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     """Draw the log end offset behind the last record, and behind the line of the high watermark if it would stand on it."""
     label, mark = f"end {words.offset(lane.end)}", chosen.high_watermark
     x = axis.left if lane.end is None else axis.x(lane.end) + 7

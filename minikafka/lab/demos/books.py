@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown, draw_level
-from minikafka.lab.picture.frame import Batch, Frame, Level, Partition, Query, Written
+from minikafka.lab.picture.frame import Frame, Level, ShownBatch, ShownPartition, ShownQuery, ShownRecord
 
 SIDE, CHIPS, CHIP, LOG = 12, 116, 46, 248    # x of the margin and of the first broker; pixels a broker; x of offset 0
 LEAST = 6                                    # offsets for which there is room from the beginning
@@ -35,7 +35,7 @@ def _rule(paper: Paper, y: float) -> None:
     paper.line(SIDE, y - GAP / 2, paper.width - SIDE, y - GAP / 2, "rule")
 
 
-def _draw_log(paper: Paper, frame: Frame, chosen: Partition, cell: float, y: float) -> None:
+def _draw_log(paper: Paper, frame: Frame, chosen: ShownPartition, cell: float, y: float) -> None:
     """Draw the brokers with the leader's crown, and the records by their offsets."""
     alive = {broker.id for broker in frame.brokers if broker.process == "running"}
     leader = chosen.leader if chosen.leader in alive else None
@@ -53,7 +53,7 @@ def _draw_log(paper: Paper, frame: Frame, chosen: Partition, cell: float, y: flo
     paper.close()
 
 
-def _draw_checkpoint(paper: Paper, query: Query, cell: float, y: float) -> None:
+def _draw_checkpoint(paper: Paper, query: ShownQuery, cell: float, y: float) -> None:
     """Draw the two files of each micro-batch over the offsets that it reads."""
     state, level, look = STATES[query.running]
     paper.open("checkpoint", running=query.running)
@@ -66,7 +66,7 @@ def _draw_checkpoint(paper: Paper, query: Query, cell: float, y: float) -> None:
     paper.close()
 
 
-def _draw_batch(paper: Paper, batch: Batch, x: float, wide: float, y: float) -> None:
+def _draw_batch(paper: Paper, batch: ShownBatch, x: float, wide: float, y: float) -> None:
     plan, mark = f"offsets/{batch.number}", f"commits/{batch.number}"
     paper.open("batch", batch=batch.number, done=str(batch.done).lower())
     paper.rect(x, y, wide, 35, "c e2", 5)
@@ -77,7 +77,7 @@ def _draw_batch(paper: Paper, batch: Batch, x: float, wide: float, y: float) -> 
     paper.close()
 
 
-def _draw_sink(paper: Paper, query: Query, cell: float, y: float) -> None:
+def _draw_sink(paper: Paper, query: ShownQuery, cell: float, y: float) -> None:
     """Draw the rows of each offset, the second one below the first."""
     total = sum(each.rows for each in query.sink)
     paper.open("sink", rows=total)
@@ -89,7 +89,7 @@ def _draw_sink(paper: Paper, query: Query, cell: float, y: float) -> None:
     paper.close()
 
 
-def _draw_row(paper: Paper, each: Written, row: int, x: float, wide: float, y: float) -> None:
+def _draw_row(paper: Paper, each: ShownRecord, row: int, x: float, wide: float, y: float) -> None:
     paper.open("row", offset=each.offset, row=row)
     paper.rect(x, y, wide, 44, "sbad" if row else "c e3", 5)
     again = "again" if row else f"{each.times} writes" if each.times > each.rows else ""

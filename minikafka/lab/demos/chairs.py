@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minikafka.lab.picture.draw.paper import Paper, width
-from minikafka.lab.picture.frame import Frame, Progress
+from minikafka.lab.picture.frame import Frame, ShownProgress
 from minikafka.lab.picture.sentences import words
 
 SIDE, HIGH, GAP = 14, 62, 12
@@ -44,7 +44,7 @@ def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
     paper.close()
 
 
-def _draw_partitions(paper: Paper, progress: Sequence[Progress], y: float) -> None:
+def _draw_partitions(paper: Paper, progress: Sequence[ShownProgress], y: float) -> None:
     """Draw the partitions beside each other, each with its position."""
     left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
     wide = (room - GAP * max(0, len(progress) - 1)) / max(1, len(progress))

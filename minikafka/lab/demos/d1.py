@@ -6,8 +6,8 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.steady import Reader, Writer, read_all
 
 TOPIC, TP = "positions", "positions-0"
@@ -44,29 +44,29 @@ def story(stage: Stage, session_ms: int = 3000) -> None:
     stage.fact("followed", [record.offset for record in reader.records])
 
 
-def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: nobody can write for about a session, one crown moves, nothing acknowledged is lost."""
     killed = facts.of("fault", fault="kill", node=1)[0]["at"]
     quiet, again = facts.silence(TP, facts.t("ask"))
-    yield Seen(quiet <= killed and 2.0 <= again - killed <= 3.5,
+    yield MustSee(quiet <= killed and 2.0 <= again - killed <= 3.5,
                f"no acknowledgement for {again - killed:.1f} s after the kill")
     before, after = facts.leaders(TP)[0], facts.leaders(TP)[-1]
-    yield Seen((before.leader, after.leader) == (1, 2) and after.epoch == before.epoch + 1,
+    yield MustSee((before.leader, after.leader) == (1, 2) and after.epoch == before.epoch + 1,
                f"the crown moves from broker {before.leader} to {after.leader}, epoch {before.epoch} to {after.epoch}")
-    yield Seen(len(before.isr) == 3 and after.isr == (2, 3), f"the ISR shrinks from {list(before.isr)} to {list(after.isr)}")
+    yield MustSee(len(before.isr) == 3 and after.isr == (2, 3), f"the ISR shrinks from {list(before.isr)} to {list(after.isr)}")
     cut = facts.cuts(TP)
-    yield Seen([c.broker for c in cut] == [1] and cut[0].end - cut[0].to >= 1,
+    yield MustSee([c.broker for c in cut] == [1] and cut[0].end - cut[0].to >= 1,
                f"broker 1 cuts {sum(c.end - c.to for c in cut)} record off that was never acknowledged")
     last = facts.isrs(TP)[-1]
-    yield Seen(sorted(last.isr) == [1, 2, 3], f"the ISR grows to {sorted(last.isr)} ({last.why})")
-    yield Seen(len(facts.leaders(TP)) == 2, "leadership does not return by itself")
+    yield MustSee(sorted(last.isr) == [1, 2, 3], f"the ISR grows to {sorted(last.isr)} ({last.why})")
+    yield MustSee(len(facts.leaders(TP)) == 2, "leadership does not return by itself")
     promised, found = {a.offset for a in facts.acked(TP)}, [r.offset for r in facts["read"]]
-    yield Seen(promised <= {*found} and len(found) == facts["sent"] and not facts.failed(),
+    yield MustSee(promised <= {*found} and len(found) == facts["sent"] and not facts.failed(),
                f"{len(promised)} acknowledged, {len(promised - {*found})} lost, {len(found) - len({*found})} twice")
     followed = facts["followed"]
-    yield Seen(followed == [*range(facts["sent"])], f"the consumer got {len(followed)} records, in order, none twice")
+    yield MustSee(followed == [*range(facts["sent"])], f"the consumer got {len(followed)} records, in order, none twice")
     frozen, end = run.at(facts.t("freeze"), TP), run.at(facts.t("explain"), TP)
-    yield Seen(frozen.chosen.leader != 2 and end.chosen.leader == 2 and end.chosen.epoch == 1,
+    yield MustSee(frozen.chosen.leader != 2 and end.chosen.leader == 2 and end.chosen.epoch == 1,
                "the picture shows it: no new crown at the freeze, broker 2 crowned at the end")
 
 
@@ -76,16 +76,16 @@ DEMO = Demo(
     purpose="Failover is automatic, and it is not instant.",
     question="I kill the leader of a partition with three replicas, acks=all. What will the producer notice?",
     answers=(
-        Answer("Nothing: a follower takes over at once.",
+        Choice("Nothing: a follower takes over at once.",
                "A dead broker looks exactly like a slow one. Somebody has to decide that it is dead, and in this cluster that "
                "takes broker.session.timeout.ms = 3 s without a heartbeat."),
-        Answer("Some records are lost, and it gets errors for them.",
+        Choice("Some records are lost, and it gets errors for them.",
                "Look at the dashed record: it was never acknowledged, the producer still holds it and sends it again. "
                "Acknowledged with acks=all means that every replica in sync has it, and only one of those may lead."),
-        Answer("A pause of some seconds, then everything goes on; no error, no loss.",
+        Choice("A pause of some seconds, then everything goes on; no error, no loss.",
                "Right: two to three seconds of silence and a short election. Kafka's own default for the timeout is 9 s.",
                right=True),
-        Answer("It stops until broker 1 is back.", "Only if no replica in sync were left. Two are."),
+        Choice("It stops until broker 1 is back.", "Only if no replica in sync were left. Two are."),
     ),
     notes=(
         "Ask first, count hands (keys a to d), then run. The commonest wrong answers are A (instant) and B (loss).",

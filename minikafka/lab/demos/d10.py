@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.steady import Writer, read_all
 
 TOPIC, TP = "positions", "positions-0"
@@ -50,7 +50,7 @@ def story(stage: Stage) -> None:
     stage.fact("read", read_all(cluster, TOPIC))
 
 
-def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: no record is late while controllers die; it is when a broker dies that writing stops."""
     kills = {e["node"]: e["at"] for e in facts.of("fault", fault="kill")}
     first, second = facts["dead"]
@@ -61,19 +61,20 @@ def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
         return max(b - a for a, b in zip(inside, inside[1:]))
 
     one, two = longest(kills[first], kills[second]), longest(kills[second], kills[3])
-    yield Seen(one < 2 / RATE, f"controller {first} is killed: no record is late (longest silence {one:.2f} s)")
-    yield Seen(two < 2 / RATE, f"controller {second} is killed too: none either, for {kills[3] - kills[second]:.1f} s")
+    yield MustSee(one < 2 / RATE, f"controller {first} is killed: no record is late (longest silence {one:.2f} s)")
+    yield MustSee(two < 2 / RATE, f"controller {second} is killed too: none either, for {kills[3] - kills[second]:.1f} s")
     frozen, end = run.at(facts.t("freeze"), TP), run.at(facts.t("explain"), TP)
     stalled = longest(kills[3], facts.t("freeze"))
-    yield Seen(stalled > LIMIT * 1.5 and 3 in frozen.chosen.isr,
+    yield MustSee(stalled > LIMIT * 1.5 and 3 in frozen.chosen.isr,
                f"broker 3 is killed: no acknowledgement for {stalled:.1f} s; the ISR is still {list(frozen.chosen.isr)}")
     held = {lane.broker: lane.end for lane in frozen.chosen.lanes}
-    yield Seen(held[1] == held[2] > frozen.chosen.high_watermark,
+    yield MustSee(held[1] == held[2] > frozen.chosen.high_watermark,
                f"brokers 1 and 2 hold records up to {held[1]}, the high watermark is {frozen.chosen.high_watermark}")
-    yield Seen(len(end.chosen.isr) == 2 and len(facts.leaders(TP)) == 1,
+    yield MustSee(len(end.chosen.isr) == 2 and len(facts.leaders(TP)) == 1,
                f"with {first} back the ISR is {list(end.chosen.isr)}; the leader of the partition has never changed")
     found = [record.offset for record in facts["read"]]
-    yield Seen(found == [*range(facts["sent"])] and not facts.failed(), f"{facts['sent']} sent, {len(found)} stored, none lost")
+    yield MustSee(found == [*range(facts["sent"])] and not facts.failed(),
+                  f"{facts['sent']} sent, {len(found)} stored, none lost")
 
 
 DEMO = Demo(
@@ -82,13 +83,13 @@ DEMO = Demo(
     purpose="Who decides is not who stores: the data goes on without controllers, until something has to be decided.",
     question="Three brokers, three controllers. I kill the active controller, then a second one. What does a producer notice?",
     answers=(
-        Answer("It stops at the first: no controller, no Kafka.",
+        Choice("It stops at the first: no controller, no Kafka.",
                "Producers talk to the leader of a partition, and never to a controller. And the other two elect one at once."),
-        Answer("It stops at the second: a majority of controllers is gone.",
+        Choice("It stops at the second: a majority of controllers is gone.",
                "Nobody can decide anything then. But to store a record nothing has to be decided."),
-        Answer("Nothing, until a broker fails as well.",
+        Choice("Nothing, until a broker fails as well.",
                "Right. Then the ISR ought to shrink, and nobody can write that down. acks=all waits.", right=True),
-        Answer("It loses what was written meanwhile.", "The records are with the brokers. Controllers hold metadata only."),
+        Choice("It loses what was written meanwhile.", "The records are with the brokers. Controllers hold metadata only."),
     ),
     notes=(
         "Ask, vote, run. The commonest wrong answers are A (the head is off) and B (the majority is gone).",

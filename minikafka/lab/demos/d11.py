@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.steady import Writer
 from minikafka.protocol.errors import KafkaError
 
@@ -64,23 +64,23 @@ def _read_on(reader: Any) -> tuple[list[int], str]:
     return got, ""
 
 
-def must_see(run: Any, facts: Facts, reset: str) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts, reset: str) -> Iterator[MustSee]:
     """Yield what the class must see under the policy `reset`: the committed offset is below the log's start, and what
     the reader gets."""
     frozen, (start, end), got = run.at(facts.t("freeze"), TP).chosen, facts["ends"], facts["got"]
     flag = next(finger.offset for finger in frozen.fingers if finger.kind == "committed")
-    yield Seen(flag == READ < frozen.log_start, f"the flag stands at {flag}, the log begins at {frozen.log_start}")
-    yield Seen(frozen.log_start == start and RETENTION <= end - start <= RETENTION + 2 * SEGMENT,
+    yield MustSee(flag == READ < frozen.log_start, f"the flag stands at {flag}, the log begins at {frozen.log_start}")
+    yield MustSee(frozen.log_start == start and RETENTION <= end - start <= RETENTION + 2 * SEGMENT,
                f"{end - start} records are left of {end}: {RETENTION} s of them and what shares a segment with these")
     first = {"earliest": start, "latest": end, "none": None}[reset]
     if first is None:
-        yield Seen(not got and facts["error"] == "OFFSET_OUT_OF_RANGE", f"none: {facts['error']}, nothing is read")
+        yield MustSee(not got and facts["error"] == "OFFSET_OUT_OF_RANGE", f"none: {facts['error']}, nothing is read")
         return
-    yield Seen(got[0] in (first, first + 1) and not facts["error"],
+    yield MustSee(got[0] in (first, first + 1) and not facts["error"],
                f"{reset}: it goes on at {got[0]}, and has skipped {got[0] - READ} records, {start - READ} of them deleted")
-    yield Seen(got == [*range(got[0], got[0] + 3)], f"without an error: {got}")
+    yield MustSee(got == [*range(got[0], got[0] + 3)], f"without an error: {got}")
     at = [finger.offset for finger in run.at(facts.t("explain"), TP).chosen.fingers if finger.kind == "position"]
-    yield Seen(at == [got[-1] + 1], f"its position is {at[0] if at else 'nowhere'}, far from its flag")
+    yield MustSee(at == [got[-1] + 1], f"its position is {at[0] if at else 'nowhere'}, far from its flag")
 
 
 def _scene(reset: str) -> Scene:
@@ -93,13 +93,13 @@ DEMO = Demo(
     purpose="The log forgets by time, and does not ask who has read.",
     question="A topic keeps twenty seconds. A consumer is away for a minute, and comes back. What does it read next?",
     answers=(
-        Answer("What it had not read yet: Kafka keeps it until the group has committed it.",
+        Choice("What it had not read yet: Kafka keeps it until the group has committed it.",
                "That is a queue. Retention looks at the age of a segment, and at no group."),
-        Answer("It gets an error, and stops.",
+        Choice("It gets an error, and stops.",
                "Only with auto.offset.reset=none. With the two other values nobody is told anything."),
-        Answer("It depends on auto.offset.reset, and in most cases nobody notices.",
+        Choice("It depends on auto.offset.reset, and in most cases nobody notices.",
                "Right: earliest skips what was deleted, latest skips even more, none raises an error.", right=True),
-        Answer("From offset 0 again.", "Offset 0 was deleted long ago. earliest is the earliest that there still is."),
+        Choice("From offset 0 again.", "Offset 0 was deleted long ago. earliest is the earliest that there still is."),
     ),
     notes=(
         "Ask, vote, run at ten times the speed (key +). The commonest wrong answers are A (a queue) and B (an error).",

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Event, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, Event, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.demos.restart import FIRST, LATER, RECORDINGS, WAITING, sealed
 
 DEAD_AT = FIRST + WAITING          # the end of the batch after which Spark dies
@@ -19,8 +19,8 @@ AGAIN = [*range(FIRST, DEAD_AT)]
 
 def story(stage: Stage, kind: str) -> None:
     """Play a recorded run with a sink of this kind, and tell at its last moment what the notary says of the evidence."""
-    from minikafka.lab.picture.facts.run import Run
-    tape = Run.open(RECORDINGS / f"d12-{kind}.mk")
+    from minikafka.lab.picture.facts.run import RecordedRun
+    tape = RecordedRun.open(RECORDINGS / f"d12-{kind}.mk")
     events = list(tape.events)
     report = sealed(events)
     cries, rows = report.cries, report.counts["rows in the sink"]
@@ -48,43 +48,44 @@ def _verdict(events: list[Event], cries: dict[str, int]) -> Event:
     return {**last, "n": last["n"] + 1, "k": "verdict", "client": client, "counts": cries}
 
 
-def must_see(run: Any, facts: Facts, kind: str) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts, kind: str) -> Iterator[MustSee]:
     """Yield what the class must see for a sink of this kind: the leader dies, Spark dies after a write, and which rows
     come again."""
     tp = f"trips-{kind}-0"
     before, after = run.at(facts.t("ask"), tp).chosen, run.at(facts.t("freeze"), tp).chosen
     first, last = before.leader, after.leader
-    yield Seen(first != last and last is not None and after.epoch > before.epoch,
+    yield MustSee(first != last and last is not None and after.epoch > before.epoch,
                f"broker {first} is killed, broker {last} leads in epoch {after.epoch}")
     killed = next(event["at"] for event in facts.of("fault", fault="kill"))
     silent = next(acked.t for acked in facts.acked(tp) if acked.t > killed) - killed
     planned = next(event["at"] for event in facts.of("batch", batch=1)) - killed
-    yield Seen(1 < silent < planned, f"the next trip is acknowledged after {silent:.1f} s, batch 1 planned after {planned:.1f} s")
+    yield MustSee(1 < silent < planned,
+                  f"the next trip is acknowledged after {silent:.1f} s, batch 1 planned after {planned:.1f} s")
     yield from _at_its_death(after)
     restarted, (query,) = run.at(facts.t("restart"), tp).chosen, run.at(facts.t("explain"), tp).chosen.queries
-    yield Seen(restarted.log_end == ALL, f"before the restart the log has {restarted.log_end} trips")
+    yield MustSee(restarted.log_end == ALL, f"before the restart the log has {restarted.log_end} trips")
     again = [offset for event in facts.of("written", batch=1) for offset, _ in event["rows"]]
     second = next(batch for batch in run.at(facts.t("again"), tp).chosen.queries[0].batches if batch.number == 1)
-    yield Seen(again == AGAIN * 2 and not second.done,
+    yield MustSee(again == AGAIN * 2 and not second.done,
                f"batch 1 is written twice, offsets {AGAIN[0]} to {AGAIN[-1]} both times, without {DEAD_AT}")
-    yield Seen(all(batch.done for batch in query.batches) and query.done == 2, "in the end each plan has its commit: 0, 1, 2")
+    yield MustSee(all(batch.done for batch in query.batches) and query.done == 2, "in the end each plan has its commit: 0, 1, 2")
     rows = {each.offset: each.rows for each in query.sink}
     wanted = {offset: 2 if kind == "append" and offset in AGAIN else 1 for offset in range(ALL)}
-    yield Seen(rows == wanted, f"the sink has {sum(rows.values())} rows for {ALL} trips")
+    yield MustSee(rows == wanted, f"the sink has {sum(rows.values())} rows for {ALL} trips")
     cries = facts["cries"]
     twice = len(AGAIN) if kind == "append" else 0
-    yield Seen((cries["lost"], cries["duplicate"], cries["reordered"], cries["phantom"]) == (0, twice, 0, 0)
+    yield MustSee((cries["lost"], cries["duplicate"], cries["reordered"], cries["phantom"]) == (0, twice, 0, 0)
                and (cries["totals"] == 0) == (kind == "keyed") and query.verdict == tuple(cries.items()),
                "the notary: " + ", ".join(f"{count} {name}" for name, count in cries.items()))
 
 
-def _at_its_death(chosen: Any) -> Iterator[Seen]:
+def _at_its_death(chosen: Any) -> Iterator[MustSee]:
     """Yield what the three books say after the crash."""
     (query,) = chosen.queries
-    yield Seen(query.running is False and [(b.number, b.start, b.end, b.done) for b in query.batches if b.number] == [
+    yield MustSee(query.running is False and [(b.number, b.start, b.end, b.done) for b in query.batches if b.number] == [
         (1, FIRST, DEAD_AT, False)], f"Spark is dead: offsets/1 plans up to {DEAD_AT}, there is no commits/1")
     there = {each.offset: each.rows for each in query.sink}
-    yield Seen(there == dict.fromkeys(range(DEAD_AT), 1), f"the sink has all {len(there)} trips already, each once")
+    yield MustSee(there == dict.fromkeys(range(DEAD_AT), 1), f"the sink has all {len(there)} trips already, each once")
 
 
 def _scene(kind: str, title: str) -> Scene:
@@ -97,13 +98,13 @@ DEMO = Demo(
     purpose="A broker fails, then Spark. Only the sink knows what was written twice, so the sink has to bear it.",
     question="The leader dies. Later Spark dies, after it wrote batch 1 and before it noted that. What does the restart do?",
     answers=(
-        Answer("It goes on with what is new: batch 1 is in the database.",
+        Choice("It goes on with what is new: batch 1 is in the database.",
                "Spark never asks the database. It asks its checkpoint, and there is no commits/1."),
-        Answer("It writes exactly batch 1 again, then what is new.",
+        Choice("It writes exactly batch 1 again, then what is new.",
                "Right: offsets/1 says from where to where. Whether that makes duplicates is decided by the sink.", right=True),
-        Answer("Nothing comes twice: Spark promises exactly once.",
+        Choice("Nothing comes twice: Spark promises exactly once.",
                "It promises that for its state and for sinks that bear repetition. A plain INSERT does not."),
-        Answer("Trips are lost: the leader died with them.",
+        Choice("Trips are lost: the leader died with them.",
                "With acks=all the next leader has what was acknowledged; the others were sent again by the producer."),
     ),
     notes=(

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.demos.machine import Machine
 from minikafka.lab.labs.steady import Writer, read_all
 
@@ -46,27 +46,27 @@ def story(stage: Stage) -> None:
     stage.fact("read", read_all(cluster, TOPIC))
 
 
-def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: two crowns, and which of the acknowledgements given by the old leader are kept."""
     loose, strict, failed = facts["while cut"]
     before, frozen, end = facts["before"], run.at(facts.t("freeze"), TP).chosen, run.at(facts.t("explain"), TP)
     crowns = {lane.broker: lane.epoch for lane in frozen.lanes if lane.believes_leader}
-    yield Seen(set(crowns) == {1, 2} and crowns[1] + 1 == crowns[2],
+    yield MustSee(set(crowns) == {1, 2} and crowns[1] + 1 == crowns[2],
                "two crowns: " + ", ".join(f"broker {broker} in epoch {epoch}" for broker, epoch in crowns.items()))
     cut = facts.of("fault", fault="cut")[-1]["at"]
     alone = [ack for ack in loose if ack not in before]
-    yield Seen(len(alone) > 10, f"in {facts.t('freeze') - cut:.1f} s, broker 1 acknowledges {len(alone)} records with acks=1")
-    yield Seen(all(ack in before for ack in strict) and len(failed) > 0,
+    yield MustSee(len(alone) > 10, f"in {facts.t('freeze') - cut:.1f} s, broker 1 acknowledges {len(alone)} records with acks=1")
+    yield MustSee(all(ack in before for ack in strict) and len(failed) > 0,
                f"with acks=all it acknowledges {len([a for a in strict if a not in before])}; {len(failed)} have timed out: "
                f"{sorted({f.error for f in failed})}")
     cuts = [c for c in facts.cuts(TP) if c.broker == 1]
-    yield Seen(len(cuts) == 1 and cuts[0].end - cuts[0].to > len(alone),
+    yield MustSee(len(cuts) == 1 and cuts[0].end - cuts[0].to > len(alone),
                f"healed, broker 1 cuts {sum(c.end - c.to for c in cuts)} records off, from offset {cuts[0].to} on")
     found = {record.value for record in facts["read"]}
     lost = [ack for ack in loose if ack.value not in found]
-    yield Seen(lost == alone, f"{len(lost)} acknowledged records are lost, all of them with acks=1 after the cut")
-    yield Seen(all(ack.value in found for ack in strict), f"of the {len(strict)} acknowledged with acks=all, none")
-    yield Seen(end.ledger.lost == len(lost), f"the ledger of the picture says it too: lost {end.ledger.lost}")
+    yield MustSee(lost == alone, f"{len(lost)} acknowledged records are lost, all of them with acks=1 after the cut")
+    yield MustSee(all(ack.value in found for ack in strict), f"of the {len(strict)} acknowledged with acks=all, none")
+    yield MustSee(end.ledger.lost == len(lost), f"the ledger of the picture says it too: lost {end.ledger.lost}")
 
 
 DEMO = Demo(
@@ -75,13 +75,13 @@ DEMO = Demo(
     purpose="Two believers, one truth: the old leader cannot know that it was replaced.",
     question="The leader is cut off from everybody but its own writers. What do those writers get?",
     answers=(
-        Answer("Errors at once: it knows that it has lost the others, and steps down.",
+        Choice("Errors at once: it knows that it has lost the others, and steps down.",
                "It knows that nobody fetches. That is also what two slow followers look like. It leads until somebody tells it."),
-        Answer("Acknowledgements as before: nothing is lost, the copies are made later.",
+        Choice("Acknowledgements as before: nothing is lost, the copies are made later.",
                "With acks=1 they get them, and every one is a promise that nobody keeps: a new leader has other records there."),
-        Answer("With acks=1 acknowledgements that will be broken; with acks=all none.",
+        Choice("With acks=1 acknowledgements that will be broken; with acks=all none.",
                "Right. acks=all waits for replicas that cannot answer. It tells no lie, because it says nothing.", right=True),
-        Answer("Both writers find the new leader by themselves.",
+        Choice("Both writers find the new leader by themselves.",
                "They would, if they could reach it. They stand on the wrong side of the cut."),
     ),
     notes=(

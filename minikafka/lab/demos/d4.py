@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
-from minikafka.lab.labs.lab08.experiment import LIMIT, TP, A, D, Pace, Room, records_a_fetch
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.labs.lab08.experiment import LIMIT, TP, A, D, FetchPace, LagCluster, records_a_fetch
 
 BEGIN = 6.0               # seconds of peace
 VERDICT = BEGIN + 12.3    # shortly after the leader has looked
@@ -15,7 +15,7 @@ LATER = BEGIN + 23.0
 
 def stuck(stage: Stage) -> None:
     """Let broker 3 copy nothing any more; each second a record is sent with acks=all."""
-    with stage.borrow(Room(rate=2)) as room:
+    with stage.borrow(LagCluster(rate=2)) as room:
         room.until(BEGIN)
         stage.moment("ask", "Three in sync. Broker 3 gets stuck now: it lives, it sends heartbeats, it copies nothing.")
         room.until(BEGIN + 0.3)
@@ -36,27 +36,27 @@ def stuck(stage: Stage) -> None:
         stage.moment("explain", "From now on acks=all waits for two. One copy fewer, and quick again.")
 
 
-def see_stuck(run: Any, facts: Facts) -> Iterator[Seen]:
+def see_stuck(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: how long producers wait for a stuck follower."""
     frozen, out = run.at(facts.t("freeze"), TP), run.at(facts.t("out"), TP)
     oldest = max(producer.oldest_wait or 0 for producer in frozen.producers)
-    yield Seen(facts["open at the freeze"] == 9 and oldest > 8.5,
+    yield MustSee(facts["open at the freeze"] == 9 and oldest > 8.5,
                f"at the freeze {facts['open at the freeze']} records with acks=all wait, the oldest for {oldest:.1f} s")
-    yield Seen(D in frozen.chosen.isr and D not in out.chosen.isr, f"the ISR shrinks from {list(frozen.chosen.isr)} to "
+    yield MustSee(D in frozen.chosen.isr and D not in out.chosen.isr, f"the ISR shrinks from {list(frozen.chosen.isr)} to "
                                                                    f"{list(out.chosen.isr)}")
     longest = max(facts["waited"])
-    yield Seen(LIMIT < longest < 1.6 * LIMIT, f"the longest wait was {longest:.1f} s; it ended when broker 3 was out")
-    yield Seen(facts["after"] < 0.2, f"after that: {facts['after'] * 1000:.0f} ms")
+    yield MustSee(LIMIT < longest < 1.6 * LIMIT, f"the longest wait was {longest:.1f} s; it ended when broker 3 was out")
+    yield MustSee(facts["after"] < 0.2, f"after that: {facts['after'] * 1000:.0f} ms")
 
 
 def twins(stage: Stage) -> None:
     """Let broker 2 fetch little and often, so that it never gets everything, and broker 3 seldom, but everything."""
-    with stage.borrow(Room(own={A: records_a_fetch(5)})) as room:
+    with stage.borrow(LagCluster(own={A: records_a_fetch(5)})) as room:
         room.until(BEGIN)
         stage.moment("ask", "Two late twins. Broker 2 fetches five records twice a second; broker 3 all of them, every three "
                             "seconds.")
-        Pace(room, A, every=0.5, first=3.5)
-        Pace(room, D, every=3.0)
+        FetchPace(room, A, every=0.5, first=3.5)
+        FetchPace(room, D, every=3.0)
         room.until(BEGIN + 9)
         stage.moment("freeze", "Equally late, for nine seconds now. One of them will be thrown out. Which one?")
         room.until(VERDICT)
@@ -67,17 +67,17 @@ def twins(stage: Stage) -> None:
         stage.moment("explain", "And it does not stay out: half a second later it comes in, until the leader looks again.")
 
 
-def see_twins(run: Any, facts: Facts) -> Iterator[Seen]:
+def see_twins(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: two followers are equally late, and only one of them leaves the ISR."""
     notes, verdict = facts["notes"], run.at(facts.t("verdict"), TP).chosen
     most = {broker: max(note.behind(broker) for note in notes) for broker in (A, D)}
     watch = {broker: max(note.watch[broker] for note in notes) for broker in (A, D)}
-    yield Seen(abs(most[A] - most[D]) <= 6, f"records behind at most: broker 2 {most[A]}, broker 3 {most[D]}")
-    yield Seen(watch[A] > LIMIT and watch[D] < LIMIT,
+    yield MustSee(abs(most[A] - most[D]) <= 6, f"records behind at most: broker 2 {most[A]}, broker 3 {most[D]}")
+    yield MustSee(watch[A] > LIMIT and watch[D] < LIMIT,
                f"longest time without having been caught up: broker 2 {watch[A]:.1f} s, broker 3 {watch[D]:.1f} s")
-    yield Seen(A not in verdict.isr and D in verdict.isr, f"the verdict: in sync are {list(verdict.isr)}")
+    yield MustSee(A not in verdict.isr and D in verdict.isr, f"the verdict: in sync are {list(verdict.isr)}")
     outs = [A not in isr for isr in facts["changes"]]
-    yield Seen(outs == [True, False] * (len(outs) // 2) and len(outs) >= 4 and all(D in isr for isr in facts["changes"]),
+    yield MustSee(outs == [True, False] * (len(outs) // 2) and len(outs) >= 4 and all(D in isr for isr in facts["changes"]),
                f"broker 2 goes out {outs.count(True)} times and comes in {outs.count(False)} times; broker 3 stays")
 
 
@@ -87,14 +87,14 @@ DEMO = Demo(
     purpose="The rule, not the slogan: how long ago did it last have everything?",
     question="One of two followers gets stuck: it lives, but copies nothing. What does a producer with acks=all notice?",
     answers=(
-        Answer("Nothing: two of three is a majority.",
+        Choice("Nothing: two of three is a majority.",
                "No majority is asked. acks=all waits for every member of the ISR, and the stuck one is a member."),
-        Answer("Errors, until the follower works again.",
+        Choice("Errors, until the follower works again.",
                "It would, if min.insync.replicas were 3. Here two are enough, as soon as the third is out of the ISR."),
-        Answer("It waits for more than ten seconds, once; then all is as before.",
+        Choice("It waits for more than ten seconds, once; then all is as before.",
                "Right: until the leader has waited for replica.lag.time.max.ms and looks. From then on the ISR has two members.",
                right=True),
-        Answer("Everything gets a little slower, for as long as it is stuck.",
+        Choice("Everything gets a little slower, for as long as it is stuck.",
                "One long wait, not many short ones. And nothing in the producer's log tells why."),
     ),
     notes=(

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab08.experiment import TOPIC, TP, A, C, D
 from minikafka.lab.labs.lab08.unclean import one_try
 from minikafka.lab.labs.steady import Reader, Writer
@@ -49,23 +49,23 @@ def story(stage: Stage, min_insync: int = 2) -> None:
     stage.moment("explain", "Two in sync: the line jumps, the record turns solid and is read, and payments are taken again.")
 
 
-def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: the record with acks=all is refused; that with acks=1 is stored, and cannot be
     read at first."""
     ask, frozen, end = (run.at(facts.t(name), TP).chosen for name in ("ask", "freeze", "explain"))
     refused = run.at(facts.t("refused"), TP).chosen
-    yield Seen(facts["strict"] == "NOT_ENOUGH_REPLICAS", f"acks=all: {facts['strict']}")
-    yield Seen(refused.log_end == ask.log_end == RECORDS, f"the log has not changed: it ends at {refused.log_end}")
+    yield MustSee(facts["strict"] == "NOT_ENOUGH_REPLICAS", f"acks=all: {facts['strict']}")
+    yield MustSee(refused.log_end == ask.log_end == RECORDS, f"the log has not changed: it ends at {refused.log_end}")
     failed = facts.failed("acks=all")
-    yield Seen(len(failed) == 1 and failed[0]["certain"], "its producer was told so for certain, not left in doubt")
-    yield Seen(facts["loose"] == "NONE" and (frozen.log_end, frozen.high_watermark) == (RECORDS + 1, RECORDS),
+    yield MustSee(len(failed) == 1 and failed[0]["certain"], "its producer was told so for certain, not left in doubt")
+    yield MustSee(facts["loose"] == "NONE" and (frozen.log_end, frozen.high_watermark) == (RECORDS + 1, RECORDS),
                f"acks=1: accepted at offset {RECORDS}; log end {frozen.log_end}, high watermark {frozen.high_watermark}")
     cell = next(cell for lane in frozen.lanes if lane.role == "leader" for cell in lane.cells if cell.offset == RECORDS)
-    yield Seen(cell.readable is False and cell.acked, "the record stands dashed above the line, with its stamp")
-    yield Seen(facts["read while alone"] == RECORDS, f"the reader has {facts['read while alone']} records and does not get it")
-    yield Seen(facts["read at the end"] == RECORDS + 1 and end.high_watermark > RECORDS,
+    yield MustSee(cell.readable is False and cell.acked, "the record stands dashed above the line, with its stamp")
+    yield MustSee(facts["read while alone"] == RECORDS, f"the reader has {facts['read while alone']} records and does not get it")
+    yield MustSee(facts["read at the end"] == RECORDS + 1 and end.high_watermark > RECORDS,
                f"broker 2 is back: the high watermark jumps to {RECORDS + 1} and beyond, the reader gets the record")
-    yield Seen(facts["again"] == "NONE" and len(end.isr) == 2, f"with {len(end.isr)} in sync the payment is accepted")
+    yield MustSee(facts["again"] == "NONE" and len(end.isr) == 2, f"with {len(end.isr)} in sync the payment is accepted")
 
 
 DEMO = Demo(
@@ -74,16 +74,16 @@ DEMO = Demo(
     purpose="Unavailable on purpose: an honest no instead of a promise that cannot be kept.",
     question="Three replicas, min.insync.replicas=2. Two are down, the leader lives. What happens to a record with acks=all?",
     answers=(
-        Answer("It is stored: all replicas in sync have it, and that is the leader alone.",
+        Choice("It is stored: all replicas in sync have it, and that is the leader alone.",
                "That is what happens with min.insync.replicas=1, the default. acks=all counts the members of the ISR, and an "
                "ISR of one makes it acks=1 without telling anybody."),
-        Answer("It waits until a second replica is back.",
+        Choice("It waits until a second replica is back.",
                "It would wait if the ISR had shrunk while the record was under way. A new one is refused before it is written: "
                "the log does not change by a byte."),
-        Answer("It is refused at once, and the log is not touched.",
+        Choice("It is refused at once, and the log is not touched.",
                "Right: NOT_ENOUGH_REPLICAS. The producer may try again, and a person is woken before anything is lost.",
                right=True),
-        Answer("It is stored, and the producer gets an error.",
+        Choice("It is stored, and the producer gets an error.",
                "That was NOT_ENOUGH_REPLICAS_AFTER_APPEND, which hardly occurs any more: the high watermark stands still "
                "below the minimum, so such a record times out instead."),
     ),

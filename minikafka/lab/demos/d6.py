@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab08.experiment import TP, C
 from minikafka.lab.labs.lab08.unclean import disaster
 
@@ -46,49 +46,51 @@ def story(stage: Stage, captions: dict[str, str], min_insync: int, unclean: bool
     stage.fact("end", end)
 
 
-def night(facts: Facts) -> Any:
+def night(facts: SceneFacts) -> Any:
     return facts["end"]
 
 
-def dark(run: Any, facts: Facts) -> Iterator[Seen]:
+def dark(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see with unclean election off: nobody leads, and nothing is lost."""
     end = night(facts)
     frozen = run.at(facts.t("later"), TP)
-    yield Seen(end.accepted == ALONE, f"broker 1, alone in the ISR, acknowledged {end.accepted} records with acks=all")
-    yield Seen(end.successor is None, f"after its death {end.leader} leads, and brokers "
+    yield MustSee(end.accepted == ALONE, f"broker 1, alone in the ISR, acknowledged {end.accepted} records with acks=all")
+    yield MustSee(end.successor is None, f"after its death {end.leader} leads, and brokers "
                                       f"{[b.id for b in frozen.brokers if b.process != 'killed']} are alive")
-    yield Seen([led.leader for led in facts.leaders(TP)] == [C, C], "only broker 1 itself leads again, when it is back")
-    yield Seen(not end.lost and len(end.readable) == COMMON + ALONE, f"readable {len(end.readable)}, lost {len(end.lost)}")
+    yield MustSee([led.leader for led in facts.leaders(TP)] == [C, C], "only broker 1 itself leads again, when it is back")
+    yield MustSee(not end.lost and len(end.readable) == COMMON + ALONE, f"readable {len(end.readable)}, lost {len(end.lost)}")
 
 
-def loss(run: Any, facts: Facts) -> Iterator[Seen]:
+def loss(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see with unclean election on: the partition is open again, and thirty acknowledged
     records are lost."""
     end, before, after = night(facts), dict(night(facts).seen), dict(night(facts).readable)
     led = facts.leaders(TP)[-1]
-    yield Seen(led.leader == end.successor != C, f"broker {led.leader}, which was not in sync, leads in epoch {led.epoch}")
+    yield MustSee(led.leader == end.successor != C, f"broker {led.leader}, which was not in sync, leads in epoch {led.epoch}")
     cut = [c for c in facts.cuts(TP) if c.broker == C]
-    yield Seen([(c.to, c.end) for c in cut] == [(COMMON, COMMON + ALONE)],
+    yield MustSee([(c.to, c.end) for c in cut] == [(COMMON, COMMON + ALONE)],
                f"back again, broker 1 throws {sum(c.end - c.to for c in cut)} records away, from offset {COMMON} on")
-    yield Seen(len(end.lost) == ALONE, f"{len(end.lost)} acknowledged records are lost")
+    yield MustSee(len(end.lost) == ALONE, f"{len(end.lost)} acknowledged records are lost")
     other = [o for o in before if o in after and before[o] != after[o]]
-    yield Seen(other == list(range(COMMON, COMMON + LATER)),
+    yield MustSee(other == list(range(COMMON, COMMON + LATER)),
                f"the reader's copy disagrees with the log at {len(other)} offsets, {other[0]} to {other[-1]}")
     final = run.at(facts.t("explain"), TP)
-    yield Seen(final.ledger.lost == ALONE, f"the ledger of the picture says it too: lost {final.ledger.lost}")
+    yield MustSee(final.ledger.lost == ALONE, f"the ledger of the picture says it too: lost {final.ledger.lost}")
     ghosts = [ghost for lane in final.chosen.lanes if lane.broker == C for ghost in lane.ghosts]
-    yield Seen(sum(g.acked for g in ghosts) == ALONE, f"{sum(g.acked for g in ghosts)} ghosts in its lane wear their stamps")
+    yield MustSee(sum(g.acked for g in ghosts) == ALONE, f"{sum(g.acked for g in ghosts)} ghosts in its lane wear their stamps")
 
 
-def safe(run: Any, facts: Facts) -> Iterator[Seen]:
+def safe(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see with min.insync.replicas=2: nothing was promised, and an eligible leader takes over
     cleanly."""
     end = night(facts)
-    yield Seen(end.accepted == 0, f"alone in the ISR, broker 1 acknowledged {end.accepted} records: {dict(end.answers)}")
+    yield MustSee(end.accepted == 0, f"alone in the ISR, broker 1 acknowledged {end.accepted} records: {dict(end.answers)}")
     eligible = " and ".join(map(str, end.eligible))
-    yield Seen(end.successor in end.eligible, f"broker {end.successor} leads after it, cleanly: eligible were {eligible}")
-    yield Seen(not end.lost and end.written_later == LATER, f"{end.written_later} records more were taken, lost {len(end.lost)}")
-    yield Seen(run.at(facts.t("explain"), TP).ledger.lost == 0, "the ledger of the picture: lost 0")
+    yield MustSee(end.successor in end.eligible,
+                  f"broker {end.successor} leads after it, cleanly: eligible were {eligible}")
+    yield MustSee(not end.lost and end.written_later == LATER,
+                  f"{end.written_later} records more were taken, lost {len(end.lost)}")
+    yield MustSee(run.at(facts.t("explain"), TP).ledger.lost == 0, "the ledger of the picture: lost 0")
 
 
 DEMO = Demo(
@@ -98,13 +100,13 @@ DEMO = Demo(
     question="The leader has 100 acknowledged records, its followers, out of sync, 70. It dies. Suppose that unclean "
              "election were on: what would be lost?",
     answers=(
-        Answer("Nothing: acks=all means that the records are on all replicas.",
+        Choice("Nothing: acks=all means that the records are on all replicas.",
                "On all replicas in sync. The leader was the only one, and min.insync.replicas=1 asks for no more."),
-        Answer("Nothing in the end: it comes back and brings them along.",
+        Choice("Nothing in the end: it comes back and brings them along.",
                "It comes back as a follower. The new leader's log is the truth, and it cuts its own where the two part."),
-        Answer("10: there were 100, and when all is over there are 90.",
+        Choice("10: there were 100, and when all is over there are 90.",
                "Counting finds 10. But offsets 70 to 89 are filled again, with other records."),
-        Answer("30, and 20 of their offsets hold something else.",
+        Choice("30, and 20 of their offsets hold something else.",
                "Right. The 20 are the worst: a consumer that read them before has a copy that contradicts the log.", right=True),
     ),
     notes=(

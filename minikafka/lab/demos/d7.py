@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from minikafka.client import Consumer
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab05.experiment import INTERVAL, POLICIES, WORK
-from minikafka.lab.labs.lab05.stage import Stage as Room
+from minikafka.lab.labs.lab05.stage import ClassStage
 
 TP = "rides-0"
 RECORDS = 140
@@ -23,7 +23,7 @@ def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
     With auto-commit the records are taken one by one, as by `for record in consumer`; else in batches of ten.
     """
     cluster = stage.cluster(seed=5, config={"offsets.topic.num.partitions": 2})
-    room = Room(RECORDS, cluster=cluster)
+    room = ClassStage(RECORDS, cluster=cluster)
     done: dict[str, list[int]] = {"C1": [], "C2": []}
 
     def start(name: str) -> tuple[Consumer, asyncio.Task[Any]]:
@@ -55,7 +55,7 @@ def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
     stage.fact("done", done)
 
 
-def _work(room: Room, done: list[int]) -> Callable[[Any], Any]:
+def _work(room: ClassStage, done: list[int]) -> Callable[[Any], Any]:
     async def work(record: Any) -> None:
         room.begin = room.begin or room.world.now()
         await room.world.sleep(WORK)
@@ -71,26 +71,26 @@ def _never(done: dict[str, list[int]]) -> list[int]:
     return sorted({*range(RECORDS)} - {*done["C1"]} - {*done["C2"]})
 
 
-def must_see(run: Any, facts: Facts, finger: int, flag: int, twice: int, never: int) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts, finger: int, flag: int, twice: int, never: int) -> Iterator[MustSee]:
     """Yield what the class must see under one policy: the position, the committed offset, and how many records come
     twice and never."""
     killed = run.at(facts.t("kill"), TP)
     (progress,) = next(group for group in killed.groups if group.name == "meter").progress
     done = facts["done"]
-    yield Seen(len(done["C1"]) == 124, f"{len(done['C1'])} rides are charged when C1 is killed")
-    yield Seen((progress.position, progress.committed) == (finger, flag),
+    yield MustSee(len(done["C1"]) == 124, f"{len(done['C1'])} rides are charged when C1 is killed")
+    yield MustSee((progress.position, progress.committed) == (finger, flag),
                f"C1's finger stands at {progress.position}, the committed flag at {progress.committed}")
     frozen = run.at(facts.t("freeze"), TP)
     group = next(group for group in frozen.groups if group.name == "meter")
-    yield Seen(group.state == "PreparingRebalance" and facts.of("position", client="C2")[0]["at"] > facts.t("freeze"),
+    yield MustSee(group.state == "PreparingRebalance" and facts.of("position", client="C2")[0]["at"] > facts.t("freeze"),
                f"three seconds later the group is in {group.state}, and C2 has read nothing")
     first = facts.of("position", client="C2")[0]
     wait = first["at"] - facts.t("kill")
-    yield Seen(3.0 < wait < 6.1 and done["C2"][0] == flag, f"C2 begins at {done['C2'][0]}, {wait:.1f} s after the kill")
-    yield Seen((len(_twice(done)), len(_never(done))) == (twice, never),
+    yield MustSee(3.0 < wait < 6.1 and done["C2"][0] == flag, f"C2 begins at {done['C2'][0]}, {wait:.1f} s after the kill")
+    yield MustSee((len(_twice(done)), len(_never(done))) == (twice, never),
                f"{len(_twice(done))} charged twice, {len(_never(done))} never")
     lit = run.at(facts.t("explain"), TP).ledger.duplicate
-    yield Seen(lit == max(0, finger - flag), f"the picture counts {lit} records that were handed out again")
+    yield MustSee(lit == max(0, finger - flag), f"the picture counts {lit} records that were handed out again")
 
 
 def _scene(policy: str, finger: int, flag: int, twice: int, never: int) -> Scene:
@@ -104,14 +104,14 @@ DEMO = Demo(
     purpose="Position is not processing: the next consumer starts at the committed offset, not where the work ended.",
     question="Auto-commit every 5 s, ten rides charged a second. Consumer 1 dies after 12.5 s. Where does Consumer 2 start?",
     answers=(
-        Answer("Where Consumer 1 left off, at offset 124.",
+        Choice("Where Consumer 1 left off, at offset 124.",
                "Nobody but Consumer 1 knew that place. The cluster knows what was committed, and that was 2.5 s earlier."),
-        Answer("From the beginning, at offset 0.",
+        Choice("From the beginning, at offset 0.",
                "Only a group that has committed nothing asks auto.offset.reset. This one has committed twice."),
-        Answer("At offset 100; 24 rides are charged twice.",
+        Choice("At offset 100; 24 rides are charged twice.",
                "Right: the commit of second 10 stands in __consumer_offsets. How many come twice is decided by the interval.",
                right=True),
-        Answer("At offset 125: the record in work counts as read.",
+        Choice("At offset 125: the record in work counts as read.",
                "The position was there. A position lives in the consumer's memory, and that is gone."),
     ),
     notes=(

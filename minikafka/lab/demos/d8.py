@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from minikafka.client import Consumer
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 from minikafka.sim.engine.watched import Told
 
 TOPIC, GROUP = "rides", "meter"
@@ -17,7 +17,7 @@ NEWS = 2.0                # metadata.max.age.ms, 5 minutes by default: until the
 BACKLOG = 200             # records in each partition
 
 
-class Room:
+class SharedWork:
     """A topic with a backlog, and members of one group that work on it, each on a machine of its own."""
 
     def __init__(self, cluster: Any) -> None:
@@ -83,7 +83,7 @@ def story(stage: Stage) -> None:
     """Start one, two and three members for two partitions, kill one of them, and then add a third partition."""
     cluster = stage.cluster(seed=8, controllers=1, config={"offsets.topic.num.partitions": 1})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3], 1: [2, 3, 1]})
-    room, speed = Room(cluster), {}
+    room, speed = SharedWork(cluster), {}
     for partition in (0, 1):
         room.fill(partition)
     room.start("C1")
@@ -126,24 +126,26 @@ def story(stage: Stage) -> None:
     stage.fact("victim", victim)
 
 
-def must_see(run: Any, facts: Facts) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     """Yield what the class must see: a third member adds no speed, and sits idle until a neighbour dies or a partition
     is added."""
     speed = facts["speed"]
     steps = [round(speed[name] / speed["one"], 1) for name in ("one", "two", "three", "three partitions")]
-    yield Seen(steps == [1.0, 2.0, 2.0, 3.0], "speed with 1, 2, 3 consumers, then with 3 partitions: "
+    yield MustSee(steps == [1.0, 2.0, 2.0, 3.0], "speed with 1, 2, 3 consumers, then with 3 partitions: "
                                               + ", ".join(f"{step:g}x" for step in steps))
     chairs = {name: seats(run.at(facts.t(name))) for name in ("freeze", "killed", "taken over", "explain")}
     idle = [name for name, held in chairs["freeze"].items() if not held]
-    yield Seen(idle == facts["idle"] and len(chairs["freeze"]) == 3, f"three members, and {' and '.join(idle)} has no partition")
+    yield MustSee(idle == facts["idle"] and len(chairs["freeze"]) == 3,
+                  f"three members, and {' and '.join(idle)} has no partition")
     victim = facts["victim"]
-    yield Seen(bool(chairs["killed"].get(victim)), f"three seconds after its death {victim} holds {chairs['killed'][victim]}")
-    yield Seen(victim not in chairs["taken over"] and all(chairs["taken over"].values()),
+    yield MustSee(bool(chairs["killed"].get(victim)), f"three seconds after its death {victim} holds {chairs['killed'][victim]}")
+    yield MustSee(victim not in chairs["taken over"] and all(chairs["taken over"].values()),
                f"then its partition goes over: {chairs['taken over']}")
-    yield Seen(round(speed["taken over"] / speed["one"], 1) == 2.0, f"{speed['taken over']:.0f} records a second again")
-    yield Seen(sorted(map(len, chairs["explain"].values())) == [1, 1, 1], f"at the end nobody is idle: {chairs['explain']}")
+    yield MustSee(round(speed["taken over"] / speed["one"], 1) == 2.0, f"{speed['taken over']:.0f} records a second again")
+    yield MustSee(sorted(map(len, chairs["explain"].values())) == [1, 1, 1], f"at the end nobody is idle: {chairs['explain']}")
     group = next(group for group in run.at(facts.t("explain")).groups if group.name == GROUP)
-    yield Seen(all(p.position for p in group.progress), f"they have read to {', '.join(str(p.position) for p in group.progress)}")
+    yield MustSee(all(p.position for p in group.progress),
+                  f"they have read to {', '.join(str(p.position) for p in group.progress)}")
 
 
 def seats(frame: Any) -> dict[str, list[str]]:
@@ -158,13 +160,13 @@ DEMO = Demo(
     purpose="The partition is the unit of parallelism: a consumer more than partitions sits idle.",
     question="A topic has two partitions. One consumer of a group does four records a second. What do three consumers do?",
     answers=(
-        Answer("Twelve: the records are shared among three.",
+        Choice("Twelve: the records are shared among three.",
                "Records are not shared. Partitions are, and each belongs to one member at a time, so that its order is kept."),
-        Answer("Four: all of them read the same records.",
+        Choice("Four: all of them read the same records.",
                "So it is with three groups. Within one group each record goes to one member."),
-        Answer("Eight: two work, and one is idle.", "Right. The third waits for somebody to die, or for a third partition.",
+        Choice("Eight: two work, and one is idle.", "Right. The third waits for somebody to die, or for a third partition.",
                right=True),
-        Answer("Less than eight: the third one is refused and joins again and again.",
+        Choice("Less than eight: the third one is refused and joins again and again.",
                "It is a member like the others, with heartbeats, and with no partition."),
     ),
     notes=(

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from minikafka.lab.demos.demo import Answer, Demo, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
-from minikafka.lab.labs.lab10.experiment import TOPIC, TP, Wire, answered, lose
+from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.labs.lab10.experiment import TOPIC, TP, ProduceWire, answered, lose
 from minikafka.lab.labs.steady import read_all
 
 SENDS, EVERY, SHOWN = 100, 10, 20     # of each tenth record the first answer is lost; the story stops at the twentieth
@@ -19,7 +19,7 @@ def story(stage: Stage, idempotent: bool) -> None:
     cluster = stage.cluster(seed=9, controllers=1)
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
     cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
-    wire, told = Wire(cluster), []
+    wire, told = ProduceWire(cluster), []
     producer = cluster.watch(cluster.producer(idempotent=idempotent, name="till"), "till")
     for number in range(1, SENDS + 1):
         hold = wire.hold_answer() if number % EVERY == 0 else None
@@ -57,26 +57,26 @@ def _again(stage: Stage, idempotent: bool, offset: int) -> None:
                           f"Sent again, and written again, at {offset}. The twin at {offset - 1} has no stamp, and is read too.")
 
 
-def must_see(run: Any, facts: Facts, written: int) -> Iterator[Seen]:
+def must_see(run: Any, facts: SceneFacts, written: int) -> Iterator[MustSee]:
     """Yield what the class must see when the log must hold `written` records: twins stand side by side, or there are none."""
     told, found = facts["told"], facts["found"]
     before, after, end = (run.at(facts.t(name), TP) for name in ("freeze", "again", "explain"))
     last = before.chosen.lanes[0].cells[-1]
-    yield Seen(last.readable is True and not last.acked and {lane.end for lane in before.chosen.lanes} == {last.offset + 1},
+    yield MustSee(last.readable is True and not last.acked and {lane.end for lane in before.chosen.lanes} == {last.offset + 1},
                f"at the freeze record {last.offset} is on {len(before.chosen.lanes)} brokers, readable, and not acknowledged")
     grew = after.chosen.log_end - before.chosen.log_end
-    yield Seen(grew == (written > SENDS), f"sent again, it makes the log longer by {grew}")
-    yield Seen(len(told) == SENDS and len(found) == written, f"{len(told)} acknowledged, {len(found)} in the log")
+    yield MustSee(grew == (written > SENDS), f"sent again, it makes the log longer by {grew}")
+    yield MustSee(len(told) == SENDS and len(found) == written, f"{len(told)} acknowledged, {len(found)} in the log")
     twins = [value for value in dict.fromkeys(found) if found.count(value) > 1]
     beside = all(found[found.index(value) + 1] == value for value in twins)
-    yield Seen(len(twins) == written - SENDS and beside,
+    yield MustSee(len(twins) == written - SENDS and beside,
                f"{len(twins)} twins, side by side: {', '.join(twins[:3])} ..." if twins else "no twins")
     pairs = [(a, b) for a, b in zip(facts["attempts"], facts["attempts"][1:]) if (a.sequence, b.sequence) != (-1, -1)]
     same = [b.offset for a, b in pairs if a.sequence == b.sequence]
     if written == SENDS:
-        yield Seen(len(same) == SENDS // EVERY and all(a.offset == b.offset for a, b in pairs if a.sequence == b.sequence),
+        yield MustSee(len(same) == SENDS // EVERY and all(a.offset == b.offset for a, b in pairs if a.sequence == b.sequence),
                    f"{len(same)} times the same producer id and sequence came again, and was acknowledged with the old offset")
-    yield Seen(not facts.failed() and end.ledger.lost == 0, "the producer was told of no error, and nothing is lost")
+    yield MustSee(not facts.failed() and end.ledger.lost == 0, "the producer was told of no error, and nothing is lost")
 
 
 def _scene(idempotent: bool, written: int) -> Scene:
@@ -90,13 +90,13 @@ DEMO = Demo(
     purpose="An error is not an absence: no answer does not mean no record.",
     question="A hundred records are sent without idempotence. Ten answers get lost. How many records are in the log?",
     answers=(
-        Answer("90: what was not acknowledged is not there.",
+        Choice("90: what was not acknowledged is not there.",
                "The answer was lost, not the record. A producer cannot tell these two apart."),
-        Answer("100: the broker sees that it has these records already.",
+        Choice("100: the broker sees that it has these records already.",
                "It could compare nothing but bytes, and two equal records may both be meant. It needs a number for each."),
-        Answer("110: ten records are there twice.",
+        Choice("110: ten records are there twice.",
                "Right. The retry protects against loss, and pays with duplicates.", right=True),
-        Answer("100, but the producer got ten errors.",
+        Choice("100, but the producer got ten errors.",
                "It got none. It tried again by itself, and learned the offset of the second copy."),
     ),
     notes=(

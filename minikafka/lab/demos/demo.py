@@ -9,7 +9,7 @@
         stage.fact("read", read_all(cluster, "positions"))                     # for must_see
 
     def must_see(run, facts):                                                  # run: picture.Run, facts: Facts
-        yield Seen(facts.leaders("positions-0")[-1].leader == 2, "the crown moved to broker 2")
+        yield MustSee(facts.leaders("positions-0")[-1].leader == 2, "the crown moved to broker 2")
 
     DEMO = Demo(..., scenes=(Scene("kill the leader", story, must_see),))
 
@@ -30,7 +30,7 @@ ASK = "ask"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Choice:
     """One answer to vote for; `why` is what the speaker says about it. Exactly one of a demo's answers is right."""
 
     text: str
@@ -39,7 +39,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class MustSee:
     """One line of the "must see" column: a sentence with the numbers, and whether it held."""
 
     held: bool
@@ -62,7 +62,7 @@ class Scene:
 
     title: str
     story: Callable[[Stage], None]
-    must_see: Callable[[Any, Any], Iterable[Seen]]
+    must_see: Callable[[Any, Any], Iterable[MustSee]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Demo:
     title: str
     purpose: str
     question: str
-    answers: tuple[Answer, ...]
+    answers: tuple[Choice, ...]
     notes: tuple[str, ...]
     scenes: tuple[Scene, ...]
     seeds: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SceneFacts:
     """The events of one scene, its moments, and what its story kept."""
 
     events: Sequence[Event]

@@ -178,14 +178,14 @@ def books(events: Iterable[Event], kind: str) -> dict[str, list[Event]]:
 def main() -> None:
     """Record the run with each sink."""
     from minikafka import Cluster
-    from minikafka.lab.picture.facts.run import Run as Recorded
+    from minikafka.lab.picture.facts.run import RecordedRun
     from minikafka.spark import spark_session
     spark = spark_session()
     RECORDINGS.mkdir(exist_ok=True)
     for kind in SINKS:
         with Cluster(brokers=3, preset="class") as cluster:
             events = perform(cluster, spark, kind)
-        path = Recorded(events, engine="minikafka", title=kind).save(RECORDINGS / f"d12-{kind}.mk")
+        path = RecordedRun(events, engine="minikafka", title=kind).save(RECORDINGS / f"d12-{kind}.mk")
         print(f"{path.name}: {len(events):,} events, {path.stat().st_size:,} bytes; notary {sealed(events).cries}")
     spark.stop()
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.lab.demos.demo import Demo, Moment, Scene, Seen, Stage
-from minikafka.lab.demos.facts import Facts
+from minikafka.lab.demos.demo import Demo, Moment, MustSee, Scene, Stage
+from minikafka.lab.demos.facts import SceneFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Recording:
 
     scene: Scene
     run: Any
-    facts: Facts
+    facts: SceneFacts
     moments: tuple[Moment, ...]
     took: float
 
@@ -34,8 +34,8 @@ class Recording:
     def end(self) -> float:
         return self.moments[-1].t
 
-    def check(self) -> list[Seen]:
-        return list(self.scene.must_see(self.run, self.facts)) or [Seen(False, "this scene says nothing that must be seen")]
+    def check(self) -> list[MustSee]:
+        return list(self.scene.must_see(self.run, self.facts)) or [MustSee(False, "this scene says nothing that must be seen")]
 
     def reset(self, draw: Callable[[Any], str]) -> float:
         """Draw the end, then go back to the snapshot and draw that; returns how long going back took."""
@@ -47,13 +47,13 @@ class Recording:
 
 def record(scene: Scene) -> Recording:
     """Play a scene, in the simulator or from its tape, and return its recording."""
-    from minikafka.lab.picture.facts.run import Run
+    from minikafka.lab.picture.facts.run import RecordedRun
     stage, began = Stage(), time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
         events = stage.play(scene)
     took = time.perf_counter() - began
-    run = Run(events, engine=stage.engine, title=scene.title)
-    return Recording(scene, run, Facts(events, stage.moments, stage.facts), tuple(stage.moments), took)
+    run = RecordedRun(events, engine=stage.engine, title=scene.title)
+    return Recording(scene, run, SceneFacts(events, stage.moments, stage.facts), tuple(stage.moments), took)
 
 
 def check(demo: Demo, say: Callable[[str], None] = print, play: Callable[[Scene], Recording] = record) -> bool:

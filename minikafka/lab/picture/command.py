@@ -16,7 +16,7 @@ from pathlib import Path
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.draw.theme import WIDTHS
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.sentences.words import clock
 
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     """Draw; returns the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        run = Run.open(options.run)
+        run = RecordedRun.open(options.run)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

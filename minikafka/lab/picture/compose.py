@@ -7,18 +7,18 @@ Invariants
 from __future__ import annotations
 
 from minikafka.lab.picture import frame as f
-from minikafka.lab.picture.facts.clients import Group
-from minikafka.lab.picture.facts.partitions import NOBODY, Partition, Replica
+from minikafka.lab.picture.facts.clients import GroupFacts
+from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts, ReplicaFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.flows import flows, rates
-from minikafka.lab.picture.scene import Scene, names
+from minikafka.lab.picture.scene import PictureScene, names
 from minikafka.lab.picture.sentences.sentence import sentence
 
 CELLS = 24                             # records of a lane that are drawn one by one
 MORE = 40                              # ... if that is what it takes to show where the high watermark stands
 
 
-def compose(scene: Scene, begin: float, end: float, live: bool, engine: str, marks: tuple[f.Mark, ...]) -> f.Frame:
+def compose(scene: PictureScene, begin: float, end: float, live: bool, engine: str, marks: tuple[f.Mark, ...]) -> f.Frame:
     """Return the picture of this moment; its times are in seconds since the run began."""
     chosen = scene.chosen
     return f.Frame(
@@ -29,7 +29,7 @@ def compose(scene: Scene, begin: float, end: float, live: bool, engine: str, mar
         producers=_producers(scene), groups=_groups(scene), quorum=_quorum(scene), ledger=_ledger(scene), marks=marks)
 
 
-def shown(scene: Scene) -> list[str]:
+def shown(scene: PictureScene) -> list[str]:
     """Return the partitions in the strip; internal ones are there only once they hold something."""
     def has_records(name: str) -> bool:
         return name == scene.tp or any(r.log.end for r in scene.state.partitions[name].replicas.values())
@@ -39,31 +39,32 @@ def shown(scene: Scene) -> list[str]:
 # --- brokers and controllers ----------------------------------------------------------------------------------------
 
 
-def _broker(scene: Scene, broker: int) -> f.Broker:
+def _broker(scene: PictureScene, broker: int) -> f.ShownBroker:
     state = scene.state
     led = sum(p.leader == broker for p in state.partitions.values() if p.name != METADATA)
     known = any(p.leader is not None for p in state.partitions.values())
-    return f.Broker(broker, state.conditions.shown(broker), led if known else None, state.quorum.active == broker)
+    return f.ShownBroker(broker, state.conditions.shown(broker), led if known else None, state.quorum.active == broker)
 
 
-def _quorum(scene: Scene) -> f.Quorum:
+def _quorum(scene: PictureScene) -> f.ShownQuorum:
     quorum, log = scene.state.quorum, scene.state.partitions.get(METADATA)
     nodes = quorum.voters if quorum.voters is not None else tuple(sorted(quorum.roles))
-    return f.Quorum(quorum.voters, quorum.active, quorum.epoch, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
+    return f.ShownQuorum(quorum.voters, quorum.active, quorum.epoch, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
                     log.log_end if log is not None else None, log.high_watermark if log is not None else None)
 
 
 # --- partitions -----------------------------------------------------------------------------------------------------
 
 
-def _row(scene: Scene, p: Partition) -> f.Row:
+def _row(scene: PictureScene, p: PartitionFacts) -> f.PartitionRow:
     mark = p.high_watermark
     lags = [mark - at for g in scene.state.groups.values() if mark is not None
             and (at := g.committed.get(p.name)) is not None]
-    return f.Row(p.name, _leader(p), _epoch(p), p.isr, p.assigned, mark, p.log_end, max(lags, default=None), level(scene, p))
+    return f.PartitionRow(p.name, _leader(p), _epoch(p), p.isr, p.assigned, mark, p.log_end,
+                          max(lags, default=None), level(scene, p))
 
 
-def level(scene: Scene, p: Partition) -> f.Level:
+def level(scene: PictureScene, p: PartitionFacts) -> f.Level:
     """Return how a partition stands."""
     if p.leader is None or p.isr is None and p.name != METADATA:
         return f.Level.UNKNOWN
@@ -76,26 +77,26 @@ def level(scene: Scene, p: Partition) -> f.Level:
     return f.Level.WAIT if p.stalled is not None and scene.t - p.stalled > 0.5 else f.Level.GOOD
 
 
-def needed(p: Partition) -> int:
+def needed(p: PartitionFacts) -> int:
     """Return min.insync.replicas, but never more than there are replicas."""
     wanted = p.settings.min_isr or 1
     return wanted if p.assigned is None else min(wanted, len(p.assigned))
 
 
-def _leader(p: Partition) -> int | None:
+def _leader(p: PartitionFacts) -> int | None:
     return None if p.leader is None or p.leader == NOBODY else p.leader
 
 
-def _epoch(p: Partition) -> int | None:
+def _epoch(p: PartitionFacts) -> int | None:
     return None if p.epoch == NOBODY else p.epoch
 
 
-def _partition(scene: Scene, p: Partition) -> f.Partition:
+def _partition(scene: PictureScene, p: PartitionFacts) -> f.ShownPartition:
     log = p.reference
     speeds = rates(scene, p.name)
     window = _window(p)
-    lanes = [_lane(scene, p, b, p.replicas.get(b, Replica()), window, speeds.get(b)) for b in _order(p)]
-    return f.Partition(
+    lanes = [_lane(scene, p, b, p.replicas.get(b, ReplicaFacts()), window, speeds.get(b)) for b in _order(p)]
+    return f.ShownPartition(
         topic=p.topic, index=p.index, leader=_leader(p), epoch=_epoch(p), isr=p.isr, min_isr=p.settings.min_isr,
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
         log_end=p.log_end, log_start=log.start if log is not None else None,
@@ -103,13 +104,13 @@ def _partition(scene: Scene, p: Partition) -> f.Partition:
         fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions)
 
 
-def _order(p: Partition) -> list[int]:
+def _order(p: PartitionFacts) -> list[int]:
     """Return the replicas in the order of lanes: the leader first, then those in sync, then the rest."""
     brokers = sorted({*p.replicas, *(p.assigned or ())})
     return sorted(brokers, key=lambda b: (b != p.leader, p.isr is not None and b not in p.isr, b))
 
 
-def _window(p: Partition) -> int:
+def _window(p: PartitionFacts) -> int:
     """Return the first offset that is drawn as a cell, the same in every lane."""
     end = max((r.log.end or 0 for r in p.replicas.values()), default=0)
     mark = p.high_watermark
@@ -117,7 +118,7 @@ def _window(p: Partition) -> int:
     return max(0, first, end - MORE)
 
 
-def _lane(scene: Scene, p: Partition, broker: int, r: Replica, window: int, rate: float | None) -> f.Lane:
+def _lane(scene: PictureScene, p: PartitionFacts, broker: int, r: ReplicaFacts, window: int, rate: float | None) -> f.Lane:
     conditions, log, leads = scene.state.conditions, r.log, broker == p.leader
     down = conditions.is_down(broker)
     role = "leader" if leads else "follower" if p.leader is not None and p.leader >= 0 else "unknown"
@@ -129,13 +130,13 @@ def _lane(scene: Scene, p: Partition, broker: int, r: Replica, window: int, rate
         folded=_folded(p, r, window), ghosts=log.ghosts_from(scene.zero), rate=rate)
 
 
-def _cells(scene: Scene, p: Partition, r: Replica, window: int) -> tuple[f.Cell, ...]:
+def _cells(scene: PictureScene, p: PartitionFacts, r: ReplicaFacts, window: int) -> tuple[f.Cell, ...]:
     mark, account = p.high_watermark, scene.state.account
     return tuple(f.Cell(offset, epoch, None if mark is None else offset < mark, account.is_acked(p.name, epoch, offset))
                  for epoch, start, end in r.log.parts(window) for offset in range(start, end))
 
 
-def _folded(p: Partition, r: Replica, window: int) -> tuple[f.Span, ...]:
+def _folded(p: PartitionFacts, r: ReplicaFacts, window: int) -> tuple[f.Span, ...]:
     """Return what stands before the cells, parted at the high watermark."""
     if r.log.end is None:
         return ()
@@ -146,37 +147,37 @@ def _folded(p: Partition, r: Replica, window: int) -> tuple[f.Span, ...]:
     return (f.Span(start, end),) if start < end else ()
 
 
-def _epochs(p: Partition) -> tuple[f.EpochSpan, ...]:
+def _epochs(p: PartitionFacts) -> tuple[f.EpochSpan, ...]:
     log = p.reference
     return () if log is None else tuple(f.EpochSpan(epoch, start, end, p.led_by.get(epoch))
                                         for epoch, start, end in log.parts() if epoch is not None)
 
 
-def _fingers(scene: Scene, tp: str) -> tuple[f.Finger, ...]:
+def _fingers(scene: PictureScene, tp: str) -> tuple[f.Finger, ...]:
     reading = [f.Finger(name, "position", c.positions[tp]) for name, c in sorted(scene.state.consumers.items())
                if tp in c.positions]
     return (*reading, *(f.Finger(name, "committed", g.committed[tp]) for name, g in sorted(scene.state.groups.items())
                         if tp in g.committed))
 
 
-def _queries(scene: Scene, tp: str) -> tuple[f.Query, ...]:
-    return tuple(f.Query(name, q.planned, q.done, q.watermark, tuple(
-        f.Batch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)),
-        q.running, tuple(f.Written(*each) for each in q.written(tp)), q.verdict)
+def _queries(scene: PictureScene, tp: str) -> tuple[f.ShownQuery, ...]:
+    return tuple(f.ShownQuery(name, q.planned, q.done, q.watermark, tuple(
+        f.ShownBatch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)),
+        q.running, tuple(f.ShownRecord(*each) for each in q.written(tp)), q.verdict)
         for name, q in sorted(scene.state.queries.items()))
 
 
 # --- clients --------------------------------------------------------------------------------------------------------
 
 
-def _producers(scene: Scene) -> tuple[f.Producer, ...]:
-    return tuple(f.Producer(name, p.sent, p.acked, p.failed, p.unknown, len(p.waiting), p.last_latency,
+def _producers(scene: PictureScene) -> tuple[f.ShownProducer, ...]:
+    return tuple(f.ShownProducer(name, p.sent, p.acked, p.failed, p.unknown, len(p.waiting), p.last_latency,
                             scene.t - min(p.waiting.values()) if p.waiting else None, p.last_error, p.acks,
                             scene.t - p.last_sent if p.last_sent is not None else None)
                  for name, p in sorted(scene.state.producers.items()))
 
 
-def _groups(scene: Scene) -> tuple[f.Group, ...]:
+def _groups(scene: PictureScene) -> tuple[f.ShownGroup, ...]:
     found = []
     for name, g in sorted(scene.state.groups.items()):
         called = _names(scene, g)
@@ -185,12 +186,12 @@ def _groups(scene: Scene) -> tuple[f.Group, ...]:
                      for tp, at in c.positions.items()}
         assigned = {tp for tps in g.assignment.values() for tp in tps}
         tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]
-        found.append(f.Group(name, g.state, g.generation, tuple(called[m] for m in g.members),
+        found.append(f.ShownGroup(name, g.state, g.generation, tuple(called[m] for m in g.members),
                              tuple(_progress(scene, g, called, tp, positions.get(tp)) for tp in tps)))
     return tuple(found)
 
 
-def _names(scene: Scene, g: Group) -> dict[str, str]:
+def _names(scene: PictureScene, g: GroupFacts) -> dict[str, str]:
     """Return member id -> the watched client's name, or what the client calls itself, told apart where several say the same."""
     watched = {c.member: who for who, c in scene.state.consumers.items() if c.member is not None}
     plain = {m: watched.get(m) or g.names.get(m) or m for m in {*g.members, *g.assignment}}
@@ -198,15 +199,16 @@ def _names(scene: Scene, g: Group) -> dict[str, str]:
     return {m: f"{name}-{m[-4:]}" if name in several else name for m, name in plain.items()}
 
 
-def _progress(scene: Scene, g: Group, called: dict[str, str], tp: str, position: tuple[str, int] | None) -> f.Progress:
+def _progress(scene: PictureScene, g: GroupFacts, called: dict[str, str], tp: str,
+              position: tuple[str, int] | None) -> f.ShownProgress:
     owner, committed = g.owner(tp), g.committed.get(tp)
     mark = scene.state.partitions[tp].high_watermark
     member = called[owner] if owner is not None else position[0] if position is not None else None
     lag = mark - committed if mark is not None and committed is not None else None
-    return f.Progress(tp, member, position[1] if position is not None else None, committed, lag)
+    return f.ShownProgress(tp, member, position[1] if position is not None else None, committed, lag)
 
 
-def _ledger(scene: Scene) -> f.Ledger:
+def _ledger(scene: PictureScene) -> f.Ledger:
     account, told = scene.state.account, scene.state.account.producers_told
     logs = {tp: p.reference for tp, p in scene.state.partitions.items() if tp in account.acked}
     known = {tp: log for tp, log in logs.items() if log is not None}

@@ -5,13 +5,13 @@ Owns: nothing.
 from __future__ import annotations
 
 from minikafka.lab.picture.facts.quorum import METADATA
-from minikafka.lab.picture.frame import Flow
-from minikafka.lab.picture.scene import Scene
+from minikafka.lab.picture.frame import ShownFlow
+from minikafka.lab.picture.scene import PictureScene
 
 CLIENTS = 0
 
 
-def rates(scene: Scene, tp: str) -> dict[int, float]:
+def rates(scene: PictureScene, tp: str) -> dict[int, float]:
     """Return how many records each replica of the partition appended over the last second."""
     found: dict[int, float] = {b: 0.0 for b, r in scene.state.partitions[tp].replicas.items() if r.log.end is not None}
     for event in scene.recent:
@@ -20,7 +20,7 @@ def rates(scene: Scene, tp: str) -> dict[int, float]:
     return found
 
 
-def flows(scene: Scene) -> tuple[Flow, ...]:
+def flows(scene: PictureScene) -> tuple[ShownFlow, ...]:
     """Return what moves, and what would move if nothing held it."""
     sums: dict[tuple[int, int, str], float] = {}
     for event in scene.recent:
@@ -38,13 +38,13 @@ def flows(scene: Scene) -> tuple[Flow, ...]:
                 sums.setdefault((chosen.leader, b, "fetch"), 0.0)
         if any(producer.waiting for producer in scene.state.producers.values()):
             sums.setdefault((CLIENTS, chosen.leader, "produce"), 0.0)
-    return tuple(Flow(a, b, what, rate, (a, b) in conditions.cut or (b, a) in conditions.cut
+    return tuple(ShownFlow(a, b, what, rate, (a, b) in conditions.cut or (b, a) in conditions.cut
                       or any(n != CLIENTS and not conditions.works(n) for n in (a, b))
                       or what == "fetch" and b in conditions.held, under_way(scene, a, b))
                  for (a, b, what), rate in sorted(sums.items()))
 
 
-def under_way(scene: Scene, source: int, target: int) -> int | None:
+def under_way(scene: PictureScene, source: int, target: int) -> int | None:
     """Return how many records of the chosen partition have left and not arrived: sent and not answered, or not copied
     yet; None if that is not known."""
     p = scene.chosen

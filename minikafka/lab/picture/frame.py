@@ -105,7 +105,7 @@ class Finger:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ShownBatch:
     """A micro-batch of a Spark query: it reads the offsets [start, end). `done`: its commit is in the checkpoint."""
 
     number: int
@@ -115,7 +115,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ShownRecord:
     """A record of the chosen partition in a query's sink: how many times it was written, and how many rows it has."""
 
     offset: int
@@ -124,7 +124,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ShownQuery:
     """A watched Spark query, as its checkpoint has it; `watermark` in milliseconds of event time, 0 if there is none.
 
     `running`, `sink` and `verdict` (counter, number) are known only where the sink's writer tells of them.
@@ -134,14 +134,14 @@ class Query:
     planned: int | None
     done: int | None
     watermark: int
-    batches: tuple[Batch, ...]
+    batches: tuple[ShownBatch, ...]
     running: bool | None = None
-    sink: tuple[Written, ...] = ()
+    sink: tuple[ShownRecord, ...] = ()
     verdict: tuple[tuple[str, int | str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class ShownTransaction:
     """The records that one producer wrote between two decisions: [start, marker), and the marker at that offset; None:
     still open."""
 
@@ -152,7 +152,7 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class ShownPartition:
     """The chosen partition in full; lanes leader first, in-sync followers next, the rest sunk below."""
 
     topic: str
@@ -169,12 +169,12 @@ class Partition:
     lanes: tuple[Lane, ...]
     epochs: tuple[EpochSpan, ...]
     fingers: tuple[Finger, ...]
-    queries: tuple[Query, ...] = ()
-    transactions: tuple[Transaction, ...] = ()
+    queries: tuple[ShownQuery, ...] = ()
+    transactions: tuple[ShownTransaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PartitionRow:
     """One partition in the strip of small multiples."""
 
     name: str                      # "flights-2"
@@ -189,7 +189,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Producer:
+class ShownProducer:
     """The counts of one watched producer: sent = acked + failed + unknown + waiting."""
 
     name: str
@@ -206,7 +206,7 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ShownProgress:
     """A group on one partition. `committed` None is "?": it has no commit, which is not 0. lag = high watermark - committed."""
 
     partition: str
@@ -217,21 +217,21 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ShownGroup:
     name: str
     state: str | None
     generation: int | None
     members: tuple[str, ...]
-    progress: tuple[Progress, ...]
+    progress: tuple[ShownProgress, ...]
 
     @property
-    def assignment(self) -> dict[str, list[Progress]]:
+    def assignment(self) -> dict[str, list[ShownProgress]]:
         """Return the partitions that each member reads, by member; an idle member has none."""
         return {member: [p for p in self.progress if p.member == member] for member in sorted(self.members)}
 
 
 @dataclass(frozen=True, slots=True)
-class Quorum:
+class ShownQuorum:
     """The controllers; the metadata log is the partition `__cluster_metadata-0`, which may be chosen like any other."""
 
     voters: tuple[int, ...] | None
@@ -256,7 +256,7 @@ class Ledger:
     reordered: int | None
 
 
-class Kind(StrEnum):
+class MomentKind(StrEnum):
     """The kinds of moments that one may jump to."""
 
     FAULT = "fault"
@@ -272,13 +272,13 @@ class Mark:
     """A moment worth looking at."""
 
     t: float
-    kind: Kind
+    kind: MomentKind
     text: str                      # "broker 2 killed"
     level: Level
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class ShownBroker:
     """One process of the cluster, as the control bar and the head of the picture show it."""
 
     id: int
@@ -288,7 +288,7 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ShownFlow:
     """Traffic between two ends (0: the clients): records a second over the last second, and `under_way`, those that the
     source has and the target does not have yet (of the chosen partition; of clients: not answered yet).
 
@@ -313,12 +313,12 @@ class Frame:
     live: bool
     engine: str
     sentence: Sentence
-    brokers: tuple[Broker, ...]
-    rows: tuple[Row, ...]
-    chosen: Partition | None
-    flows: tuple[Flow, ...]
-    producers: tuple[Producer, ...]
-    groups: tuple[Group, ...]
-    quorum: Quorum
+    brokers: tuple[ShownBroker, ...]
+    rows: tuple[PartitionRow, ...]
+    chosen: ShownPartition | None
+    flows: tuple[ShownFlow, ...]
+    producers: tuple[ShownProducer, ...]
+    groups: tuple[ShownGroup, ...]
+    quorum: ShownQuorum
     ledger: Ledger
     marks: tuple[Mark, ...]

@@ -8,29 +8,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.lab.picture.facts.partitions import NOBODY, Partition
+from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
-from minikafka.lab.picture.facts.state import LAG, State
+from minikafka.lab.picture.facts.state import LAG, RunState
 
 Event = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Scene:
+class PictureScene:
     """The moment that is drawn. `t` and `zero` by the trace's clock; `recent` holds the events of the second before `t`."""
 
-    state: State
+    state: RunState
     t: float
     zero: float
     tp: str | None
     recent: list[Event] = field(default_factory=list)
 
     @property
-    def chosen(self) -> Partition | None:
+    def chosen(self) -> PartitionFacts | None:
         return self.state.partitions.get(self.tp) if self.tp is not None else None
 
     @property
-    def by_interest(self) -> Iterator[Partition]:
+    def by_interest(self) -> Iterator[PartitionFacts]:
         """Yield the chosen partition, then those of users' topics, then the others; the metadata log only if it is chosen."""
         if self.chosen is not None:
             yield self.chosen
@@ -41,7 +41,7 @@ class Scene:
     def runs(self, broker: int) -> bool:
         return self.state.conditions.works(broker)
 
-    def behind_for(self, partition: Partition, follower: int) -> float | None:
+    def behind_for(self, partition: PartitionFacts, follower: int) -> float | None:
         """Return the seconds since the leader saw this follower caught up; 0 if it is; None if that is not known."""
         replica, leader = partition.replicas.get(follower), partition.leader
         if replica is None or leader is None or leader == NOBODY or follower == leader or replica.log.end is None:
@@ -53,7 +53,7 @@ class Scene:
         since = partition.behind_since(follower)
         return 0.0 if since is None else max(0.0, self.t - since)
 
-    def next_check(self, partition: Partition, follower: int) -> float | None:
+    def next_check(self, partition: PartitionFacts, follower: int) -> float | None:
         """Return the seconds until the leader looks at its followers again; None if that is not known."""
         told = partition.behind.get(follower)
         if told is None or told.check is None or not told.every:
@@ -65,13 +65,13 @@ class Scene:
     def lag_limit(self) -> float | None:
         return self.state.seconds(LAG)
 
-    def believers(self, partition: Partition) -> list[int]:
+    def believers(self, partition: PartitionFacts) -> list[int]:
         """Return the running brokers that act as leaders of this partition."""
         return [b for b, r in sorted(partition.replicas.items())
                 if r.role == "leader" and not r.polled and not self.state.conditions.is_down(b)]
 
 
-def names(state: State) -> list[str]:
+def names(state: RunState) -> list[str]:
     """Return every partition by name: users' topics first, then the metadata log, then internal topics."""
     def rank(name: str) -> tuple[int, str, int]:
         topic, _, index = name.rpartition("-")

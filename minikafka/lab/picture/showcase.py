@@ -16,19 +16,19 @@ from typing import Any
 
 from minikafka import Cluster
 from minikafka.lab.labs.steady import Writer
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 
 TOPIC, PARTITION = "flights", 2
 
 
-def record() -> Run:
+def record() -> RecordedRun:
     """Play it and return the run."""
     with Cluster(engine="sim", seed=31, preset="class") as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3], 1: [3, 1, 2], 2: [2, 1, 3]},
                                      configs={"min.insync.replicas": "2"})
         cluster.wait(lambda: all(len(cluster.isr(TOPIC, number)) == 3 for number in range(3)))
         _play(cluster)
-        return Run.of(cluster)
+        return RecordedRun.of(cluster)
 
 
 def _play(cluster: Any) -> None:

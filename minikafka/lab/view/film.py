@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 
 _numbers = itertools.count(1)
@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 class Film:
     """Frames of a run, and their pictures."""
 
-    def __init__(self, run: Run, theme: str = "auto", size: str = "page") -> None:
+    def __init__(self, run: RecordedRun, theme: str = "auto", size: str = "page") -> None:
         self.run, self.theme, self.size = run, theme, size
         self._name = f"mkview{next(_numbers)}"  # the picture's id on the page stays while it is drawn again and again
         self.lock = threading.RLock()

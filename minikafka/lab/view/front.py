@@ -18,7 +18,7 @@ from typing import Any
 
 from minikafka.lab.picture.draw.svg import image, to_svg
 from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
@@ -81,7 +81,7 @@ def replace(name: str, bundle: dict[str, Any]) -> None:
     update_display(bundle, raw=True, display_id=name)
 
 
-def recorded(run: Run, frame: Frame) -> dict[str, Any]:
+def recorded(run: RecordedRun, frame: Frame) -> dict[str, Any]:
     """Return the run of which a frame is shown, for the mime bundle; an empty bundle where the page does not play runs."""
     if os.environ.get("MINIKAFKA_VIEW") != FILM:
         return {}
@@ -96,7 +96,7 @@ class Still:
         self.svg, self.text, self._film = svg, text, film or {}
 
     @classmethod
-    def of(cls, run: Run, t: float | None = None, tp: str | None = None) -> Still:
+    def of(cls, run: RecordedRun, t: float | None = None, tp: str | None = None) -> Still:
         """Return the picture of a run at `t` seconds (None: its end), with the partition `tp` in full."""
         frame = run.at(t, tp)
         return cls(to_svg(frame), to_text(frame), recorded(run, frame))

@@ -23,7 +23,7 @@ from typing import Any
 
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
 from minikafka.lab.picture.draw.theme import WIDTHS
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.view import front, registry
 from minikafka.lab.view.cursor import SPEEDS, Cursor
@@ -41,7 +41,7 @@ class View:
 
     _told: Place = (None, None)  # as a page told last: the next view's place is likely to be like it
 
-    def __init__(self, run: Run, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
+    def __init__(self, run: RecordedRun, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
                  controls: bool = True, size: str = "page", beside: bool = True) -> None:
         self.run, self.cluster = run, cluster
         self.cell, self.execution = front.cell(), front.count()
@@ -94,7 +94,7 @@ class View:
         return front.Still(*picture_of_groups(self.frame, names))
 
     def save(self, path: str | Path) -> Path:
-        """Write the run into one small file; `Run.open(path)` opens it without a cluster."""
+        """Write the run into one small file; `RecordedRun.open(path)` opens it without a cluster."""
         return self._film.save(path)
 
     def go(self, t: float | None) -> None:
@@ -270,7 +270,7 @@ def _marks(marks: Any) -> list[list[Any]]:
     return [[mark.t, str(mark.kind), str(mark.level), mark.text] for mark in marks]
 
 
-def show(run: Run, tp: str | None = None, **options: Any) -> View:
+def show(run: RecordedRun, tp: str | None = None, **options: Any) -> View:
     """Show a run without its cluster, recorded or read from a file, and return the view. Options as `cluster.view`
     takes them."""
     view = View(run, None, tp, **options)
@@ -281,6 +281,6 @@ def show(run: Run, tp: str | None = None, **options: Any) -> View:
 def view_of(cluster: Any, tp: str | None = None, **options: Any) -> View:
     """Show a live or simulated cluster and return the view: what `cluster.view()` calls. Options as `cluster.view`
     takes them."""
-    view = View(Run.of(cluster), cluster, tp, **options)
+    view = View(RecordedRun.of(cluster), cluster, tp, **options)
     view.show()
     return view

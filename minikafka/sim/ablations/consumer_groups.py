@@ -11,12 +11,12 @@ from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CLIENT_KINDS
-from minikafka.sim.swarm.swarm import Run
+from minikafka.sim.swarm.swarm import SeedRun
 
 
 def groups_struck(seed: int) -> tuple[str, ...]:
     """Run a seed of the swarm in which only members of groups are struck; return what fell."""
-    run = Run(BROKERS_ASSIGN + seed, tuple(CLIENT_KINDS))
+    run = SeedRun(BROKERS_ASSIGN + seed, tuple(CLIENT_KINDS))
     if not any(work.name in ("group", "copy") for work in run.work):
         return ()
     return tuple(violation.id for violation in run.execute().violations)

@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from minikafka.broker.controller import alter_partition
-from minikafka.broker.controller.alter_partition import Member, Proposal
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal
 from minikafka.broker.controller.controller import Controller
 from minikafka.broker.controller.shell.active_controller import ActiveController
-from minikafka.broker.metadata.image import Broker, MetadataImage, Partition
+from minikafka.broker.metadata.image import BrokerRegistration, MetadataImage, PartitionRegistration
 from minikafka.broker.replication import replica
 from minikafka.broker.replication.effects import Effect
-from minikafka.broker.replication.isr import Follower
+from minikafka.broker.replication.isr import RemoteReplica
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err
 from minikafka.sim.ablations.ablation import ablation, replaced
@@ -52,7 +52,7 @@ def expands_below_epoch_start() -> AbstractContextManager[object]:
 @ablation("15, 16", "a member of a proposed ISR is known by its id alone (before KIP-903)",
           falls="I2 I3 I4 lost-write", script="a7_empty_disk_rejoins")
 def ignores_broker_epochs() -> AbstractContextManager[object]:
-    def eligible(image: MetadataImage, member: Member) -> bool:
+    def eligible(image: MetadataImage, member: IsrMember) -> bool:
         broker = image.brokers.get(member.broker)
         return broker is not None and broker.active
 
@@ -61,7 +61,7 @@ def ignores_broker_epochs() -> AbstractContextManager[object]:
 
 @ablation("15", "a fenced broker may join", falls="I9", script="r15_fenced_member")
 def admits_fenced_brokers() -> AbstractContextManager[object]:
-    def eligible(self: Replica, replica: int, follower: Follower) -> bool:
+    def eligible(self: Replica, replica: int, follower: RemoteReplica) -> bool:
         return follower.broker_epoch is not None
 
     stack = ExitStack()
@@ -72,7 +72,7 @@ def admits_fenced_brokers() -> AbstractContextManager[object]:
 
 @ablation("15, 27", "a broker that is shutting down may join, and be elected", falls="I9", profile=unrest)
 def counts_on_leaving_brokers() -> AbstractContextManager[object]:
-    return replaced(Broker, "active", property(lambda self: not self.fenced))
+    return replaced(BrokerRegistration, "active", property(lambda self: not self.fenced))
 
 
 @ablation("16", "the controller does not ask of which state a proposal was made", falls="I2 I3 I4 I6 lost-write",
@@ -80,7 +80,7 @@ def counts_on_leaving_brokers() -> AbstractContextManager[object]:
 def ignores_partition_epochs() -> AbstractContextManager[object]:
     validate = alter_partition._validate
 
-    def blind(image: MetadataImage, broker: int, partition: Partition | None, proposal: Proposal) -> Err:
+    def blind(image: MetadataImage, broker: int, partition: PartitionRegistration | None, proposal: Proposal) -> Err:
         if partition is not None:
             proposal = replace(proposal, partition_epoch=partition.partition_epoch)
         return validate(image, broker, partition, proposal)

@@ -10,7 +10,7 @@ import minikafka.log.loader as loader
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.log.cleaner import Cleanable, cleanable
 from minikafka.log.disk import Fs
-from minikafka.log.flush import Flush
+from minikafka.log.flush import LogFlush
 from minikafka.log.loader import Loader
 from minikafka.log.producers import ProducerStates
 from minikafka.log.segment import Segment
@@ -110,7 +110,7 @@ def younger_snapshots_believed() -> AbstractContextManager[object]:
 
 @ablation("64", "the recovery point moves without a flush", falls="I16", profile=log_alone)
 def recovery_point_runs_ahead() -> AbstractContextManager[object]:
-    return replaced(Flush, "sync", nothing)
+    return replaced(LogFlush, "sync", nothing)
 
 
 @ablation("66", "a start drops the copies that were being swapped in", falls="I16", profile=log_alone)

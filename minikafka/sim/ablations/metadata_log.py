@@ -8,7 +8,7 @@ from typing import Any
 from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
-from minikafka.log.flush import Flush
+from minikafka.log.flush import LogFlush
 from minikafka.sim.ablations.ablation import ablation, nothing, replaced
 from minikafka.sim.ablations.worlds.lone_metadata_log import voter_alone
 from minikafka.sim.world.disk import SimFile
@@ -16,7 +16,7 @@ from minikafka.sim.world.disk import SimFile
 
 @ablation("36", "a voter's flush does not reach the disk", falls="I8", profile=voter_alone)
 def flushes_nothing() -> AbstractContextManager[object]:
-    return replaced(Flush, "sync", nothing)
+    return replaced(LogFlush, "sync", nothing)
 
 
 @ablation("41", "a snapshot takes the place of the log before it is on the disk", falls="I8", profile=voter_alone)

@@ -8,7 +8,7 @@ from typing import Any
 
 import minikafka.log.log as log_module
 from minikafka.log import validate
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 from minikafka.log.log import Log
 from minikafka.log.producers import ProducerEntry, ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
@@ -24,7 +24,7 @@ def nothing(*_: Any, **__: Any) -> None:
 def no_duplicates_known() -> Iterator[None]:
     check = ProducerStates._check_sequence
 
-    def lenient(self: ProducerStates, entry: ProducerEntry, header: Header, where: str) -> None:
+    def lenient(self: ProducerStates, entry: ProducerEntry, header: BatchHeader, where: str) -> None:
         if header.base_sequence > entry.last_sequence or header.producer_epoch != entry.epoch:
             check(self, entry, header, where)
 
@@ -69,7 +69,7 @@ def producers_outlive_truncation() -> AbstractContextManager[object]:
 def former_epochs_write() -> AbstractContextManager[object]:
     check = ProducerStates._check_entry
 
-    def lenient(self: ProducerStates, entry: ProducerEntry, header: Header, batch: Any, where: str,
+    def lenient(self: ProducerStates, entry: ProducerEntry, header: BatchHeader, batch: Any, where: str,
                 sequence: bool) -> None:
         if header.producer_epoch >= entry.epoch:
             check(self, entry, header, batch, where, sequence)
@@ -105,7 +105,7 @@ def any_coordinator_marks() -> AbstractContextManager[object]:
 def clients_mark() -> AbstractContextManager[object]:
     check = validate._check_counts
 
-    def lenient(header: Header, partition: str) -> None:
+    def lenient(header: BatchHeader, partition: str) -> None:
         if not header.is_control:
             check(header, partition)
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from minikafka.broker.replication.effects import AssignEpoch, Effect, EpochEnd, Follow, HighWatermark, Truncate
-from minikafka.broker.replication.isr import Follower, Isr
+from minikafka.broker.replication.isr import Isr, RemoteReplica
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.epochs import LeaderEpochCache
@@ -17,7 +17,7 @@ from minikafka.sim.ablations.worlds.unrest import unrest
 @ablation("2", "the high watermark waits for the committed ISR only", falls="I2 I3 I4 I6 lost-write",
           script="a5_no_maximal_isr")
 def counts_committed_isr_only() -> AbstractContextManager[object]:
-    def counts(self: Replica, replica: int, follower: Follower, end: int, now: float) -> bool:
+    def counts(self: Replica, replica: int, follower: RemoteReplica, end: int, now: float) -> bool:
         return replica in self.isr.committed
 
     return replaced(Replica, "_counts", counts)

@@ -13,12 +13,12 @@ from minikafka.broker.groups.offsets import OffsetStore
 from minikafka.broker.replication.shell.partition import LAST_STABLE, Partition
 from minikafka.broker.transactions.shell.shard import TransactionPartition
 from minikafka.broker.transactions.shell.verification import Verification
-from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.log import Log
 from minikafka.sim.ablations.ablation import ablation, replaced
 from minikafka.sim.ablations.classic_groups import answered_at_once
-from minikafka.sim.stories.telling.writer import Writer
+from minikafka.sim.stories.telling.writer import StoryWriter
 
 NEVER = 1 << 15
 
@@ -26,7 +26,7 @@ NEVER = 1 << 15
 @ablation("52", "the client speaks the protocol before KIP-890: one epoch for all transactions",
           falls="aborted-read torn-txn", script="a11_torn_transaction")
 def classic_end() -> AbstractContextManager[object]:
-    return replaced(Writer, "classic", True)
+    return replaced(StoryWriter, "classic", True)
 
 
 @ablation("52", "the coordinator gives no new epoch at the end of a transaction",
@@ -38,7 +38,7 @@ def same_epoch() -> AbstractContextManager[object]:
 @ablation("52", "the client speaks the protocol before KIP-890, a record of the last transaction comes late",
           falls="aborted-read", script="a12_late_record")
 def classic_record() -> AbstractContextManager[object]:
-    return replaced(Writer, "classic", True)
+    return replaced(StoryWriter, "classic", True)
 
 
 @ablation("52", "a leader takes the first record of a transaction whatever the coordinator says",
@@ -125,8 +125,8 @@ def forgets_decisions() -> AbstractContextManager[object]:
 
     def forgetful(self: TransactionPartition) -> None:
         for txn in self.transactions.values():
-            if txn.data.state is State.PREPARE_COMMIT:
-                txn.data = replace(txn.data, state=State.ONGOING)
+            if txn.data.state is TransactionState.PREPARE_COMMIT:
+                txn.data = replace(txn.data, state=TransactionState.ONGOING)
         loaded(self)
 
     return replaced(TransactionPartition, "_loaded", forgetful)

@@ -31,7 +31,7 @@ from minikafka.cluster.errors import BrokerDied, ClusterError, NotReady, NotSupp
 from minikafka.cluster.faults import CLIENTS, Peer
 from minikafka.cluster.settings import preset_values
 from minikafka.cluster.trace import Trace, order
-from minikafka.cluster.wire import Partition
+from minikafka.cluster.wire import PartitionInfo
 from minikafka.sim.engine.watched import Told
 from minikafka.sim.world.host import Host
 from minikafka.sim.world.log_lines import keep_log_lines
@@ -136,16 +136,16 @@ class SimCluster(Cluster):
                  if (b := self.world.broker(n)) is not None and b.quorum.leader_id >= 0]
         return max(known)[1] if known else None
 
-    def partitions(self, *topics: str) -> dict[str, Partition]:
+    def partitions(self, *topics: str) -> dict[str, PartitionInfo]:
         self._check()
-        best: dict[str, tuple[tuple[int, bool], Partition]] = {}
+        best: dict[str, tuple[tuple[int, bool], PartitionInfo]] = {}
         for node in self.alive:
             broker = self.world.broker(node)
             assert broker is not None
             for p in broker.image.partitions():
                 rank, name = (p.leader_epoch, p.leader == node), f"{p.topic}-{p.index}"
                 if (not topics or p.topic in topics) and (name not in best or rank > best[name][0]):
-                    best[name] = rank, Partition(p.leader, p.leader_epoch, list(p.replicas), list(p.isr))
+                    best[name] = rank, PartitionInfo(p.leader, p.leader_epoch, list(p.replicas), list(p.isr))
         return {name: found for name, (_, found) in best.items()}
 
     @property

@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.broker.broker import Broker
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.sim.invariants.replica import Key
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.world import World
 
 
-class ClusterView:
+class ObservedCluster:
     """The cluster as last seen; `states`: each partition in the newest committed metadata."""
 
     def __init__(self, world: World) -> None:
@@ -26,8 +26,8 @@ class ClusterView:
         self.brokers: dict[int, Broker] = {}  # the latest life of each, dead ones too
         self.image: MetadataImage | None = None
         self.offset = -1
-        self.states: dict[Key, Partition] = {}
-        self._before: dict[Key, Partition] = {}
+        self.states: dict[Key, PartitionRegistration] = {}
+        self._before: dict[Key, PartitionRegistration] = {}
 
     def refresh(self) -> list[Key] | None:
         """Look which brokers run and what is committed; return the partitions that changed, None if no metadata came."""
@@ -56,7 +56,7 @@ class ClusterView:
         changed = [key for key, state in now.items() if before.get(key) is not state]
         return changed + [key for key in before if key not in now]
 
-    def change(self, key: Key) -> tuple[Partition | None, Partition | None]:
+    def change(self, key: Key) -> tuple[PartitionRegistration | None, PartitionRegistration | None]:
         """Return a partition as it was before the newest metadata and as it is now; None where there is none. A topic that was
         deleted and created again is another topic."""
         before, now = self._before.get(key), self.states.get(key)

@@ -22,7 +22,7 @@ from typing import Any
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import CUT, LED, MOVED, ROLE, Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Key, Seen, Truth
+from minikafka.sim.invariants.replica import Key, ReplicaSeen, Truth
 
 
 class HighWatermarkStays(Invariant):
@@ -30,7 +30,7 @@ class HighWatermarkStays(Invariant):
 
     id = "I2"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & CUT:
             self._whole_copy(seen.truth)
         if seen.core.is_leader:
@@ -39,7 +39,7 @@ class HighWatermarkStays(Invariant):
             self.fail(f"{seen} follows with HW {seen.core.high_watermark}, the highest any leader has had is "
                       f"{seen.truth.end}", str(seen))
 
-    def _leads(self, seen: Seen) -> None:
+    def _leads(self, seen: ReplicaSeen) -> None:
         high = seen.core.high_watermark
         if seen.leader_epoch == seen.core.leader_epoch and high < seen.high_watermark:
             self.fail(f"{seen}: HW went back from {seen.high_watermark} to {high} in leader epoch {seen.leader_epoch}")
@@ -63,7 +63,7 @@ class CandidatesAreComplete(Invariant):
 
     id = "I3"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & (CUT | ROLE) or (why & MOVED and seen.core.is_leader):
             self.check(seen.truth)
 
@@ -95,7 +95,7 @@ class LeadersAreComplete(Invariant):
         super().__init__(watch)
         self._acked = 0  # how much of the history was looked at
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & (CUT | ROLE):
             self.check(seen.truth)
 
@@ -132,7 +132,7 @@ class LogsMatch(Invariant):
 
     id = "I5"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         truth, end = seen.truth, seen.core.high_watermark
         leads = seen.core.is_leader or bool(why & LED)
         current = seen.core.is_leader and self.cluster.leads(seen)
@@ -159,7 +159,7 @@ class LogsMatch(Invariant):
         if truth.suspects:
             self.watch.keeper.heal(truth)
 
-    def _replaces(self, seen: Seen, offset: int, current: bool) -> bool:
+    def _replaces(self, seen: ReplicaSeen, offset: int, current: bool) -> bool:
         """Report a difference, unless a permitted loss explains it; then return True."""
         truth = seen.truth
         if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):

@@ -17,11 +17,11 @@ from typing import Any
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.consumer import records as modern
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
-from minikafka.log.batch import Header, records
+from minikafka.log.batch import BatchHeader, records
 from minikafka.log.markers import is_commit
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Seen, Truth
+from minikafka.sim.invariants.replica import ReplicaSeen, Truth
 
 Slot = tuple[str, str, int]  # group, topic, partition
 Commit = tuple[int, int]  # where the record stands, the offset it commits
@@ -45,7 +45,7 @@ class Shares:
                         yield topic.topic_id, index, other, member_id
 
 
-class Groups:
+class OffsetsPartition:
     """The content of one partition of `__consumer_offsets`."""
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class GroupsAreSound(Invariant):
 
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
-        self._partitions: dict[int, Groups] = {}
+        self._partitions: dict[int, OffsetsPartition] = {}
 
     # --- the log ------------------------------------------------------------------------------------------------
 
-    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def on_committed(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         if truth.key[0] != OFFSETS_TOPIC:
             return
-        groups = self._partitions.setdefault(truth.key[1], Groups())
+        groups = self._partitions.setdefault(truth.key[1], OffsetsPartition())
         if header.is_control:
             if header.count:
                 groups.settle(header.producer_id, is_commit(raw))
@@ -109,7 +109,7 @@ class GroupsAreSound(Invariant):
         for group, shares in groups.shares.items():  # what is written together holds together
             self._check_shares(group, shares, truth)
 
-    def _offset(self, groups: Groups, key: Slot, record: Any, header: Header) -> None:
+    def _offset(self, groups: OffsetsPartition, key: Slot, record: Any, header: BatchHeader) -> None:
         slot = (key[0], key[1], key[2])
         if record.value is None:
             groups.remove(slot)
@@ -120,7 +120,7 @@ class GroupsAreSound(Invariant):
         else:
             groups.put(slot, commit)
 
-    def _group(self, groups: Groups, group: str, record: Any, truth: Truth) -> None:
+    def _group(self, groups: OffsetsPartition, group: str, record: Any, truth: Truth) -> None:
         if record.value is None:
             groups.generations.pop(group, None)
             return
@@ -138,7 +138,7 @@ class GroupsAreSound(Invariant):
                     self.fail(f"group {group}, generation {stored.generation}: {partition[0]}-{partition[1]} belongs "
                               f"to {other} and to {member.member_id}")
 
-    def _share(self, groups: Groups, key: modern.Key, record: Any, truth: Truth) -> None:
+    def _share(self, groups: OffsetsPartition, key: modern.Key, record: Any, truth: Truth) -> None:
         value = modern.read_value(key.kind, record.value) if record.value is not None and key.kind in modern.VALUES else None
         shares = groups.shares.setdefault(key.group, Shares())
         if key.kind == modern.GROUP and value is None:
@@ -169,14 +169,14 @@ class GroupsAreSound(Invariant):
 
     # --- the coordinator ----------------------------------------------------------------------------------------
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if seen.truth.key[0] != OFFSETS_TOPIC or not seen.core.is_leader or not self.cluster.leads(seen):
             return
         broker = self.cluster.running(seen.node)
         coordinator = broker.groups.partitions.get(seen.truth.key[1]) if broker is not None else None
         if coordinator is None or coordinator.loading or coordinator.partition is not seen.partition:
             return
-        groups = self._partitions.setdefault(seen.truth.key[1], Groups())
+        groups = self._partitions.setdefault(seen.truth.key[1], OffsetsPartition())
         if groups.coordinator is not coordinator:
             groups.coordinator, groups.changed = coordinator, dict.fromkeys([*groups.offsets, *_held(coordinator)])
         if seen.core.high_watermark >= seen.truth.end:  # a new leader's may come up later
@@ -184,7 +184,7 @@ class GroupsAreSound(Invariant):
             for slot in changed:
                 self._compare(seen, groups, coordinator, slot)
 
-    def _compare(self, seen: Seen, groups: Groups, coordinator: Any, slot: Slot) -> None:
+    def _compare(self, seen: ReplicaSeen, groups: OffsetsPartition, coordinator: Any, slot: Slot) -> None:
         held = coordinator.offsets.get(slot[0], (slot[1], slot[2]))
         found = (held.record_offset, held.offset) if held is not None else None
         logged = groups.offsets.get(slot)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 
 if TYPE_CHECKING:
     from minikafka.sim.invariants.known import Known
-    from minikafka.sim.invariants.replica import Seen, Truth
+    from minikafka.sim.invariants.replica import ReplicaSeen, Truth
 
 # Why a replica is looked at: what its broker's trace said of it in this step.
 GREW, MOVED, CUT, ROLE = 1, 2, 4, 8
@@ -41,10 +41,10 @@ class Invariant:
     def on_fault(self, event: dict[str, Any]) -> None:
         """Look at something that was done to the world."""
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         """Look at a replica after a step in which it changed."""
 
-    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def on_committed(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         """Look at the next batch, in the order of the log, that the true high watermark has passed."""
 
     def on_lost(self, truth: Truth) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from minikafka.history import History
-from minikafka.log.batch import Header
-from minikafka.sim.invariants.cluster_view import ClusterView, Key
+from minikafka.log.batch import BatchHeader
+from minikafka.sim.invariants.cluster_view import Key, ObservedCluster
 from minikafka.sim.invariants.excuses import excused_by_loss
 from minikafka.sim.invariants.losses import Losses
-from minikafka.sim.invariants.replica import Seen, Truth
+from minikafka.sim.invariants.replica import ReplicaSeen, Truth
 from minikafka.sim.invariants.violation import Loss, Violation
 from minikafka.sim.world.world import World
 
@@ -28,9 +28,9 @@ class Known:
         self.world, self.unclean, self.raises, self.history = world, unclean, raises, history
         self.violations: list[Violation] = []
         self.losses: list[Loss] = []
-        self.cluster = ClusterView(world)
+        self.cluster = ObservedCluster(world)
         self.truths: dict[Key, Truth] = {}
-        self.seen: dict[tuple[int, Key], Seen] = {}
+        self.seen: dict[tuple[int, Key], ReplicaSeen] = {}
         self.ends: dict[tuple[int, Key], int] = {}  # log end offsets, of dead brokers as last seen
         self.keeper = Losses(self)
         self.deleted: dict[Key, None] = {}
@@ -39,7 +39,7 @@ class Known:
         self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
         self._read = 0
         self._told: set[tuple[Any, ...]] = set()
-        self._on_committed: list[Callable[[Truth, Header, bytes], None]] = []
+        self._on_committed: list[Callable[[Truth, BatchHeader, bytes], None]] = []
         self._on_lost: list[Callable[[Truth], None]] = []
 
     # --- findings -------------------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ class Known:
         for tell in self._on_lost:
             tell(truth)
 
-    def commit(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def commit(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         """Add a batch, the next one, to the truth: a leader has it below its high watermark."""
         truth.add(header, raw)
         for tell in self._on_committed:
@@ -88,13 +88,13 @@ class Known:
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
-    def replicas(self) -> list[Seen]:
+    def replicas(self) -> list[ReplicaSeen]:
         """Return every replica on a running broker whose disk works."""
         found = [seen for (node, key), seen in self.seen.items()
                  if (b := self.cluster.running(node)) is not None and b.replicas.partitions.get(key) is seen.partition]
         return [seen for seen in found if not seen.partition.failed]
 
-    def undamaged(self) -> list[Seen]:
+    def undamaged(self) -> list[ReplicaSeen]:
         """Return those of them on disks in which the run has flipped no bit."""
         return [seen for seen in self.replicas() if seen.node not in self.keeper.flipped]
 

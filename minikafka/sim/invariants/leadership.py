@@ -13,7 +13,7 @@ from typing import Any
 
 from minikafka.sim.invariants.invariant import ROLE, Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Key, Seen
+from minikafka.sim.invariants.replica import Key, ReplicaSeen
 
 
 class MaximalIsr(Invariant):
@@ -21,7 +21,7 @@ class MaximalIsr(Invariant):
 
     id = "I6"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & ROLE and seen.core.is_leader:
             self.check(seen.truth.key)
 
@@ -55,7 +55,7 @@ class OneLeader(Invariant):
         self._leaders: dict[tuple[Any, int, int], int] = {}  # (topic id, partition, leader epoch) -> broker
         self._epochs: dict[tuple[int, Any, int], int] = {}  # (broker, topic id, partition) -> leader epoch
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if not why & ROLE:
             return
         topic_id, index, epoch = seen.truth.topic_id, seen.truth.key[1], seen.core.leader_epoch

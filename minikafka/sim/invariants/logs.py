@@ -11,7 +11,7 @@ from typing import Any
 from minikafka.log import Log
 from minikafka.log.batch import crc_ok, records
 from minikafka.sim.invariants.invariant import Invariant
-from minikafka.sim.invariants.replica import Cursor, Key, Seen, Truth
+from minikafka.sim.invariants.replica import Key, LogCursor, ReplicaSeen, Truth
 from minikafka.sim.world.disk import Inode, Mount, SimDisk
 
 SHOWN = 5
@@ -46,10 +46,10 @@ class LogsAreWhole(Invariant):
 
     # --- equal replicas -------------------------------------------------------------------------------------------
 
-    def _bytes(self, seen: Seen) -> None:
+    def _bytes(self, seen: ReplicaSeen) -> None:
         truth, end = seen.truth, min(seen.core.high_watermark, seen.truth.end)
         truth.compacted = truth.compacted or seen.log.config.compact
-        cursor = Cursor(seen.log)
+        cursor = LogCursor(seen.log)
         for header, raw in cursor.read(end):
             if not crc_ok(raw, 0, header) or not truth.agrees(header, raw):
                 self.fail(f"{seen}: the batch at offset {header.base_offset} is not what was committed there",
@@ -60,7 +60,7 @@ class LogsAreWhole(Invariant):
 
     # --- recovery -------------------------------------------------------------------------------------------------
 
-    def _recovery(self, seen: Seen) -> None:
+    def _recovery(self, seen: ReplicaSeen) -> None:
         """Recover a copy of the log twice, as if the broker had been killed now, and compare."""
         copy, folder = self._copy(self.cluster.disk(seen.node), seen.log.path), seen.log.path
         log = self._open(copy, seen)
@@ -73,8 +73,8 @@ class LogsAreWhole(Invariant):
         if differ:
             self.fail(f"{seen}: a second recovery changed {differ}", str(seen))
 
-    def _ends_without_records(self, seen: Seen, recovered: int) -> bool:
-        cursor = Cursor(seen.log)
+    def _ends_without_records(self, seen: ReplicaSeen, recovered: int) -> bool:
+        cursor = LogCursor(seen.log)
         for _ in cursor.read(seen.log.end_offset):
             pass
         return self._may_end_in_nothing(seen.truth) and recovered == cursor.offset
@@ -92,7 +92,7 @@ class LogsAreWhole(Invariant):
                 copy.names[path] = twin(inode)
         return copy
 
-    def _open(self, disk: SimDisk, seen: Seen) -> Log:
+    def _open(self, disk: SimDisk, seen: ReplicaSeen) -> Log:
         world, log = self.cluster.world, seen.log
         return Log.open(Mount(disk, world.loop), log.path, log.config, now_ms=world.hosts[seen.node].env.wall_ms(),
                         topic=log.topic, topic_id=log.topic_id, recovery_point=0, start_offset=log.start_offset)
@@ -129,7 +129,7 @@ class LogsAreWhole(Invariant):
         if replica is None:
             return {}
         values: dict[int, Any] = {-1: replica.log.start_offset}
-        for header, raw in Cursor(replica.log).read(replica.log.end_offset):
+        for header, raw in LogCursor(replica.log).read(replica.log.end_offset):
             if not header.is_control:
                 values.update((r.offset, r.value.decode(errors="replace") if r.value is not None else None)
                               for r in records(raw))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from minikafka.sim.invariants.invariant import CUT, GREW, ROLE, Invariant
-from minikafka.sim.invariants.replica import Cursor, Seen
+from minikafka.sim.invariants.replica import LogCursor, ReplicaSeen
 
 
 class OffsetsInOrder(Invariant):
@@ -18,7 +18,7 @@ class OffsetsInOrder(Invariant):
 
     id = "I1"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         start, end, high = seen.log.start_offset, seen.log.end_offset, seen.core.high_watermark
         stable = seen.partition.last_stable_offset
         if not start <= stable <= high <= end:
@@ -32,7 +32,7 @@ class OffsetsInOrder(Invariant):
         if why & (CUT | ROLE):
             self._segments(seen)
 
-    def _segments(self, seen: Seen) -> None:
+    def _segments(self, seen: ReplicaSeen) -> None:
         for before, after in pairwise(seen.log.segments):
             gap = after.base_offset > before.next_offset and not seen.log.config.compact
             if gap or after.base_offset < before.next_offset:
@@ -43,9 +43,9 @@ class OffsetsInOrder(Invariant):
             self._segments(seen)
             self._bytes(seen)
 
-    def _bytes(self, seen: Seen) -> None:
+    def _bytes(self, seen: ReplicaSeen) -> None:
         expected = None
-        cursor = Cursor(seen.log)
+        cursor = LogCursor(seen.log)
         for header, _ in cursor.read(seen.log.end_offset):
             gap = expected is not None and header.base_offset > expected and not seen.log.config.compact
             if gap or (expected is not None and header.base_offset < expected):
@@ -60,7 +60,7 @@ class EpochsOfTheLog(Invariant):
 
     id = "I10"
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & CUT or seen.log.epochs.entries is not seen.epochs:
             seen.epochs = seen.log.epochs.entries
             if any(a[0] >= b[0] or a[1] >= b[1] for a, b in pairwise(seen.epochs)):
@@ -73,7 +73,7 @@ class EpochsOfTheLog(Invariant):
 
     async def at_end(self) -> None:
         for seen in self.watch.undamaged():
-            for header, _ in Cursor(seen.log).read(seen.log.end_offset):
+            for header, _ in LogCursor(seen.log).read(seen.log.end_offset):
                 cached = seen.log.epochs.epoch_for_offset(max(header.base_offset, seen.log.start_offset))
                 if cached != header.leader_epoch:
                     self.fail(f"{seen}: the batch at {header.base_offset} is of epoch {header.leader_epoch}, the cache "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minikafka.log.batch import MAX_SEQUENCE, Header
+from minikafka.log.batch import MAX_SEQUENCE, BatchHeader
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Truth
@@ -32,11 +32,11 @@ class SequencesFollow(Invariant):
         super().__init__(watch)
         self._last: dict[tuple[Key, Any, int], Last] = {}  # by partition, topic id and producer id
 
-    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def on_committed(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         if header.producer_id >= 0:
             self._next(truth, header)
 
-    def _next(self, truth: Truth, header: Header) -> None:
+    def _next(self, truth: Truth, header: BatchHeader) -> None:
         key = truth.key, truth.topic_id, header.producer_id
         last, now = self._last.get(key), self.watch.world.now()
         numbered = not header.is_control and header.base_sequence >= 0
@@ -49,7 +49,7 @@ class SequencesFollow(Invariant):
             sequence = last.sequence
         self._last[key] = Last(header.producer_epoch, sequence, header.last_offset, now)
 
-    def _compare(self, truth: Truth, header: Header, last: Last, numbered: bool) -> str:
+    def _compare(self, truth: Truth, header: BatchHeader, last: Last, numbered: bool) -> str:
         """Return what is wrong with this batch after that one; mostly nothing."""
         who = f"{truth.name}: producer {header.producer_id}"
         if header.producer_epoch < last.epoch:

@@ -19,7 +19,7 @@ from minikafka.broker.raft.wire import decode_election_state
 from minikafka.log.batch import crc_ok
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Cursor, Key, log_on_disk
+from minikafka.sim.invariants.replica import Key, LogCursor, log_on_disk
 
 
 class Voter:
@@ -27,7 +27,7 @@ class Voter:
 
     def __init__(self, broker: Any) -> None:
         self.broker, self.log = broker, broker.quorum.log.log
-        self.cursor = Cursor(self.log)
+        self.cursor = LogCursor(self.log)
         self.high_watermark = 0
         self.truncations = self.log.truncations
 

@@ -1,6 +1,6 @@
 """The memory of the watch: the committed records of each partition, and how far each replica was compared with them.
 
-Owns: Truth (the true high watermark and the batches below it), Seen (one replica in one life of its broker), Cursor.
+Owns: Truth (the true high watermark and the batches below it), ReplicaSeen (one replica in one life of its broker), LogCursor.
 Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: records below it may have been
               acknowledged or read, so they must never be lost (inv_true_hwm of Vanlightly's specification).
             I-TRUTH-2 the bytes below it are those of the leader that first had it; they are kept here even when
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minikafka.log.batch import Header, batches, crc_ok, frames, records
+from minikafka.log.batch import BatchHeader, batches, crc_ok, frames, records
 from minikafka.log.log import Log
 
 Key = tuple[str, int]  # topic, partition
@@ -34,13 +34,13 @@ class Truth:
     def was_lost(self) -> bool:
         return self.lost_from is not None
 
-    def add(self, header: Header, raw: bytes) -> None:
+    def add(self, header: BatchHeader, raw: bytes) -> None:
         self.batches[header.base_offset] = raw
         self.end = header.next_offset
         if self._records and not header.is_control:
             self._records.update((r.offset, (r.key, r.value)) for r in records(raw))
 
-    def agrees(self, header: Header, raw: bytes) -> bool:
+    def agrees(self, header: BatchHeader, raw: bytes) -> bool:
         """Return whether this batch of a replica's log is what is committed there; a compacted log may lack records."""
         if self.batches.get(header.base_offset) == raw:
             return True
@@ -52,23 +52,23 @@ class Truth:
         """Return (key, value) of a committed record; None for one that the watch has not seen."""
         if not self._records:
             self._records = {r.offset: (r.key, r.value) for raw in self.batches.values()
-                             if not Header.parse(raw).is_control for r in records(raw)}
+                             if not BatchHeader.parse(raw).is_control for r in records(raw)}
         return self._records.get(offset)
 
-    def in_order(self) -> Iterator[tuple[Header, bytes]]:
+    def in_order(self) -> Iterator[tuple[BatchHeader, bytes]]:
         """Yield the committed batches."""
         for raw in self.batches.values():
-            yield Header.parse(raw), raw
+            yield BatchHeader.parse(raw), raw
 
     def lower(self, end: int) -> None:
         """Drop the records from `end` on: their loss is permitted."""
         self.lost_from = end if self.lost_from is None else min(end, self.lost_from)
-        self.batches = {base: raw for base, raw in self.batches.items() if Header.parse(raw).next_offset <= end}
+        self.batches = {base: raw for base, raw in self.batches.items() if BatchHeader.parse(raw).next_offset <= end}
         self.end = end
         self._records = {}
 
 
-class Cursor:
+class LogCursor:
     """Reads a live log's batches one after the other, straight from the disk's bytes, so that no read can fail."""
 
     def __init__(self, log: Log) -> None:
@@ -82,7 +82,7 @@ class Cursor:
         if offset < self.offset:
             self.offset, self._segment = offset, None
 
-    def read(self, end: int) -> Iterator[tuple[Header, bytes]]:
+    def read(self, end: int) -> Iterator[tuple[BatchHeader, bytes]]:
         """Yield whole batches up to `end`, from the cursor's place or, if the log begins later, from its beginning."""
         slot = self._slot()
         while self.offset < end and slot < len(self.log.segments):
@@ -107,7 +107,7 @@ class Cursor:
         return 0
 
 
-class Seen:
+class ReplicaSeen:
     """One replica: broker `node`'s partition object, and what was last seen of it."""
 
     def __init__(self, node: int, partition: Any, truth: Truth) -> None:
@@ -115,7 +115,7 @@ class Seen:
         self.log: Log = partition.log
         self.core = partition.replica
         self.name = f"broker {node}'s {partition.name}"
-        self.cursor = Cursor(partition.log)
+        self.cursor = LogCursor(partition.log)
         self.leader_epoch = -1
         self.high_watermark = -1  # as leader of `leader_epoch`; -1 when it followed
         self.epochs: Any = None  # the entries that were found in order

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from minikafka.sim.invariants.invariant import CUT, Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Cursor, Seen
+from minikafka.sim.invariants.replica import LogCursor, ReplicaSeen
 
 
 class _Open:
     """The transactions that are open in one replica's log, as far as it was read."""
 
-    def __init__(self, seen: Seen) -> None:
-        self.seen, self.cursor = seen, Cursor(seen.log)
+    def __init__(self, seen: ReplicaSeen) -> None:
+        self.seen, self.cursor = seen, LogCursor(seen.log)
         self.first: dict[int, int] = {}  # producer id -> offset of the first record of its transaction
         self.truncations, self.found, self.epoch, self.stable = seen.log.truncations, seen.log.end_offset, -1, -1
 
@@ -40,7 +40,7 @@ class StableOffset(Invariant):
         super().__init__(watch)
         self._logs: dict[str, _Open] = {}
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if seen.node in self.watch.keeper.flipped or seen.truth.was_lost:
             return
         log = self._logs.get(str(seen))

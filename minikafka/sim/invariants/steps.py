@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 from minikafka.sim.invariants.invariant import CUT, GREW, ROLE, Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Key, Seen
+from minikafka.sim.invariants.replica import Key, ReplicaSeen
 
 
 class _Led(NamedTuple):
     """A leader as last seen."""
 
-    seen: Seen
+    seen: ReplicaSeen
     epoch: int
     partition_epoch: int
     high_watermark: int
@@ -40,9 +40,9 @@ class StepsAreAllowed(Invariant):
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._led: dict[tuple[int, Key], _Led] = {}
-        self._ends: dict[tuple[int, Key], tuple[Seen, int, int]] = {}  # of followers, with their leader epoch
+        self._ends: dict[tuple[int, Key], tuple[ReplicaSeen, int, int]] = {}  # of followers, with their leader epoch
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if seen.core.is_leader:
             self._leads(seen, why)
         elif why & (GREW | CUT | ROLE):
@@ -52,7 +52,7 @@ class StepsAreAllowed(Invariant):
             if grew and not seen.truth.was_lost and not self.watch.unclean:
                 self._follows(seen)
 
-    def _leads(self, seen: Seen, why: int) -> None:
+    def _leads(self, seen: ReplicaSeen, why: int) -> None:
         core, key = seen.core, (seen.node, seen.truth.key)
         if why & ROLE and seen.log.epochs.latest != core.leader_epoch:
             self.fail(f"{seen} leads in epoch {core.leader_epoch}, its epoch cache ends with {seen.log.epochs.latest}", str(seen))
@@ -71,7 +71,7 @@ class StepsAreAllowed(Invariant):
             if proposal is not None and proposal is not before.proposal:
                 self._proposes(seen, {member: epoch for member, epoch in proposal.isr if member not in isr})
 
-    def _joins(self, seen: Seen, member: int) -> None:
+    def _joins(self, seen: ReplicaSeen, member: int) -> None:
         replica, leader, image = self.cluster.replica(member, seen.truth.key), self.cluster.running(seen.node), self.cluster.image
         if replica is None or leader is None or image is None or replica.leader_epoch != seen.core.leader_epoch:
             return
@@ -82,7 +82,7 @@ class StepsAreAllowed(Invariant):
         if replica.log.end_offset < least:
             self.fail(f"{seen}: broker {member} joins with LEO {replica.log.end_offset}; it must be {least}", str(seen), member)
 
-    def _proposes(self, seen: Seen, epochs: dict[int, int]) -> None:
+    def _proposes(self, seen: ReplicaSeen, epochs: dict[int, int]) -> None:
         leader = self.cluster.running(seen.node)
         for member, epoch in epochs.items() if leader is not None else ():
             known = leader.image.brokers.get(member)
@@ -91,7 +91,7 @@ class StepsAreAllowed(Invariant):
                 self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {state}", str(seen), member)
             self._joins(seen, member)
 
-    def _follows(self, seen: Seen) -> None:
+    def _follows(self, seen: ReplicaSeen) -> None:
         leader = self.cluster.replica(seen.core.leader, seen.truth.key) if seen.core.leader >= 0 else None
         if leader is None or not leader.replica.is_leader or leader.leader_epoch != seen.core.leader_epoch:
             return

@@ -15,7 +15,7 @@ from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Seen
+from minikafka.sim.invariants.replica import ReplicaSeen
 
 REST, LOOKS = 2.0, 4  # seconds between two looks at resting brokers, and how many
 TASKS_AT_REST, A_CONNECTION = 100, 5  # tasks of a broker; a dozen partitions and three clients make about 30
@@ -50,7 +50,7 @@ class NothingIsForgotten(Invariant):
 
     # --- lost wakeups ---------------------------------------------------------------------------------------------
 
-    def on_replica(self, seen: Seen, why: int) -> None:
+    def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         partition = seen.partition
         for waiting in [*partition.observers, *partition.waiters]:
             if self._ready(waiting, partition):

@@ -23,17 +23,17 @@ from typing import Any
 from minikafka.broker.transactions import records as wire
 from minikafka.broker.transactions.records import stored_data
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
-from minikafka.broker.transactions.states import NEXT, PREPARED, State
+from minikafka.broker.transactions.states import NEXT, PREPARED, TransactionState
 from minikafka.broker.transactions.transaction import EPOCH_BUMPS, TransactionData
-from minikafka.log.batch import Header, records
+from minikafka.log.batch import BatchHeader, records
 from minikafka.log.markers import is_commit
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Key, Seen, Truth
+from minikafka.sim.invariants.replica import Key, ReplicaSeen, Truth
 
 SLACK = 15.0  # seconds of virtual time after the last deadline
 # What may follow a state in the log: the fence is written together with the abort that carries it.
-MAY_FOLLOW = {state: {*events.values()} | ({State.PREPARE_ABORT} if "fence" in events else set())
+MAY_FOLLOW = {state: {*events.values()} | ({TransactionState.PREPARE_ABORT} if "fence" in events else set())
               for state, events in NEXT.items()}
 
 
@@ -45,7 +45,7 @@ class TransactionsAreSound(Invariant):
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self.ids: dict[str, TransactionData] = {}
-        self._outcomes: dict[tuple[int, int], State] = {}  # of (producer id, epoch), with KIP-890
+        self._outcomes: dict[tuple[int, int], TransactionState] = {}  # of (producer id, epoch), with KIP-890
         self._forgotten: dict[int, None] = {}  # producer ids with records lost, with permission
         self._prepared: dict[tuple[int, int, bool], Counter[Key]] = {}  # (id, epoch, commit) -> how often, by partition
         self._open: dict[tuple[Any, int, int], None] = {}  # (topic id, partition, producer id) with records since a marker
@@ -53,7 +53,7 @@ class TransactionsAreSound(Invariant):
         self._markers: Counter[tuple[int, int, bool, Key]] = Counter()  # (id, epoch, commit, partition), below the watermark
         self._ahead: set[int] = set()  # producer ids whose transactions cannot have run out of time yet
 
-    def on_committed(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def on_committed(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         if header.is_control:
             if header.count and header.producer_id >= 0:
                 self._marker(truth, header, raw)
@@ -67,9 +67,9 @@ class TransactionsAreSound(Invariant):
 
     def _decision(self, truth: Truth, name: str, record: Any) -> None:
         before = self.ids.get(name)
-        state = State.DEAD if record.value is None else None
+        state = TransactionState.DEAD if record.value is None else None
         data = None if record.value is None else stored_data(wire.read_transaction_value(record.value))
-        state = state or (data.state if data is not None else State.DEAD)
+        state = state or (data.state if data is not None else TransactionState.DEAD)
         if before is not None and state not in MAY_FOLLOW[before.state]:
             self.fail(f"transactional id {name}: {state.value} at offset {record.offset} of {truth.name} follows "
                       f"{before.state.value}")
@@ -84,7 +84,7 @@ class TransactionsAreSound(Invariant):
 
     def _decided(self, name: str, data: TransactionData) -> None:
         who = data.producer_id, data.epoch
-        commit = data.state is State.PREPARE_COMMIT
+        commit = data.state is TransactionState.PREPARE_COMMIT
         self._prepared.setdefault((*who, commit), Counter()).update(data.partitions)
         if data.version < EPOCH_BUMPS:
             return
@@ -95,7 +95,7 @@ class TransactionsAreSound(Invariant):
 
     def _complete(self, name: str, decided: TransactionData) -> None:
         """Check that every partition of the decision has its markers; a topic that was deleted meanwhile has none."""
-        who = decided.producer_id, decided.epoch, decided.state is State.PREPARE_COMMIT
+        who = decided.producer_id, decided.epoch, decided.state is TransactionState.PREPARE_COMMIT
         for key in decided.partitions if decided.producer_id not in self._forgotten else ():
             truth = self.watch.truths.get(key)
             if truth is None or truth.was_lost or key in self.watch.deleted or key not in self.cluster.states:
@@ -104,7 +104,7 @@ class TransactionsAreSound(Invariant):
                 self.fail(f"transactional id {name}: complete, but {truth.name} has no marker of producer {who[0]}, epoch "
                           f"{who[1]} below its high watermark")
 
-    def _marker(self, truth: Truth, header: Header, raw: bytes) -> None:
+    def _marker(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         commit = is_commit(raw)
         self._markers[header.producer_id, header.producer_epoch, commit, truth.key] += 1
         known = self._prepared.get((header.producer_id, header.producer_epoch, commit))
@@ -122,7 +122,7 @@ class TransactionsAreSound(Invariant):
         self.fail(f"{truth.name}: a {outcome} marker of producer {header.producer_id}, epoch {header.producer_epoch} "
                   f"at offset {header.base_offset}, {what}")
 
-    def _note(self, truth: Truth, header: Header, raw: bytes) -> int:
+    def _note(self, truth: Truth, header: BatchHeader, raw: bytes) -> int:
         """Count a record of a transaction, or a marker; return how many this producer, epoch and outcome have ended here."""
         where = truth.topic_id, truth.key[1], header.producer_id
         if not header.is_control:
@@ -172,14 +172,14 @@ class TransactionsAreSound(Invariant):
             if (broker := self.cluster.running(node)) is None:
                 continue
             now, mine = self.cluster.world.hosts[node].env.wall_ms(), broker.transactions
-            ahead |= {data.producer_id for name, data in self.ids.items() if data.state is State.ONGOING
+            ahead |= {data.producer_id for name, data in self.ids.items() if data.state is TransactionState.ONGOING
                       and data.start_ms > now and mine.partition_for(name) in mine.partitions}
         return ahead
 
     def _left_open(self) -> list[str]:
         half = [f"transactional id {name} (producer {data.producer_id}, epoch {data.epoch}) is still {data.state.value}"
                 for name, data in self.ids.items()
-                if data.state in (State.ONGOING, *PREPARED) and not self._excused(data.producer_id)]
+                if data.state in (TransactionState.ONGOING, *PREPARED) and not self._excused(data.producer_id)]
         # Where records were lost with permission a marker may be among them: then only `kafka-transactions abort` helps.
         leading = [s for s in self.watch.replicas()
                    if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
@@ -187,7 +187,7 @@ class TransactionsAreSound(Invariant):
                        f", HW {seen.core.high_watermark}"
                        for seen in leading if (first := self._first_open(seen)) >= 0]
 
-    def _first_open(self, seen: Seen) -> int:
+    def _first_open(self, seen: ReplicaSeen) -> int:
         """Return where the oldest open transaction begins that a coordinator must still end; -1 if there is none."""
         return min((entry.txn_first_offset for producer_id, entry in seen.log.producers.entries.items()
                     if entry.txn_first_offset >= 0 and not self._excused(producer_id)), default=-1)

@@ -22,7 +22,7 @@ from minikafka.sim.invariants.cluster_view import Key
 from minikafka.sim.invariants.commitment import LogsMatch
 from minikafka.sim.invariants.invariant import GREW, LED, MOVED, REASONS, ROLE, Invariant
 from minikafka.sim.invariants.known import Known
-from minikafka.sim.invariants.replica import Seen, Truth
+from minikafka.sim.invariants.replica import ReplicaSeen, Truth
 from minikafka.sim.invariants.table import ALL
 from minikafka.sim.world.world import World
 
@@ -134,7 +134,7 @@ class Watch(Known):
             return
         seen = self.seen.get((node, key))
         if seen is None or seen.partition is not partition:
-            seen = self.seen[node, key] = Seen(node, partition, self._truth(key, partition))
+            seen = self.seen[node, key] = ReplicaSeen(node, partition, self._truth(key, partition))
             why |= GREW | MOVED | ROLE
         if partition.log.truncations != seen.truncations:
             seen.truncations = partition.log.truncations

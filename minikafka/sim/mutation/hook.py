@@ -93,8 +93,8 @@ def _raft(seed: int) -> Sequence[str]:
 
 def _cluster(seed: int) -> Sequence[str]:
     """Run the seed up to the first violation: it is enough."""
-    from minikafka.sim.swarm.swarm import Run
-    run = Run(seed)
+    from minikafka.sim.swarm.swarm import SeedRun
+    run = SeedRun(seed)
     run.watch.raises = True
     return [str(violation) for violation in run.execute().violations]
 

@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from minikafka.broker.raft.effects import InvariantViolation
-from minikafka.sim.raft.node import RaftNode, Settings
+from minikafka.sim.raft.node import QuorumSettings, RaftNode
 from minikafka.sim.raft.oracle import RaftViolation
 from minikafka.sim.raft.world import RaftWorld
 
@@ -27,7 +27,7 @@ FAULTS = ("crash", "fuse", "pause", "cut", "isolate", "slow_disk", "snapshot", "
           "chase", "fail_load")
 
 
-class Fault(NamedTuple):
+class QuorumFault(NamedTuple):
     """One fault: at `at`, for `lasts` seconds, of `target`: a node's number, or 0 for the present leader."""
 
     at: float
@@ -49,13 +49,13 @@ class RaftResult:
     seed: int
     violation: tuple[str, str] | None  # (invariant id, text)
     coverage: Counter[str]
-    plan: list[Fault]
+    plan: list[QuorumFault]
     time: float  # of the end, or of the violation
 
 
-def draw_settings(rng: Random) -> Settings:
+def draw_settings(rng: Random) -> QuorumSettings:
     slow = rng.random() < 0.3
-    return Settings(
+    return QuorumSettings(
         voters=rng.choices((1, 3, 5), (1, 11, 8))[0],
         observers=rng.choices((0, 1, 2), (3, 5, 1))[0],
         latency=(0.01, 0.2) if slow else (0.0005, 0.008),
@@ -70,7 +70,7 @@ def draw_settings(rng: Random) -> Settings:
     )
 
 
-def draw_plan(rng: Random, settings: Settings) -> list[Fault]:
+def draw_plan(rng: Random, settings: QuorumSettings) -> list[QuorumFault]:
     """Draw a random subset of the kinds of faults, at a random rate."""
     kinds = [kind for kind in FAULTS if rng.random() < 0.5 and (kind != "wipe" or settings.observers)]
     plan, now, every = [], rng.uniform(0.0, 1.0), rng.choice((0.1, 0.3, 0.8, 2.0))
@@ -80,7 +80,7 @@ def draw_plan(rng: Random, settings: Settings) -> list[Fault]:
     return plan
 
 
-def _draw_fault(rng: Random, settings: Settings, at: float, kind: str) -> Fault:
+def _draw_fault(rng: Random, settings: QuorumSettings, at: float, kind: str) -> QuorumFault:
     target = rng.randint(1, settings.voters + settings.observers)
     if rng.random() < 0.4:
         target = 0
@@ -102,7 +102,7 @@ def _draw_fault(rng: Random, settings: Settings, at: float, kind: str) -> Fault:
         detail = (rng.randint(2, 8),)
     elif kind == "chase":
         detail = (rng.choice((0.001, 0.01, 0.05)), rng.random() < 0.6)
-    return Fault(at, kind, target, lasts, detail)
+    return QuorumFault(at, kind, target, lasts, detail)
 
 
 class RaftRun:
@@ -156,7 +156,7 @@ class RaftRun:
 
     # --- faults ----------------------------------------------------------------------------------------------------
 
-    def _strike(self, fault: Fault) -> None:
+    def _strike(self, fault: QuorumFault) -> None:
         target = fault.target or self._leader()
         if self.world.listener is not None:
             self.world.listener(self.world.now, target, f"fault: {fault}")
@@ -167,27 +167,27 @@ class RaftRun:
         leaders = {node.core.epoch: node.id for node in self.world.leaders() if node.core is not None}
         return leaders[max(leaders)] if leaders else self.rng.choice(self.world.voters)
 
-    def _crash(self, target: int, fault: Fault) -> None:
+    def _crash(self, target: int, fault: QuorumFault) -> None:
         if self.world.nodes[target].core is not None:
             self.world.crash(target, *fault.detail)
             self.world.at(fault.lasts, self.world.start, target)
 
-    def _fuse(self, target: int, fault: Fault) -> None:
+    def _fuse(self, target: int, fault: QuorumFault) -> None:
         """Let the node crash between two effects, a few effects from now."""
         node = self.world.nodes[target]
         if node.core is not None:
             node.fuse = (fault.detail[0], fault.detail[1], fault.lasts)
 
-    def _pause(self, target: int, fault: Fault) -> None:
+    def _pause(self, target: int, fault: QuorumFault) -> None:
         self.world.pause(target)
         self.world.coverage["pauses"] += 1
         self.world.at(fault.lasts, self.world.resume, target)
 
-    def _cut(self, target: int, fault: Fault) -> None:
+    def _cut(self, target: int, fault: QuorumFault) -> None:
         other, one_way = fault.detail
         self._cut_links([(target, other)] if one_way else [(target, other), (other, target)], fault.lasts)
 
-    def _isolate(self, target: int, fault: Fault) -> None:
+    def _isolate(self, target: int, fault: QuorumFault) -> None:
         others = [id for id in self.world.nodes if id != target]
         self._cut_links([link for id in others for link in ((target, id), (id, target))], fault.lasts)
 
@@ -198,21 +198,21 @@ class RaftRun:
                 self.world.net.cut(src, dst)
                 self.world.at(lasts, self.world.net.join, src, dst)
 
-    def _slow_disk(self, target: int, fault: Fault) -> None:
+    def _slow_disk(self, target: int, fault: QuorumFault) -> None:
         self.world.nodes[target].disk_delay = fault.detail[0]
         self.world.at(fault.lasts, self._fast_disk, self.world.nodes[target])
 
     def _fast_disk(self, node: RaftNode) -> None:
         node.disk_delay = 0.0
 
-    def _snapshot(self, target: int, fault: Fault) -> None:
+    def _snapshot(self, target: int, fault: QuorumFault) -> None:
         self.world.snapshot(target, *fault.detail)
 
-    def _wipe(self, target: int, fault: Fault) -> None:
+    def _wipe(self, target: int, fault: QuorumFault) -> None:
         self.world.wipe(target)
         self.world.at(fault.lasts, self.world.start, target)
 
-    def _stop(self, target: int, fault: Fault) -> None:
+    def _stop(self, target: int, fault: QuorumFault) -> None:
         """Shut a node down in a controlled way: it hands over, then ends, even if no voter took over within a second."""
         node = self.world.nodes[target]
         if node.core is not None:
@@ -226,30 +226,30 @@ class RaftRun:
             self.stopping.pop(node.id, None)
             self.world.at(downtime, self.world.start, node.id)
 
-    def _stand(self, target: int, fault: Fault) -> None:
+    def _stand(self, target: int, fault: QuorumFault) -> None:
         """Let a voter's election timeout expire, though its leader may be well."""
         node = self.world.nodes[target]
         if node.core is not None and node.core.is_voter and not self.healed:
             node.core.role.deadline = min(node.core.role.deadline, self.world.clock(node))
             self.world.post(node, node.core.on_tick)
 
-    def _storm(self, target: int, fault: Fault) -> None:
+    def _storm(self, target: int, fault: QuorumFault) -> None:
         """Let several voters in turn believe that there is no leader."""
         for turn in range(fault.detail[0]):
             self.world.at(turn * fault.lasts / 8, self._stand, self.rng.choice(self.world.voters), fault)
 
-    def _chase(self, target: int, fault: Fault) -> None:
+    def _chase(self, target: int, fault: QuorumFault) -> None:
         """Let, for a while, each elected leader crash soon after: logs diverge in this way, and old tails remain."""
         until = self.world.now + fault.lasts
 
         def chase(node: RaftNode) -> None:
             if self.world.now < until and not self.healed:
                 delay, power = fault.detail
-                self.world.at(self.rng.uniform(0, 2 * delay), self._crash, node.id, Fault(0, "crash", 0, 0.2, (power,)))
+                self.world.at(self.rng.uniform(0, 2 * delay), self._crash, node.id, QuorumFault(0, "crash", 0, 0.2, (power,)))
 
         self.world.on_leader = chase
 
-    def _fail_load(self, target: int, fault: Fault) -> None:
+    def _fail_load(self, target: int, fault: QuorumFault) -> None:
         """Let, for a while, each node that loads a snapshot crash before its log is begun anew; and make a snapshot to load."""
         until = self.world.now + fault.lasts
 

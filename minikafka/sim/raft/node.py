@@ -17,7 +17,7 @@ from minikafka.sim.raft.disk import Entry, RaftDisk
 
 
 @dataclass(slots=True)
-class Settings:
+class QuorumSettings:
     """The settings that are drawn once per seed."""
 
     voters: int = 3

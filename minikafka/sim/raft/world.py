@@ -23,25 +23,25 @@ from minikafka.broker.raft.effects import (
     AppendSnapshot,
     Effect,
     Flush,
-    HighWatermark,
     LoadSnapshot,
     Persist,
     Reply,
     RoleChanged,
     Send,
-    Truncate,
+    TruncateToEndOffset,
+    UpdateHighWatermark,
 )
 from minikafka.broker.raft.raft import Raft
 from minikafka.sim.raft.disk import RaftDisk
 from minikafka.sim.raft.net import RaftNet
-from minikafka.sim.raft.node import RaftNode, Settings, times
+from minikafka.sim.raft.node import QuorumSettings, RaftNode, times
 from minikafka.sim.raft.oracle import RaftOracle
 
 
 class RaftWorld:
     """A world of nodes; `run(until)` drives it, and its other methods are faults."""
 
-    def __init__(self, seed: int | str, settings: Settings) -> None:
+    def __init__(self, seed: int | str, settings: QuorumSettings) -> None:
         self.settings, self.rng = settings, Random(f"{seed}:world")
         self.voters = tuple(range(1, settings.voters + 1))
         ids = range(1, settings.voters + settings.observers + 1)
@@ -257,7 +257,7 @@ class RaftWorld:
         node.disk.append(effect.records)  # type: ignore[arg-type]
         self.oracle.appended(node, offset)
 
-    def _truncate(self, node: RaftNode, effect: Truncate) -> None:
+    def _truncate(self, node: RaftNode, effect: TruncateToEndOffset) -> None:
         if effect.offset < node.disk.end_offset:
             self.coverage["truncations"] += 1
         self.oracle.truncates(node, effect.offset)
@@ -278,7 +278,7 @@ class RaftWorld:
         node.high_watermark, node.loading = effect.snapshot.end_offset, []
         self._note(node, "snapshot loaded")
 
-    def _commit(self, node: RaftNode, effect: HighWatermark) -> None:
+    def _commit(self, node: RaftNode, effect: UpdateHighWatermark) -> None:
         self.oracle.commits(node, node.high_watermark, effect.offset)
         node.high_watermark = effect.offset
 
@@ -299,7 +299,7 @@ class RaftWorld:
         return [n for n in self.nodes.values() if n.core is not None and n.core.epoch_start_offset is not None]
 
     _do: dict[type, Callable[[RaftWorld, RaftNode, Any], None]] = {
-        Append: _append, AppendLeaderChange: _append_leader_change, Truncate: _truncate, HighWatermark: _commit,
+        Append: _append, AppendLeaderChange: _append_leader_change, TruncateToEndOffset: _truncate, UpdateHighWatermark: _commit,
         AppendSnapshot: _append_snapshot, LoadSnapshot: _load_snapshot, RoleChanged: _role,
         Send: lambda world, node, effect: world.net.send(node, effect),
         Reply: lambda world, node, effect: world.net.reply(node, effect),

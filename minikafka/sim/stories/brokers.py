@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minikafka.sim.stories.telling.reader import Reader
+from minikafka.sim.stories.telling.reader import StoryReader
 from minikafka.sim.stories.telling.script import script
 from minikafka.sim.stories.telling.story import CONTROLLER, Story
 
@@ -38,7 +38,7 @@ async def r22_zombie_reader(story: Story) -> None:
     leader epoch that it has seen, and 1, which knows only an older one, refuses: the consumer asks on (KIP-320)."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
-    c = Reader(story, "c", "t")
+    c = StoryReader(story, "c", "t")
     story.step("m1 is committed; 1 is cut off; 2 is elected, and takes m2 and m3")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minikafka.sim.stories.telling.ending import STATE, CoordinatedStory
 from minikafka.sim.stories.telling.reader import poll
 from minikafka.sim.stories.telling.script import script
-from minikafka.sim.stories.telling.writer import Writer
+from minikafka.sim.stories.telling.writer import StoryWriter
 
 
 @script("The cleaner waits for decisions", rules="10, 66", stage=CoordinatedStory,
@@ -21,7 +21,7 @@ async def r66_undecided_records(story: CoordinatedStory) -> None:
     story.history.fact("compacts", topic="t")
     story.narrated = (*story.narrated, "compact")
     story.step("q writes the value old for k, p the value new in a transaction; q goes on with other keys")
-    p, q = Writer(story, "p", home=3), Writer(story, "q")
+    p, q = StoryWriter(story, "p", home=3), StoryWriter(story, "q")
     await p.init()
     await q.init()
     await q.send("old", "t", to=1, key="k")

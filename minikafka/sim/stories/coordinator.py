@@ -5,10 +5,10 @@ from __future__ import annotations
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
 from minikafka.sim.stories.telling.ending import OFFSETS, STATE, CoordinatedStory
-from minikafka.sim.stories.telling.member import GROUP, TOPIC, Member
+from minikafka.sim.stories.telling.member import GROUP, TOPIC, StoryMember
 from minikafka.sim.stories.telling.reader import poll
 from minikafka.sim.stories.telling.script import script
-from minikafka.sim.stories.telling.writer import Writer
+from minikafka.sim.stories.telling.writer import StoryWriter
 from minikafka.sim.world.hold import Message
 
 
@@ -20,7 +20,7 @@ async def r48_write_first(story: CoordinatedStory) -> None:
     await story.topic("t", 3, 2)
     await story.coordinator(STATE, 1, 2)
     story.step("p writes a to t in a transaction; broker 1 coordinates it, broker 2 is its only follower")
-    p = Writer(story, "p", home=1)
+    p = StoryWriter(story, "p", home=1)
     await p.init()
     p.begin()
     await p.send("a", "t", to=3)
@@ -40,13 +40,13 @@ async def r48_write_first(story: CoordinatedStory) -> None:
     await story.judge("t")
 
 
-async def _writes_to_two_leaders(story: CoordinatedStory) -> Writer:
+async def _writes_to_two_leaders(story: CoordinatedStory) -> StoryWriter:
     """Return the writer of a transaction on its way in two partitions; their leaders and its coordinator are three brokers."""
     await story.topic("t", 2, 3)
     await story.topic("u", 3, 2)
     await story.coordinator(STATE, 1, 2)
     story.step("p writes a1 to t and a2 to u in a transaction; broker 1 coordinates it, 2 leads t, 3 leads u")
-    p = Writer(story, "p", home=1)
+    p = StoryWriter(story, "p", home=1)
     await p.init()
     p.begin()
     await p.send("a1", "t", to=2)
@@ -93,7 +93,7 @@ async def r61_offsets_wait(story: CoordinatedStory) -> None:
     story.step("t has six records; p copies them to u, two in a transaction; broker 1 coordinates it and its group")
     for number in range(6):
         await story.send(f"r{number}", to=3)
-    p, group = Writer(story, "p", home=1), Member(story, "p's group", home=1)
+    p, group = StoryWriter(story, "p", home=1), StoryMember(story, "p's group", home=1)
     await p.init()
     for commit in (True, False, True, True):
         start = max(0, await group.committed())
@@ -119,7 +119,7 @@ async def r50_zombie_producer(story: CoordinatedStory) -> None:
     await story.topic("t", 2, 3)
     await story.coordinator(STATE, 1, 2)
     story.step("z, of transactional id z, writes z1 and is stopped")
-    z, s = Writer(story, "z", home=1), Writer(story, "s", home=1, id="z")
+    z, s = StoryWriter(story, "z", home=1), StoryWriter(story, "s", home=1, id="z")
     await z.init()
     z.begin()
     await z.send("z1", "t", to=2)

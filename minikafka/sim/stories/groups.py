@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka.sim.stories.telling.ending import OFFSETS, CoordinatedStory
-from minikafka.sim.stories.telling.member import SESSION, Member
+from minikafka.sim.stories.telling.member import SESSION, StoryMember
 from minikafka.sim.stories.telling.reader import UNCOMMITTED
 from minikafka.sim.stories.telling.script import script
 
@@ -33,7 +33,7 @@ async def a15_zombie_consumer(story: CoordinatedStory) -> None:
     """
     await eight_records(story)
     story.step("z joins, reads, and commits 2")
-    z, m = Member(story, "z", home=1), Member(story, "m", home=1)
+    z, m = StoryMember(story, "z", home=1), StoryMember(story, "m", home=1)
     await z.enter()
     await z.commit(2)
 
@@ -57,7 +57,7 @@ async def a15_zombie_static_member(story: CoordinatedStory) -> None:
     """
     await eight_records(story)
     story.step("z joins as instance i, and commits 2")
-    z, m = Member(story, "z", home=1, instance="i"), Member(story, "m", home=1, instance="i")
+    z, m = StoryMember(story, "z", home=1, instance="i"), StoryMember(story, "m", home=1, instance="i")
     await z.enter()
     await z.commit(2)
 
@@ -80,7 +80,7 @@ async def r60_commits_last(story: CoordinatedStory) -> None:
     """
     await eight_records(story)
     story.step("m joins and commits 2")
-    m = Member(story, "m", home=1)
+    m = StoryMember(story, "m", home=1)
     await m.enter()
     await m.commit(2)
 
@@ -105,7 +105,7 @@ async def r58_one_owner(story: CoordinatedStory) -> None:
     """
     await eight_records(story)
     story.step("a joins, alone")
-    a, b = Member(story, "a", home=1), Member(story, "b", home=1)
+    a, b = StoryMember(story, "a", home=1), StoryMember(story, "b", home=1)
     await a.enter()
 
     story.step("the coordinator's followers stand still; a joins again, for a new assignment; the coordinator dies")
@@ -132,7 +132,7 @@ async def r58_former_assignment(story: CoordinatedStory) -> None:
     same number.
     """
     await eight_records(story)
-    a, b = Member(story, "a", home=1), Member(story, "b", home=1)
+    a, b = StoryMember(story, "a", home=1), StoryMember(story, "b", home=1)
     story.step("the coordinator's follower stands still; a joins, and gives the partition to itself")
     await stand_still(story, 2)
     await a.join()
@@ -170,7 +170,7 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     in the group's log, but the next coordinator finds the last there.
     """
     await eight_records(story)
-    a, b = Member(story, "a", home=1), Member(story, "b", home=1)
+    a, b = StoryMember(story, "a", home=1), StoryMember(story, "b", home=1)
     story.step("a joins; its assignment, the partition for itself, is stuck on its way")
     await a.join()
     stuck = await a.hang(1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from minikafka.sim.stories.telling.ending import CoordinatedStory
 from minikafka.sim.stories.telling.reader import UNCOMMITTED
 from minikafka.sim.stories.telling.script import script
-from minikafka.sim.stories.telling.writer import Writer
+from minikafka.sim.stories.telling.writer import StoryWriter
 
 
-async def idempotent_producer(story: CoordinatedStory) -> Writer:
+async def idempotent_producer(story: CoordinatedStory) -> StoryWriter:
     """Make a topic led by broker 1, and return a producer that has written m0 to it."""
     await story.topic("t", 1, 2, 3)
     story.step("e, an idempotent producer, writes m0 to broker 1, the leader of t")
-    producer = Writer(story, "e")
+    producer = StoryWriter(story, "e")
     await producer.init()
     await producer.send("m0", "t", to=1)
     return producer
@@ -32,7 +32,7 @@ async def a17_producer_state(story: CoordinatedStory) -> None:
     await story.judge("t", isolation=UNCOMMITTED)
 
 
-async def truncated(story: CoordinatedStory, e: Writer) -> None:
+async def truncated(story: CoordinatedStory, e: StoryWriter) -> None:
     """Let broker 1 lose m1, and ask it again."""
     story.step("m1 reaches broker 1 while its followers stand still, and broker 1 dies")
     story.world.hold_follower(2)
@@ -43,7 +43,7 @@ async def truncated(story: CoordinatedStory, e: Writer) -> None:
     await story.until(lambda: story.leads(2))
 
     story.step("another producer writes x to the new leader")
-    f = Writer(story, "f", node=2)
+    f = StoryWriter(story, "f", node=2)
     await f.init()
     await f.send("x", "t", to=2)
 
@@ -59,7 +59,7 @@ async def truncated(story: CoordinatedStory, e: Writer) -> None:
     await e.send("m2", "t", to=1)
 
 
-async def copied(story: CoordinatedStory, e: Writer) -> None:
+async def copied(story: CoordinatedStory, e: StoryWriter) -> None:
     """Let a follower have m3, and ask it as the leader."""
     story.step("m3 reaches all replicas, and broker 1 dies before it can say so")
     story.world.boot(2)
@@ -72,7 +72,7 @@ async def copied(story: CoordinatedStory, e: Writer) -> None:
     await e.send("m3", "t", to=2)
 
 
-async def restarted(story: CoordinatedStory, e: Writer) -> None:
+async def restarted(story: CoordinatedStory, e: StoryWriter) -> None:
     """Kill the brokers that have m4; they know it from their logs when they start again."""
     story.step("m4 reaches brokers 2 and 3, and both die")
     before = story.end(2)
@@ -118,7 +118,7 @@ async def r45_former_epoch(story: CoordinatedStory) -> None:
     """
     await story.topic("t", 1, 2, 3)
     story.step("m0 of e, an idempotent producer, is stuck on its way")
-    e = Writer(story, "e")
+    e = StoryWriter(story, "e")
     await e.init()
     stuck = await e.hang(1)
     e.send("m0", "t", to=1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from minikafka.sim.stories.telling.ending import STATE, CoordinatedStory
 from minikafka.sim.stories.telling.reader import UNCOMMITTED, poll
 from minikafka.sim.stories.telling.script import script
-from minikafka.sim.stories.telling.writer import Writer
+from minikafka.sim.stories.telling.writer import StoryWriter
 
 
-async def one_producer(story: CoordinatedStory) -> Writer:
+async def one_producer(story: CoordinatedStory) -> StoryWriter:
     """Return a producer with its identity; broker 1 coordinates it, 2 leads t, 3 leads u."""
     await story.topic("t", 2, 3, 1)
     await story.topic("u", 3, 1, 2)
     await story.coordinator(STATE, 1, 2, 3)
     story.step("p is the producer; broker 1 coordinates it, 2 leads t, 3 leads u")
-    producer = Writer(story, "p", home=1)
+    producer = StoryWriter(story, "p", home=1)
     await producer.init()
     return producer
 
@@ -82,7 +82,7 @@ async def a12_hanging_transaction(story: CoordinatedStory) -> None:
     story.show("u-0")
 
     story.step("another producer writes to u: can its record be read?")
-    q = Writer(story, "q")
+    q = StoryWriter(story, "q")
     await q.init()
     await q.send("c", "u", to=3)
     await story.judge("t", "u")
@@ -128,7 +128,7 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
     transaction that may yet be aborted (Redpanda, PR 3036).
     """
     p = await one_producer(story)
-    q = Writer(story, "q")
+    q = StoryWriter(story, "q")
     await q.init()
 
     story.step("q writes x, p writes a1 and a2 in a transaction, q writes y")

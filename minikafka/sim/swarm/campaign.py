@@ -27,7 +27,7 @@ from minikafka.sim.raft import campaign as raft_campaign
 from minikafka.sim.raft.campaign import RaftRun, run_raft_seed
 from minikafka.sim.swarm import coverage as chaos
 from minikafka.sim.swarm import faults as cluster_faults
-from minikafka.sim.swarm.swarm import Run, run_seed
+from minikafka.sim.swarm.swarm import SeedRun, run_seed
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
@@ -36,7 +36,7 @@ HEAD = ("commit", "kind", "range", "seeds", "violations")
 
 
 @dataclass
-class Outcome:
+class SeedOutcome:
     """The outcome of one seed, as a campaign keeps it."""
 
     kind: str  # "cluster" or "raft"
@@ -58,20 +58,20 @@ def replay_command(kind: str, seed: int, faults: Sequence[str] | None = None, ke
     return f"python -m minikafka sim replay {seed}{' --raft' if kind == 'raft' else ''}{only}"
 
 
-def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Outcome:
+def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> SeedOutcome:
     """Run one seed. `faults`: only these kinds of faults; `keep`: only these of its faults, by their number."""
     if kind == "raft":
         raft = run_raft_seed(seed, faults, keep)
-        return Outcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
+        return SeedOutcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
                        if raft.violation else [], raft.coverage, faults)  # fmt: skip
     cluster = run_seed(seed, faults, keep)
     cluster.coverage["faults"] = len(cluster.plan)
-    return Outcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)
+    return SeedOutcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)
 
 
-def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.Fault | cluster_faults.Fault]:
+def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.QuorumFault | cluster_faults.SwarmFault]:
     """Return all faults of a seed, in the order that numbers them."""
-    return RaftRun(seed).plan if kind == "raft" else Run.plan_of(seed)
+    return RaftRun(seed).plan if kind == "raft" else SeedRun.plan_of(seed)
 
 
 def fault_kinds(kind: str) -> tuple[str, ...]:
@@ -80,9 +80,9 @@ def fault_kinds(kind: str) -> tuple[str, ...]:
     return raft_campaign.FAULTS if kind == "raft" else clusters
 
 
-def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[Outcome]:
+def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[SeedOutcome]:
     """Yield the seeds' outcomes, in their order."""
-    work: Callable[[int], Outcome] = partial(run_one, kind, faults=faults)
+    work: Callable[[int], SeedOutcome] = partial(run_one, kind, faults=faults)
     gc.disable()  # a run leaves its world behind as one piece of garbage; see `collect`
     gc.freeze()  # objects from before the first seed stay: no collection need look through them
     try:
@@ -105,11 +105,11 @@ def _pool(jobs: int) -> Pool:
         signal.signal(signal.SIGINT, ours)
 
 
-def _work(work: Callable[[int], Outcome], seed: int) -> Outcome:
+def _work(work: Callable[[int], SeedOutcome], seed: int) -> SeedOutcome:
     return collect(work(seed))
 
 
-def collect(outcome: Outcome) -> Outcome:
+def collect(outcome: SeedOutcome) -> SeedOutcome:
     """Free the world of a finished seed: now and then for small ones, at once for clusters."""
     if outcome.kind == "cluster" or outcome.seed % 50 == 0:
         gc.collect()
@@ -124,11 +124,11 @@ class Campaign:
     first: int
     faults: Sequence[str] | None = None  # only of these kinds
     seeds: int = 0
-    failed: list[Outcome] = field(default_factory=list)
+    failed: list[SeedOutcome] = field(default_factory=list)
     coverage: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: SeedOutcome) -> None:
         self.seeds += 1
         self.coverage.update(outcome.coverage)
         if outcome.violations:
@@ -157,7 +157,7 @@ class Campaign:
 
 
 def campaign(kind: str, first: int, count: int, jobs: int = 1, faults: Sequence[str] | None = None,
-             tell: Callable[[Outcome], object] = lambda outcome: None) -> Campaign:
+             tell: Callable[[SeedOutcome], object] = lambda outcome: None) -> Campaign:
     """Run `count` seeds from `first` on; call `tell` with each outcome at once."""
     result, began = Campaign(kind, first, faults), time.monotonic()
     for outcome in outcomes(kind, range(first, first + count), jobs, faults):
@@ -178,7 +178,7 @@ class Kept:
     seed: int
     keep: tuple[int, ...] | None = None
 
-    def run(self) -> Outcome:
+    def run(self) -> SeedOutcome:
         return run_one(self.kind, self.seed, keep=self.keep)
 
 

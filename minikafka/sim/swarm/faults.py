@@ -59,7 +59,7 @@ ZOMBIE_S = 5.0  # a replaced client that goes on is ended after so long
 BUSY_S = 1.0  # so long is waited for a client to be busy
 
 
-class Fault(NamedTuple):
+class SwarmFault(NamedTuple):
     """One fault: `target` is a node, a role or CLIENT; it lasts `lasts` seconds from `at` on."""
 
     at: float
@@ -79,7 +79,7 @@ def kinds(seed: int) -> dict[str, Odds]:
     return {kind: odds for first, those in KINDS.items() if seed >= first for kind, odds in those.items()}
 
 
-def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds], strained: bool = False) -> list[Fault]:
+def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds], strained: bool = False) -> list[SwarmFault]:
     """Draw the plan of one seed; a strained one has more faults in less time."""
     kinds = [kind for kind, (often, _, _) in among.items() if rng.random() < often]
     every = rng.choice((0.5, 1.0, 2.0) if strained else (1.0, 2.0, 4.0, 8.0))
@@ -91,11 +91,11 @@ def draw(rng: Random, brokers: Sequence[int], among: dict[str, Odds], strained: 
     return plan
 
 
-def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortest: float, longest: float) -> Fault:
+def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortest: float, longest: float) -> SwarmFault:
     target: int | str = rng.choice(ROLES) if rng.random() < 0.5 else rng.choice(brokers)
     lasts = min(shortest + rng.expovariate(3.0 / max(longest - shortest, 1e-9)), longest) if longest else 0.0
     if kind in CLIENT_KINDS:
-        return Fault(at, kind, CLIENT, lasts)
+        return SwarmFault(at, kind, CLIENT, lasts)
     other = rng.choice([*brokers, CLIENTS])
     detail: tuple[Any, ...] = {
         "cut": (other,), "cut_one_way": (other, rng.random() < 0.5), "reset": (other,),
@@ -109,7 +109,7 @@ def _draw_one(rng: Random, brokers: Sequence[int], at: float, kind: str, shortes
         detail = (rng.choice(("kill", "powerloss", "isolate", "pause", "stop")), rng.choice((0.3, 2.0, 5.0)))
     if kind in KINDS[CAUGHT_WRITING]:  # a broker changes its disk some ten times a second, and fifty times as it starts
         detail = (rng.choice(("kill", "powerloss")), int(10 ** rng.uniform(0.0, 1.7 if kind == "crash_at_write" else 2.1)))
-    return Fault(at, kind, target, lasts, detail)
+    return SwarmFault(at, kind, target, lasts, detail)
 
 
 class Striker:
@@ -123,7 +123,7 @@ class Striker:
         self.rng = world.rng("striker")
         self._stopping: dict[int, asyncio.Task[None]] = {}
 
-    async def strike_all(self, plan: Sequence[Fault]) -> None:
+    async def strike_all(self, plan: Sequence[SwarmFault]) -> None:
         """Carry all faults out, each at its time from now."""
         env, began = self.world.client_env(), self.world.now()
         for number, fault in enumerate(plan):
@@ -138,7 +138,7 @@ class Striker:
                 stopping.cancel()
                 self._kill(node)
 
-    async def _strike(self, fault: Fault) -> None:
+    async def _strike(self, fault: SwarmFault) -> None:
         if fault.target == CLIENT:
             undo = await self._strike_client(fault)
         else:
@@ -372,7 +372,7 @@ class Striker:
 
     # --- clients -----------------------------------------------------------------------------------------------------
 
-    async def _strike_client(self, fault: Fault) -> Any:
+    async def _strike_client(self, fault: SwarmFault) -> Any:
         """Strike a client in the middle of a request if that can be: most of the time a client waits for no answer."""
         running = [client for client in self.clients if client.alone and client.state is RUNNING and not client.done
                    and (client.in_group or fault.kind != "stop_polling")]

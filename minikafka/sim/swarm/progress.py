@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from minikafka.sim.swarm.campaign import Outcome
+from minikafka.sim.swarm.campaign import SeedOutcome
 
 CLEARED = "\r\x1b[K"  # to the line's beginning, and nothing behind it
 
@@ -22,7 +22,7 @@ class Progress:
         self._began = time.monotonic()
         self._show()
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: SeedOutcome) -> None:
         """Count one more seed; the line of a failing one remains."""
         self.done += 1
         if outcome.violations:

@@ -49,11 +49,11 @@ class Result:
     trace_hash: str
     history: History
     events: list[dict[str, Any]]
-    plan: list[faults.Fault] = field(default_factory=list)
+    plan: list[faults.SwarmFault] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
 
 
-class Run:
+class SeedRun:
     """One run of a seed. `kinds`: only faults of these kinds; `keep`: only these of the plan, by their place in it."""
 
     def __init__(self, seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> None:
@@ -85,7 +85,7 @@ class Run:
         self.world.loop.timeline.most_steps = MAX_STEPS
 
     @staticmethod
-    def plan_of(seed: int) -> list[faults.Fault]:
+    def plan_of(seed: int) -> list[faults.SwarmFault]:
         """Return all faults of a seed."""
         shape = Shape.of(seed)
         return faults.draw(Random(f"swarm {seed}:faults"), range(1, shape.brokers + 1), faults.kinds(seed), shape.strained)
@@ -248,4 +248,4 @@ def draw_strained_config(rng: Random) -> dict[str, Any]:
 
 def run_seed(seed: int, kinds: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> Result:
     """Run one seed, with its own plan of faults or with a part of it."""
-    return Run(seed, kinds, keep).execute()
+    return SeedRun(seed, kinds, keep).execute()

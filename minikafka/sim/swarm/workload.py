@@ -245,7 +245,7 @@ async def _in_transactions(work: Workload, at: ClientProcess, name: str, do: Cal
         await work.rest(at, 0.3)
 
 
-class Groups(Workload):
+class GroupWorkload(Workload):
     name, topics = "group", {"jobs": (4, {})}
 
     def clients(self) -> list[Client]:
@@ -407,7 +407,7 @@ class Administration(Workload):
         await admin.delete_records(("churn", 0), before)
 
 
-KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, Groups, Compacted, Administration)
+KINDS: tuple[type[Workload], ...] = (Plain, Idempotent, Copies, GroupWorkload, Compacted, Administration)
 
 
 def draw(rng: Random) -> list[type[Workload]]:

@@ -139,13 +139,13 @@ class SimDisk:
     def __init__(self) -> None:
         self.names: dict[str, Inode | None] = {"/": None}
         self.durable: dict[str, Inode | None] = {"/": None}
-        self.pending: dict[str, list[Change]] = {}  # by folder
+        self.pending: dict[str, list[NameChange]] = {}  # by folder
         self.free: int | None = None  # bytes that still fit, None for all there is
         self.failures: dict[str, int] = {}  # how many of the next operations of each kind fail
         self.sync_delay = 0.0  # additional seconds for each operation that may block
         self.on_change: Callable[[], None] | None = None  # called before every change; may raise
 
-    def change(self, folder: str, change: Change) -> None:
+    def change(self, folder: str, change: NameChange) -> None:
         """Change the names in a folder; durable when the folder is synced."""
         self.before("write")
         change.apply(self.names)
@@ -220,7 +220,7 @@ class SimDisk:
 
 
 @dataclass(frozen=True)
-class Change:
+class NameChange:
     """One change of names: a file or folder made, removed with all it holds, or moved."""
 
     what: str  # "make", "remove", "move"
@@ -240,12 +240,12 @@ class Change:
                 names[self.to + path[len(self.path) :]] = inode
 
 
-    def within(self, folder: str, to: str) -> Change:
+    def within(self, folder: str, to: str) -> NameChange:
         """Return this change as it is when the folder that it happened in has moved."""
         def moved(path: str) -> str:
             return to + path[len(folder):] if path.startswith(folder + "/") else path
 
-        return Change(self.what, moved(self.path), moved(self.to), self.inode)
+        return NameChange(self.what, moved(self.path), moved(self.to), self.inode)
 
 
 def _check_name(path: str) -> None:
@@ -274,7 +274,7 @@ class Mount:
             self.check()
             _check_name(path)
             inode = Inode()
-            self.disk.change(posixpath.dirname(path), Change("make", path, inode=inode))
+            self.disk.change(posixpath.dirname(path), NameChange("make", path, inode=inode))
         return SimFile(self.disk, inode, self.check)
 
     def exists(self, path: str) -> bool:
@@ -295,7 +295,7 @@ class Mount:
         if path not in self.disk.names:
             _check_name(path)
             self.mkdir(posixpath.dirname(path))
-            self.disk.change(posixpath.dirname(path), Change("make", path))
+            self.disk.change(posixpath.dirname(path), NameChange("make", path))
             if durable:
                 self.disk.sync_names(posixpath.dirname(path))
 
@@ -303,18 +303,18 @@ class Mount:
         self.check()
         if self.disk.names.get(path) is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
-        self.disk.change(posixpath.dirname(path), Change("remove", path))
+        self.disk.change(posixpath.dirname(path), NameChange("remove", path))
 
     def rename(self, source: str, target: str) -> None:
         self.check()
         if source not in self.disk.names:
             raise FileNotFoundError(errno.ENOENT, "no such file", source)
         _check_name(target)
-        self.disk.change(posixpath.dirname(source), Change("move", source, target))
+        self.disk.change(posixpath.dirname(source), NameChange("move", source, target))
 
     def rmtree(self, path: str) -> None:
         self.check()
-        self.disk.change(posixpath.dirname(path), Change("remove", path))
+        self.disk.change(posixpath.dirname(path), NameChange("remove", path))
 
     def sync_dir(self, path: str) -> None:
         self.check()

@@ -11,12 +11,12 @@ from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
 from minikafka.broker.groups.records import offset_key, offset_value
 from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
-from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.transactions.records import transaction_key
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
 from minikafka.log import Log
-from minikafka.log.batch import Header, build, stamp
+from minikafka.log.batch import BatchHeader, build, stamp
 from minikafka.log.markers import marker
 from minikafka.sim.invariants.excuses import OF_GROUPS, excused_by_loss
 from minikafka.sim.invariants.replica import Truth
@@ -109,7 +109,7 @@ def test_i14_a_proposal_without_a_verdict() -> None:
     async def tamper(kit: Kit) -> None:
         core = kit.partition(kit.leader()).replica
         members = tuple((node, -1) for node in core.isr.committed)
-        core.isr.proposal = Proposal(members, core.leader_epoch, core.partition_epoch, "nobody will say")
+        core.isr.proposal = ProposedIsr(members, core.leader_epoch, core.partition_epoch, "nobody will say")
 
     kit = ended(tamper)
     assert ids(kit) == {"I14"} and len(kit.watch.violations) == 1 and "is still proposed" in texts(kit)[0]
@@ -311,7 +311,7 @@ def truth_of(topic: str, *batches: bytes) -> Truth:
     for data in batches:
         made = bytearray(data)
         stamp(made, truth.end, 0)
-        truth.add(Header.parse(made), bytes(made))
+        truth.add(BatchHeader.parse(made), bytes(made))
     return truth
 
 

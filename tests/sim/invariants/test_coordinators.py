@@ -14,13 +14,12 @@ from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.transactions import records as txns
 from minikafka.broker.transactions.shell.coordinator import TRANSACTION_TOPIC
-from minikafka.broker.transactions.states import STATUS, State
-from minikafka.broker.transactions.transaction import Identity
+from minikafka.broker.transactions.states import STATUS, TransactionState
 from minikafka.client import Producer, Unsure
 from minikafka.client.client import GROUP
 from minikafka.log.batch import build
 from minikafka.log.markers import marker
-from minikafka.log.producers import UNGUARDED
+from minikafka.log.producers import UNGUARDED, ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 from tests.sim.invariants.kit import Kit
 
@@ -96,7 +95,7 @@ def test_i12_offsets_of_a_transaction(commit: bool, lie: bool) -> None:
     async def story(kit: Kit) -> None:
         home = await coordinator(kit)
         value = groups.offset_value(ZERO_UUID, 7, -1, "", kit.env.wall_ms())
-        home.write_pending_offsets("g", {("t", 0): value}, Identity(4711, 0), UNGUARDED)
+        home.write_pending_offsets("g", {("t", 0): value}, ProducerIdAndEpoch(4711, 0), UNGUARDED)
         end = marker(4711, 0, 0, commit, kit.env.wall_ms())
         home.log.write(end, lambda _: home.offsets.settle(4711, commit is not lie))
         await kit.world.until(lambda: not home.offsets.pending)
@@ -117,7 +116,7 @@ def test_i12_offsets_of_a_transaction_for_a_moment(lies_at: str) -> None:
             if what == lies_at:
                 shown["t", 0] = replace(truly, offset=7)
             if what == "its records":
-                home.write_pending_offsets("g", {("t", 0): value}, Identity(4711, 0), UNGUARDED)
+                home.write_pending_offsets("g", {("t", 0): value}, ProducerIdAndEpoch(4711, 0), UNGUARDED)
                 await kit.world.until(lambda: home.offsets.pending)
             else:
                 home.log.write(marker(4711, 0, 0, False, kit.env.wall_ms()), lambda _: home.offsets.settle(4711, False))
@@ -152,7 +151,7 @@ def test_i12_two_owners_of_a_partition() -> None:
 
 # --- transactions ---------------------------------------------------------------------------------------------------
 
-def decision(state: State, epoch: int = 3) -> tuple[bytes, bytes]:
+def decision(state: TransactionState, epoch: int = 3) -> tuple[bytes, bytes]:
     value = txns.TransactionLogValue(
         producer_id=4711, previous_producer_id=-1, next_producer_id=-1, producer_epoch=epoch,
         transaction_timeout_ms=1000, transaction_status=STATUS[state], transaction_partitions=None,
@@ -233,8 +232,8 @@ def test_i13_a_marker_comes_twice(between: int) -> None:
 def test_i13_two_outcomes_of_one_epoch() -> None:
     """Fails if what was prepared may be decided again, the other way."""
     def tamper(kit: Kit) -> None:
-        for state in (State.ONGOING, State.PREPARE_COMMIT, State.COMPLETE_COMMIT, State.ONGOING, State.PREPARE_ABORT,
-                      State.COMPLETE_ABORT):
+        for state in (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT,
+                      TransactionState.ONGOING, TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT):
             state_log(kit).append([decision(state)])
 
     kit = of_transactions(tamper)
@@ -246,7 +245,7 @@ def test_i13_a_marker_for_a_partition_of_another_transaction() -> None:
     """Fails if what was prepared for some partitions may be marked in any."""
     async def story(kit: Kit) -> None:
         await transact(kit, 4)
-        for state in (State.ONGOING, State.PREPARE_COMMIT):
+        for state in (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT):
             state_log(kit).append([decision(state)])
         await kit.world.sleep(1.0)
         kit.partition(kit.leader()).append(marker(4711, 3, 0, True, kit.env.wall_ms()), -1, "coordinator")
@@ -256,11 +255,11 @@ def test_i13_a_marker_for_a_partition_of_another_transaction() -> None:
     assert kit.run(story) == ["I13"] and "prepared for other partitions" in kit.watch.violations[0].text
 
 
-@pytest.mark.parametrize("last", [State.ONGOING, State.PREPARE_ABORT])
-def test_i13_a_transaction_is_never_ended(last: State) -> None:
+@pytest.mark.parametrize("last", [TransactionState.ONGOING, TransactionState.PREPARE_ABORT])
+def test_i13_a_transaction_is_never_ended(last: TransactionState) -> None:
     """Fails if a coordinator may forget a transaction that has run out of time, or one that it has decided."""
     def tamper(kit: Kit) -> None:
-        for state in dict.fromkeys((State.ONGOING, last)):
+        for state in dict.fromkeys((TransactionState.ONGOING, last)):
             state_log(kit).append([decision(state)])
 
     kit = of_transactions(tamper, at_end=True)
@@ -271,7 +270,7 @@ def test_i13_a_transaction_is_never_ended(last: State) -> None:
 def test_i13_a_state_that_cannot_follow() -> None:
     """Fails if a transaction may be complete before it was prepared."""
     def tamper(kit: Kit) -> None:
-        for state in (State.ONGOING, State.COMPLETE_COMMIT):
+        for state in (TransactionState.ONGOING, TransactionState.COMPLETE_COMMIT):
             state_log(kit).append([decision(state)])
 
     kit = of_transactions(tamper)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from minikafka.broker.controller import leader_election
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.client import Admin, Producer
 from minikafka.log.producers import ProducerStates
@@ -77,8 +77,8 @@ def test_i18_a_move_that_ends_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "I18" in five(monkeypatch, as_soon_as_one_has_it)
 
 
-def state(**fields: Any) -> Partition:
-    known = Partition("t", 0, None, (1, 2, 3, 4), (1, 2), 1, 1, adding=(3, 4), removing=(1, 2))  # type: ignore[arg-type]
+def state(**fields: Any) -> PartitionRegistration:
+    known = PartitionRegistration("t", 0, None, (1, 2, 3, 4), (1, 2), 1, 1, adding=(3, 4), removing=(1, 2))  # type: ignore[arg-type]
     return replace(known, **fields)
 
 

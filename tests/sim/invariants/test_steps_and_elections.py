@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.replication.effects import AssignEpoch, EpochEnd, HighWatermark
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import Partition as Shell
@@ -107,12 +107,13 @@ def test_i21_whom_a_leader_proposes(monkeypatch: pytest.MonkeyPatch, epoch: int,
 
 # --- I22: elections ---------------------------------------------------------------------------------------------------
 
-def state(**fields: Any) -> Partition:
-    known = Partition("t", 0, None, (1, 2, 3), (1, 2), 1, 1)  # type: ignore[arg-type]
+def state(**fields: Any) -> PartitionRegistration:
+    known = PartitionRegistration("t", 0, None, (1, 2, 3), (1, 2), 1, 1)  # type: ignore[arg-type]
     return replace(known, **fields)
 
 
-def judged(monkeypatch: pytest.MonkeyPatch, before: Partition, after: dict[str, Any], active: tuple[int, ...] = (1, 2, 3),
+def judged(monkeypatch: pytest.MonkeyPatch, before: PartitionRegistration, after: dict[str, Any],
+           active: tuple[int, ...] = (1, 2, 3),
            unclean: bool = False) -> bool:
     watch = Watch(World(1), unclean=unclean)
     (elections,) = [each for each in watch.invariants if each.id == "I22"]

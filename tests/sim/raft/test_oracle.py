@@ -9,7 +9,7 @@ import pytest
 from minikafka.broker.raft.effects import ElectionState
 from minikafka.broker.raft.messages import Fetch, SnapshotId
 from minikafka.broker.raft.roles import Leader
-from minikafka.sim.raft.node import RaftNode, Settings
+from minikafka.sim.raft.node import QuorumSettings, RaftNode
 from minikafka.sim.raft.oracle import RaftViolation
 from minikafka.sim.raft.world import RaftWorld
 
@@ -20,7 +20,7 @@ class Stage:
     """Three voters that nobody runs: their disks are written by hand, and the oracle is told."""
 
     def __init__(self) -> None:
-        self.world = RaftWorld(1, Settings(observers=0))
+        self.world = RaftWorld(1, QuorumSettings(observers=0))
         self.oracle = self.world.oracle
         self.node, self.second, self.third = (self.world.nodes[id] for id in (1, 2, 3))
 

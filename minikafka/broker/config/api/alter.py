@@ -21,7 +21,7 @@ from kafka.protocol.admin import (
     ListConfigResourcesResponse,
 )
 
-from minikafka.broker.config.alter import SET, Alteration, Op, refused_by_broker
+from minikafka.broker.config.alter import SET, Alteration, AlterConfigOp, refused_by_broker
 from minikafka.broker.controller.api.forwarding import forward
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
@@ -75,7 +75,7 @@ def _alterations(request: Request) -> list[Alteration]:
     """Return a request of either kind as operations: AlterConfigs sets what it names, and deletes the rest (`whole`)."""
     whole = request.API_KEY == AlterConfigsRequest.API_KEY
     return [Alteration(r.resource_type, r.resource_name,
-                       tuple(Op(c.name, SET if whole else c.config_operation, c.value) for c in r.configs), whole)
+                       tuple(AlterConfigOp(c.name, SET if whole else c.config_operation, c.value) for c in r.configs), whole)
             for r in request.resources]
 
 

@@ -18,7 +18,7 @@ from minikafka.broker.config.effective import (
     DYNAMIC_GROUP,
     DYNAMIC_METRICS,
     DYNAMIC_TOPIC,
-    Entry,
+    ConfigEntry,
     broker_value,
     effective,
     resolve_broker,
@@ -28,7 +28,7 @@ from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CON
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.metadata.topic_names import check_name
-from minikafka.broker.server.answer_size import ROW, Room
+from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
@@ -46,13 +46,13 @@ def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> Steps[Des
         results = yield from each(_unknown_type, request.resources)
     else:
         told: dict[Asked, tuple[Result, int]] = {}
-        room = Room()
+        room = AnswerBudget()
         results = yield from each(lambda resource: _told(ctx, resource, request, told, room), request.resources)
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 
 def _told(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsResource, request: DescribeConfigsRequest,
-          told: dict[Asked, tuple[Result, int]], room: Room) -> Result:
+          told: dict[Asked, tuple[Result, int]], room: AnswerBudget) -> Result:
     """Return the result of a resource. A resource that is named twice is answered twice, as in Kafka, with the same object."""
     asked = (resource.resource_type, resource.resource_name, frozenset(resource.configuration_keys or ()))
     if asked not in told:
@@ -93,7 +93,7 @@ def _describe(ctx: Context, resource: DescribeConfigsRequest.DescribeConfigsReso
                   resource_name=resource.resource_name, configs=rows)
 
 
-Found = tuple[Config, Value, list[Entry], bool]     # configuration, typed value, the places that give one, read-only
+Found = tuple[Config, Value, list[ConfigEntry], bool]     # configuration, typed value, the places that give one, read-only
 
 
 def _topic(ctx: Context, name: str) -> list[Found]:
@@ -117,7 +117,7 @@ def _group(ctx: Context, name: str) -> list[Found]:
         raise KafkaError(Err.INVALID_REQUEST, "Group name must not be empty")
     image, broker = ctx.node.image, ctx.node.config
     return [_given(config, image.configs.get((GROUP, name), {}), DYNAMIC_GROUP,
-                   resolve_topic(image, broker, None, config) or [Entry(config.name, config.default_text, DEFAULT)])
+                   resolve_topic(image, broker, None, config) or [ConfigEntry(config.name, config.default_text, DEFAULT)])
             for config in GROUP_CONFIGS.values()]
 
 
@@ -128,12 +128,12 @@ def _metrics(ctx: Context, name: str) -> list[Found]:
     return [_given(config, own, DYNAMIC_METRICS, []) for config in METRICS_CONFIGS.values()]
 
 
-def _given(config: Config, own: dict[str, str], source: int, otherwise: list[Entry]) -> Found:
+def _given(config: Config, own: dict[str, str], source: int, otherwise: list[ConfigEntry]) -> Found:
     """Return a configuration with the value set on the resource itself, as parsed, before the entries of other places."""
     if config.name not in own:
         return config, effective(config, otherwise), otherwise, False
     value = config.parse(own[config.name])
-    return config, value, [Entry(config.name, to_text(value), source), *otherwise], False
+    return config, value, [ConfigEntry(config.name, to_text(value), source), *otherwise], False
 
 
 def _broker(ctx: Context, name: str) -> list[Found]:
@@ -155,7 +155,7 @@ def _broker(ctx: Context, name: str) -> list[Found]:
 def _known(name: str, value: str, source: int) -> Found:
     """Return a configuration as it was set. An unknown one is shown without its value, which may be a secret."""
     config = BROKER_CONFIGS.get(name) or Config(name, "UNKNOWN", None, "")
-    return config, value, [Entry(name, value, source)], name not in BROKER_CONFIGS
+    return config, value, [ConfigEntry(name, value, source)], name not in BROKER_CONFIGS
 
 
 def _check_broker(ctx: Context, name: str, alternative: str = "") -> None:
@@ -178,7 +178,7 @@ _RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
     TOPIC_RESOURCE: _topic, BROKER_RESOURCE: _broker, BROKER_LOGGER: _loggers, CLIENT_METRICS: _metrics, GROUP: _group}
 
 
-def _row(config: Config, value: Value, entries: list[Entry], request: DescribeConfigsRequest, read_only: bool) -> Row:
+def _row(config: Config, value: Value, entries: list[ConfigEntry], request: DescribeConfigsRequest, read_only: bool) -> Row:
     synonyms = [Synonym(name=e.name, value=None if config.sensitive else e.value, source=e.source) for e in entries]
     return Row(name=config.name, value=None if config.sensitive else to_text(value), read_only=read_only,
                config_source=entries[0].source if entries else DEFAULT, is_sensitive=config.sensitive,

@@ -14,11 +14,11 @@ from minikafka.broker.controller.admin.create_topics import check_assignment
 from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
 from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas, reverted, towards
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import MetadataRecord, PartitionChangeRecord
 from minikafka.protocol.errors import Err, KafkaError
 
-Change = Callable[[Partition, Assignment, Replicas | None], PartitionChangeRecord | None]
+Change = Callable[[PartitionRegistration, Assignment, Replicas | None], PartitionChangeRecord | None]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment, other_fac
     return ctx.change(partition, towards(partition, wanted.replicas), None)
 
 
-def _cancel(ctx: ReassignmentContext, partition: Partition) -> PartitionChangeRecord | None:
+def _cancel(ctx: ReassignmentContext, partition: PartitionRegistration) -> PartitionChangeRecord | None:
     if not Assignment.of(partition).in_progress:
         raise KafkaError(Err.NO_REASSIGNMENT_IN_PROGRESS)
     assignment, isr, unclean = reverted(partition)
@@ -89,7 +89,7 @@ def _cancel(ctx: ReassignmentContext, partition: Partition) -> PartitionChangeRe
 
 
 def list_reassignments(image: MetadataImage, requested: Sequence[tuple[str, Sequence[int]]] | None,
-                       ) -> list[tuple[str, list[Partition]]]:
+                       ) -> list[tuple[str, list[PartitionRegistration]]]:
     """Return the partitions that are being reassigned, by topic: of those in `requested`, or of all (None)."""
     if requested is None:
         requested = [(topic.name, list(topic.partitions)) for topic in image.topics.values()]

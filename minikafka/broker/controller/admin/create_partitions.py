@@ -21,7 +21,7 @@ from minikafka.broker.controller.admin.create_topics import (
 )
 from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
 from minikafka.broker.controller.admin.verdicts import TopicVerdict
-from minikafka.broker.metadata.image import Topic
+from minikafka.broker.metadata.image import TopicImage
 from minikafka.broker.metadata.records import MetadataRecord
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -88,7 +88,7 @@ def _check_count(wanted: NewPartitions, present: int) -> None:
                          f"{len(wanted.assignments)} assignment(s) were specified.")
 
 
-def _manual(ctx: CreateTopicsContext, topic: Topic, assignment: Sequence[Sequence[int]],
+def _manual(ctx: CreateTopicsContext, topic: TopicImage, assignment: Sequence[Sequence[int]],
             factor: int) -> Sequence[Sequence[int]]:
     for number, replicas in enumerate(assignment):
         check_assignment(ctx.image, replicas, factor)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
-from minikafka.broker.metadata.image import MetadataImage, Topic
+from minikafka.broker.metadata.image import MetadataImage, TopicImage
 from minikafka.broker.metadata.records import MetadataRecord, RemoveTopicRecord, Uuid
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -32,7 +32,7 @@ def delete_topics(image: MetadataImage, names: Sequence[str], ids: Sequence[Uuid
     `charge` takes a topic's number of partitions and raises KafkaError if the client's quota of changes is used up.
     """
     verdicts: list[Deletion] = []
-    doomed: dict[Uuid, Topic] = {}
+    doomed: dict[Uuid, TopicImage] = {}
     by_id = Counter(ids)
     for topic_id, count in by_id.items():
         yield None

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Sequence
 
 from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
 from minikafka.broker.controller.leader_election import Election
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_CANDIDATE = {Election.PREFERRED: Err.PREFERRED_LEADER_NOT_AVAILABLE,
                 Election.UNCLEAN: Err.ELIGIBLE_LEADERS_NOT_AVAILABLE}
-Elect = Callable[[Partition, Election], PartitionChangeRecord | None]
+Elect = Callable[[PartitionRegistration, Election], PartitionChangeRecord | None]
 
 
 def elect_leaders(image: MetadataImage, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,

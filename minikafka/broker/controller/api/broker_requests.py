@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 
-from minikafka.broker.controller.alter_partition import Member, Proposal, Verdict
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal, ProposalVerdict
 from minikafka.broker.controller.controller import Registration
-from minikafka.broker.controller.heartbeats import Heartbeat
+from minikafka.broker.controller.heartbeats import BrokerHeartbeat
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.metadata.records import BrokerEndpoint, BrokerFeature
 from minikafka.broker.server.registry import INTERNAL, Context, handles
@@ -55,7 +55,7 @@ async def broker_registration(ctx: Context, request: BrokerRegistrationRequest,
 async def broker_heartbeat(ctx: Context, request: BrokerHeartbeatRequest,
                            active: ActiveController) -> BrokerHeartbeatResponse:
     """Note that a broker is alive; the response tells it whether it is fenced and whether it may exit."""
-    heard = Heartbeat(request.broker_id, request.broker_epoch, request.current_metadata_offset, request.want_fence,
+    heard = BrokerHeartbeat(request.broker_id, request.broker_epoch, request.current_metadata_offset, request.want_fence,
                       request.want_shut_down)
     try:
         verdict = await active.decide(lambda controller, now: controller.heartbeat(heard, active.next_offset(), now))
@@ -82,11 +82,11 @@ async def alter_partition(ctx: Context, request: AlterPartitionRequest,
 
 
 def _proposal(row: AlterPartitionRequest.TopicData.PartitionData) -> Proposal:
-    isr = tuple(Member(state.broker_id, state.broker_epoch) for state in row.new_isr_with_epochs)
+    isr = tuple(IsrMember(state.broker_id, state.broker_epoch) for state in row.new_isr_with_epochs)
     return Proposal(row.partition_index, row.leader_epoch, row.partition_epoch, isr, row.leader_recovery_state != 0)
 
 
-def _altered(verdict: Verdict) -> PartitionRow:
+def _altered(verdict: ProposalVerdict) -> PartitionRow:
     after = verdict.outcome
     if isinstance(after, Err):
         return PartitionRow(partition_index=verdict.partition, error_code=int(after), leader_id=0, leader_epoch=0, isr=[],

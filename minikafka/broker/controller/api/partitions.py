@@ -20,7 +20,7 @@ from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
-from minikafka.broker.metadata.image import Partition
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
@@ -122,7 +122,7 @@ async def list_partition_reassignments(ctx: Context, request: ListPartitionReass
     return _listed(Err.NONE, ongoing)
 
 
-def _listed(code: Err, ongoing: list[tuple[str, list[Partition]]]) -> ListPartitionReassignmentsResponse:
+def _listed(code: Err, ongoing: list[tuple[str, list[PartitionRegistration]]]) -> ListPartitionReassignmentsResponse:
     topics = [OngoingTopic(name=name, partitions=[
         OngoingTopic.OngoingPartitionReassignment(
             partition_index=p.index, replicas=list(p.replicas), adding_replicas=list(p.adding),

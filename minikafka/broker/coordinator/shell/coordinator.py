@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.coordinator.hashing import partition_of
-from minikafka.broker.metadata.image import Partition as PartitionImage
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.node import Node
@@ -73,7 +73,7 @@ class Coordinator(Generic[S]):
         topic = self.node.image.topics.get(self.topic)
         return partition_of(key, len(topic.partitions) if topic else self.node.config[self.partitions_setting])
 
-    def coordinator_of(self, key: str) -> PartitionImage | None:
+    def coordinator_of(self, key: str) -> PartitionRegistration | None:
         """Return the partition whose leader coordinates `key`. If the topic is missing, begin to create it; return None."""
         if self.topic not in self.node.image.topics:
             self.topic_creator.create([self.topic])

@@ -28,7 +28,7 @@ from minikafka.log.producers import UNGUARDED
 from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import Err, KafkaError
 
-Record = tuple[bytes, bytes | None]     # (key, value); a null value is a tombstone
+EncodedRecord = tuple[bytes, bytes | None]     # (key, value); a null value is a tombstone
 
 # The errors of an append, translated to errors that clients of a coordinator know (CoordinatorOperationExceptionHelper).
 TRANSLATED = {
@@ -44,7 +44,7 @@ TRANSLATED = {
 
 
 @dataclass(slots=True)
-class Appended:
+class DeferredAppend:
     """Records in the log that the high watermark has not passed; `required` is the offset after the last."""
 
     required: int
@@ -59,11 +59,12 @@ class CoordinatorLog:
     def __init__(self, env: Env, partition: Partition, timeout_s: float, acks: int = 1) -> None:
         """Observe `partition`. `timeout_s`: how long an author waits; `acks` -1: refuse appends while the ISR is too small."""
         self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
-        self.waiting: deque[Appended] = deque()
+        self.waiting: deque[DeferredAppend] = deque()
         self.closed = False
         partition.observers.append(self)
 
-    async def replay(self, apply: Callable[[batch.Header, memoryview], None], read_bytes: int, logger: logging.Logger) -> bool:
+    async def replay(
+            self, apply: Callable[[batch.BatchHeader, memoryview], None], read_bytes: int, logger: logging.Logger) -> bool:
         """Pass every batch up to the present log end to `apply`, reading about `read_bytes` at a time.
 
         Return whether all of it was passed: False if this broker lost the leadership meanwhile or if the log cannot be read,
@@ -84,7 +85,7 @@ class CoordinatorLog:
             await self.env.sleep(0)
         return not self.closed
 
-    def append(self, records: list[Record], apply: Callable[[int], None] | None = None) -> Future[Err]:
+    def append(self, records: list[EncodedRecord], apply: Callable[[int], None] | None = None) -> Future[Err]:
         """Append `records` as one batch. The future's result is NONE once they are committed, else an error or a timeout.
 
         `apply` runs when they are committed, with the offset of the first record.
@@ -107,7 +108,7 @@ class CoordinatorLog:
     def expect(self, required: int, base: int, apply: Callable[[int], None] | None,
                outcome: Future[Err] | None = None) -> None:
         """Wait for records that are in the log already (a new leader finds some above the high watermark)."""
-        self.waiting.append(Appended(required, apply, base, self.env.future() if outcome is None else outcome))
+        self.waiting.append(DeferredAppend(required, apply, base, self.env.future() if outcome is None else outcome))
 
     def settled(self) -> Future[Err]:
         """Return a future that is NONE once everything appended so far is committed.

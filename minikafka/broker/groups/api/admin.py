@@ -18,10 +18,10 @@ from kafka.protocol.admin.groups import (
 )
 
 from minikafka.broker.groups.classic.group import ClassicGroup
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-from minikafka.broker.server.answer_size import ROW, Room
+from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
@@ -36,12 +36,12 @@ Described = DescribeGroupsResponse.DescribedGroup
 def describe_groups(ctx: Context, request: DescribeGroupsRequest,
                     groups: GroupCoordinator) -> Steps[DescribeGroupsResponse]:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
-    operations, room = request.include_authorized_operations, Room()
+    operations, room = request.include_authorized_operations, AnswerBudget()
     described = yield from each(partial(_describe, ctx, groups, operations, room), request.groups)
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
 
-def _describe(ctx: Context, groups: GroupCoordinator, operations: bool, room: Room, group_id: str) -> Described:
+def _describe(ctx: Context, groups: GroupCoordinator, operations: bool, room: AnswerBudget, group_id: str) -> Described:
     try:
         partition = groups.loaded(group_id)
         group = partition.find(group_id, ClassicGroup)
@@ -53,19 +53,19 @@ def _describe(ctx: Context, groups: GroupCoordinator, operations: bool, room: Ro
         return _described(group_id, group.state_name, group=group, allowed=allowed)
     if ctx.version >= 6:
         reason = "is not a classic group" if group_id in partition.groups else "not found"
-        return _described(group_id, State.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
-    return _described(group_id, State.DEAD.value, allowed=allowed)
+        return _described(group_id, ClassicGroupState.DEAD.value, Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
+    return _described(group_id, ClassicGroupState.DEAD.value, allowed=allowed)
 
 
 def _size(group: ClassicGroup) -> int:
     """Return about how many bytes the group's members take in the answer."""
     return sum(ROW + len(m.member_id) + len(m.instance_id or "") + len(m.client_id) + len(m.assignment)
-               + len(m.metadata(group.protocol) if group.state is State.STABLE else b"") for m in group.members)
+               + len(m.metadata(group.protocol) if group.state is ClassicGroupState.STABLE else b"") for m in group.members)
 
 
 def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | None = None, group: ClassicGroup | None = None,
                allowed: set[int] | None = None) -> Described:
-    stable = group is not None and group.state is State.STABLE
+    stable = group is not None and group.state is ClassicGroupState.STABLE
     members = [
         Described.DescribedGroupMember(
             member_id=m.member_id, group_instance_id=m.instance_id, client_id=m.client_id, client_host=m.client_host,

@@ -11,11 +11,11 @@ from typing import Any
 
 from minikafka.broker.groups.api.admin import GROUP_OPERATIONS
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import Heartbeat
-from minikafka.broker.groups.consumer.reconciliation import Member, Partition, pack
+from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat
+from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember, TopicIdPartition, pack
 from minikafka.broker.groups.shell.consumer_requests import existing, heartbeat
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-from minikafka.broker.server.answer_size import ROW, Room
+from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.apis import (
     ConsumerGroupDescribeRequest,
@@ -39,7 +39,7 @@ async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeat
     """Take a heartbeat; the response has an assignment if that changed, or if the member may not know it."""
     try:
         _check_feature(ctx)
-        beat = Heartbeat(
+        beat = ConsumerGroupHeartbeat(
             request.member_id, request.member_epoch, ctx.client_id or "", f"/{ctx.host}", request.instance_id,
             request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
             request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
@@ -69,7 +69,7 @@ def _tuple(names: list[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _owned(topics: Iterable[Any]) -> frozenset[Partition]:
+def _owned(topics: Iterable[Any]) -> frozenset[TopicIdPartition]:
     return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)
 
 
@@ -80,14 +80,14 @@ async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRe
                                   groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups: epochs, members, and each member's present and target assignment."""
     ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
-    described, pace, room = [], ctx.node.env.turns.pace(), Room()
+    described, pace, room = [], ctx.node.env.turns.pace(), AnswerBudget()
     for group_id in ids:
         described.append(await _describe(ctx, groups, group_id, request.include_authorized_operations, room))
         await pace()
     return ConsumerGroupDescribeResponse(throttle_time_ms=0, groups=described)
 
 
-async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool, room: Room) -> Described:
+async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, operations: bool, room: AnswerBudget) -> Described:
     try:
         _check_feature(ctx)
         if not group_id:
@@ -109,14 +109,14 @@ async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, opera
         authorized_operations=GROUP_OPERATIONS if operations else None)
 
 
-def _size(group: ConsumerGroup, member_id: str, member: Member) -> int:
+def _size(group: ConsumerGroup, member_id: str, member: ConsumerGroupMember) -> int:
     """Return about how many bytes a member takes in the answer."""
     said, partitions = member.metadata, len(member.has) + len(group.state.targets.get(member_id, ()))
     texts = (member_id, said.instance_id, said.rack_id, said.client_id, said.regex, *said.topics)
     return ROW + sum(len(text or "") for text in texts) + 4 * partitions
 
 
-def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) -> Any:
+def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: ConsumerGroupMember) -> Any:
     said, current = member.metadata, member.current
     return Described.Member(
         member_id=member_id, instance_id=said.instance_id, rack_id=said.rack_id, member_epoch=current.epoch,
@@ -126,7 +126,7 @@ def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Member) 
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER)
 
 
-def _assignment(ctx: Context, partitions: Iterable[Partition]) -> Any:
+def _assignment(ctx: Context, partitions: Iterable[TopicIdPartition]) -> Any:
     """Return partitions by topic, with the topics' names; those of deleted topics are left out."""
     topics = [(ctx.node.image.topic_by_id(one.topic_id), one) for one in pack(set(partitions))]
     return Assignment(topic_partitions=[

@@ -27,7 +27,7 @@ from minikafka.broker.groups.offsets import CommittedOffset, Key
 from minikafka.broker.groups.records import offset_value
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.groups.shell.shard import GroupPartition
-from minikafka.broker.server.answer_size import ROW, Room
+from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
@@ -128,7 +128,7 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
     """Return committed offsets: of one group up to version 7, of many groups from version 8 on (KIP-709)."""
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
-        found, pace, room = [], ctx.node.env.turns.pace(), Room()
+        found, pace, room = [], ctx.node.env.turns.pace(), AnswerBudget()
         for group in request.groups:
             await pace()
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
@@ -136,7 +136,7 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
             rows = await ctx.node.env.turns.take(_rows(response.OffsetFetchResponseTopics, topics))
             found.append(response(group_id=group.group_id, error_code=int(error), topics=rows))
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
-    error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable, Room())
+    error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable, AnswerBudget())
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
         topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
     rows = await ctx.node.env.turns.take(_rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics))
@@ -147,7 +147,7 @@ Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id,
 Known = Callable[[str, int], tuple[int, Err, CommittedOffset]]      # what is committed for a topic's name and a partition
 
 
-async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool, room: Room,
+async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool, room: AnswerBudget,
                  member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
     """Return the offsets of one group; `topics` None: of every topic. `member`: id and epoch of the member that asks."""
     left = room.left
@@ -196,7 +196,7 @@ def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, known: Know
     return found
 
 
-def _look_up(store: GroupPartition, group_id: str, require_stable: bool, room: Room, name: str,
+def _look_up(store: GroupPartition, group_id: str, require_stable: bool, room: AnswerBudget, name: str,
              index: int) -> tuple[int, Err, CommittedOffset]:
     """Return what is committed, charged to the answer before its row is made; KafkaError if there is no room."""
     key = (name, index)

@@ -23,11 +23,12 @@ from typing import Any
 
 from minikafka.broker.groups.classic import static_member
 from minikafka.broker.groups.classic.embedded_protocol import assigned_partitions, subscribed_topics
-from minikafka.broker.groups.classic.members import Member, Members
+from minikafka.broker.groups.classic.members import ClassicGroupMember, Members
 from minikafka.broker.groups.classic.messages import (
     NO_MEMBER,
     Assigned,
     Call,
+    CompleteCall,
     Effect,
     GroupConfig,
     Join,
@@ -35,14 +36,13 @@ from minikafka.broker.groups.classic.messages import (
     Leaving,
     Moved,
     Replaced,
-    Reply,
     Store,
     StoredGroup,
     StoredMember,
     Sync,
     SyncResult,
 )
-from minikafka.broker.groups.classic.states import ANSWERS, NEXT, State
+from minikafka.broker.groups.classic.states import ANSWERS, NEXT, ClassicGroupState
 from minikafka.broker.groups.group import CLASSIC, CONSUMER, Group, GroupContext, OffsetCommit
 from minikafka.broker.groups.records import group_key
 from minikafka.broker.metadata.image import MetadataImage
@@ -58,7 +58,7 @@ class ClassicGroup(Group):
 
     def __init__(self, group_id: str, config: GroupConfig, new_id: Callable[[], str]) -> None:
         self.group_id, self.config, self.new_id = group_id, config, new_id
-        self.state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.generation = 0
         self.protocol_type: str | None = None     # None: a "simple" group, which only keeps offsets
         self.protocol: str | None = None
@@ -75,11 +75,11 @@ class ClassicGroup(Group):
     def restore(cls, group_id: str, stored: StoredGroup, config: GroupConfig, new_id: Callable[[], str]) -> ClassicGroup:
         """Return the group of a record; call start() when the whole partition is loaded."""
         group = cls(group_id, config, new_id)
-        group.state = State.STABLE if stored.members else State.EMPTY
+        group.state = ClassicGroupState.STABLE if stored.members else ClassicGroupState.EMPTY
         group.generation, group.protocol = stored.generation, stored.protocol
         group.protocol_type = stored.protocol_type or None
         for m in stored.members:
-            group.members.add(Member(m.member_id, m.instance_id, m.client_id, m.client_host, stored.protocol_type,
+            group.members.add(ClassicGroupMember(m.member_id, m.instance_id, m.client_id, m.client_host, stored.protocol_type,
                                      ((stored.protocol or "", m.subscription),), m.session_timeout_ms,
                                      m.rebalance_timeout_ms, m.assignment))
         group.members.leader = stored.leader
@@ -103,9 +103,9 @@ class ClassicGroup(Group):
 
     def unload(self) -> list[Effect]:
         """Stop to coordinate the group: answer every waiting call with NOT_COORDINATOR."""
-        replies = [Reply(m.joining, JoinResult(Err.NOT_COORDINATOR, m.member_id)) for m in self.members
+        replies = [CompleteCall(m.joining, JoinResult(Err.NOT_COORDINATOR, m.member_id)) for m in self.members
                    if m.joining is not None]
-        replies += [Reply(m.syncing, SyncResult(Err.NOT_COORDINATOR)) for m in self.members if m.syncing is not None]
+        replies += [CompleteCall(m.syncing, SyncResult(Err.NOT_COORDINATOR)) for m in self.members if m.syncing is not None]
         for member in self.members:
             member.joining = member.syncing = None
         return [*self._move("removed"), *replies]
@@ -118,28 +118,28 @@ class ClassicGroup(Group):
     # --- JoinGroup ------------------------------------------------------------------------------------------
 
     def join(self, call: Call, request: Join, context: GroupContext) -> list[Effect]:
-        if self.state is State.DEAD:
-            return [Reply(call, JoinResult(Err.COORDINATOR_NOT_AVAILABLE, request.member_id))]
+        if self.state is ClassicGroupState.DEAD:
+            return [CompleteCall(call, JoinResult(Err.COORDINATOR_NOT_AVAILABLE, request.member_id))]
         if not self._has_room(request.member_id):
             self.members.remove(request.member_id)
-            return [Reply(call, JoinResult(Err.GROUP_MAX_SIZE_REACHED))]
+            return [CompleteCall(call, JoinResult(Err.GROUP_MAX_SIZE_REACHED))]
         if not self._supports(request):
-            return [Reply(call, JoinResult(Err.INCONSISTENT_GROUP_PROTOCOL, request.member_id))]
+            return [CompleteCall(call, JoinResult(Err.INCONSISTENT_GROUP_PROTOCOL, request.member_id))]
         if request.member_id == NO_MEMBER:
             return self._join_new(call, request, context.now)
         return self._join_known(call, request, context.now)
 
     def _has_room(self, member_id: str) -> bool:
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return True
-        if self.state is State.PREPARING_REBALANCE:      # the members that came back first stay
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:      # the members that came back first stay
             waits = member_id in self.members and self.members.get(member_id).joining is not None
             return waits or self.members.waiting() < self.config.max_size
         return member_id in self.members or len(self.members) < self.config.max_size
 
     def _supports(self, request: Join) -> bool:
         names = [name for name, _ in request.protocols]
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(request.protocol_type and names)
         common = self.members.common_protocols() if len(self.members) else names
         return request.protocol_type == self.protocol_type and any(name in common for name in names)
@@ -152,29 +152,29 @@ class ClassicGroup(Group):
         if request.instance_id is None and request.must_return:
             # Without this round trip a client that times out and retries would leave a ghost member behind each time.
             self.members.pending[member_id] = now + request.session_timeout_ms / 1000
-            return [Reply(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
+            return [CompleteCall(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
         return self._add(call, request, member_id, now)
 
     def _join_known(self, call: Call, request: Join, now: float) -> list[Effect]:
         if request.member_id in self.members.pending:
             if request.instance_id is not None:      # static members get no pending id; Kafka gives this error too
-                return [Reply(call, JoinResult(Err.UNKNOWN_SERVER_ERROR))]
+                return [CompleteCall(call, JoinResult(Err.UNKNOWN_SERVER_ERROR))]
             return self._add(call, request, request.member_id, now)
         error = self.members.check(request.member_id, request.instance_id)
-        if error is Err.NONE and self.state is State.EMPTY:
+        if error is Err.NONE and self.state is ClassicGroupState.EMPTY:
             error = Err.UNKNOWN_MEMBER_ID
         if error is not Err.NONE:
-            return [Reply(call, JoinResult(error, request.member_id))]
+            return [CompleteCall(call, JoinResult(error, request.member_id))]
         member = self.members.get(request.member_id)
         changed = member.protocols != request.protocols
         leads = self.members.leader == member.member_id
         # A leader that joins a stable group wants a new assignment: for example, its topic has more partitions now.
-        if self.state is State.PREPARING_REBALANCE or changed or (self.state is State.STABLE and leads):
+        if self.state is ClassicGroupState.PREPARING_REBALANCE or changed or (self.state is ClassicGroupState.STABLE and leads):
             return self._rejoin(call, member, request, now)
-        return [Reply(call, self.welcome(member))]
+        return [CompleteCall(call, self.welcome(member))]
 
     def _add(self, call: Call, request: Join, member_id: str, now: float) -> list[Effect]:
-        member = Member(member_id, request.instance_id, request.client_id, request.client_host, request.protocol_type,
+        member = ClassicGroupMember(member_id, request.instance_id, request.client_id, request.client_host, request.protocol_type,
                         request.protocols, request.session_timeout_ms, request.rebalance_timeout_ms, is_new=True)
         self.joined_lately = self.extension_ms is not None
         if not len(self.members):
@@ -185,18 +185,18 @@ class ClassicGroup(Group):
         member.deadline = now + self.config.new_member_join_timeout_ms / 1000
         return self.rebalance_or_complete(now)
 
-    def _rejoin(self, call: Call, member: Member, request: Join, now: float) -> list[Effect]:
+    def _rejoin(self, call: Call, member: ClassicGroupMember, request: Join, now: float) -> list[Effect]:
         superseded = self._dismiss(member)
         member.adopt(request)
         member.joining = call
         return [*superseded, *self.rebalance_or_complete(now)]
 
-    def _dismiss(self, member: Member) -> list[Effect]:
+    def _dismiss(self, member: ClassicGroupMember) -> list[Effect]:
         """Answer the JoinGroup for which the member's client waits no longer: the client has sent another one."""
         call, member.joining = member.joining, None
-        return [] if call is None else [Reply(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
+        return [] if call is None else [CompleteCall(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
 
-    def welcome(self, member: Member, skip_assignment: bool = False) -> JoinResult:
+    def welcome(self, member: ClassicGroupMember, skip_assignment: bool = False) -> JoinResult:
         """Return a member's JoinGroup result at the end of a join phase; only the leader's names the other members."""
         leads = self.members.leader == member.member_id
         everybody = tuple((m.member_id, m.instance_id, m.metadata(self.protocol)) for m in self.members)
@@ -211,10 +211,10 @@ class ClassicGroup(Group):
 
     def _rebalance(self, now: float) -> list[Effect]:
         turned_away: list[Effect] = []
-        if self.state is State.COMPLETING_REBALANCE:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             turned_away = self._hand_out({}, Err.REBALANCE_IN_PROGRESS, now)
         self.pending_sync, self.sync_deadline = {}, None
-        initial = self.state is State.EMPTY
+        initial = self.state is ClassicGroupState.EMPTY
         effects = [*turned_away, *self._move("rebalance")]
         if initial:
             # The first member has joined; wait a little for the others, so that one rebalance serves them all (KIP-134).
@@ -229,7 +229,7 @@ class ClassicGroup(Group):
         return effects
 
     def _complete_if_all_joined(self, now: float) -> list[Effect]:
-        joining = self.state is State.PREPARING_REBALANCE and self.extension_ms is None
+        joining = self.state is ClassicGroupState.PREPARING_REBALANCE and self.extension_ms is None
         return self._complete_join(now) if joining and self.members.all_joined() else []
 
     def _initial_wait_over(self, now: float) -> list[Effect]:
@@ -261,7 +261,7 @@ class ClassicGroup(Group):
         effects = self._move("joined")
         for member in self.members:
             if member.joining is not None:
-                effects.append(Reply(member.joining, self.welcome(member)))
+                effects.append(CompleteCall(member.joining, self.welcome(member)))
             member.joining, member.is_new = None, False
             self.renew(member, now)
             self.pending_sync[member.member_id] = None
@@ -273,12 +273,12 @@ class ClassicGroup(Group):
     def sync(self, call: Call, request: Sync, context: GroupContext) -> list[Effect]:
         error = self._check_sync(request)
         if error is not Err.NONE:
-            return [Reply(call, SyncResult(error))]
+            return [CompleteCall(call, SyncResult(error))]
         member = self.members.get(request.member_id)
         self._has_synced(member.member_id)
-        if self.state is State.STABLE:
-            return [Reply(call, SyncResult(Err.NONE, self.protocol_type, self.protocol, member.assignment))]
-        superseded = [] if member.syncing is None else [Reply(member.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS))]
+        if self.state is ClassicGroupState.STABLE:
+            return [CompleteCall(call, SyncResult(Err.NONE, self.protocol_type, self.protocol, member.assignment))]
+        superseded = [] if member.syncing is None else [CompleteCall(member.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS))]
         member.syncing = call
         if self.members.leader != member.member_id:
             return [*superseded]
@@ -287,7 +287,7 @@ class ClassicGroup(Group):
         return [*superseded, Store(self.snapshot(assignments), Assigned(self.generation, tuple(assignments.items())))]
 
     def _check_sync(self, request: Sync) -> Err:
-        if self.state in (State.EMPTY, State.DEAD):
+        if self.state in (ClassicGroupState.EMPTY, ClassicGroupState.DEAD):
             return ANSWERS["sync"][self.state]
         error = self.members.check(request.member_id, request.instance_id)
         if error is not Err.NONE:
@@ -307,7 +307,7 @@ class ClassicGroup(Group):
         """Continue after the record of a Store is committed (NONE) or failed, unless state or generation changed since."""
         if isinstance(then, Replaced):
             return static_member.on_committed(self, then, error, now)
-        if then is None or self.state is not State.COMPLETING_REBALANCE or then.generation != self.generation:
+        if then is None or self.state is not ClassicGroupState.COMPLETING_REBALANCE or then.generation != self.generation:
             return []
         if error is not Err.NONE:
             return [*self._hand_out({}, error, now), *self._rebalance(now)]
@@ -322,7 +322,7 @@ class ClassicGroup(Group):
             result = SyncResult(error)
             if error is Err.NONE:
                 result = SyncResult(error, self.protocol_type, self.protocol, member.assignment)
-            effects.append(Reply(member.syncing, result))
+            effects.append(CompleteCall(member.syncing, result))
             member.syncing = None
             self.renew(member, now)
         return effects
@@ -330,7 +330,7 @@ class ClassicGroup(Group):
     # --- Heartbeat, commits, LeaveGroup -----------------------------------------------------------------------
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, context: GroupContext) -> Err:
-        if self.state is State.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             return ANSWERS["heartbeat"][self.state]
         error = self.members.check(member_id, instance_id)
         if error is not Err.NONE:
@@ -346,9 +346,9 @@ class ClassicGroup(Group):
         A group without members takes -1. A member's commit renews its session. A transactional producer is no member; from
         KIP-447 on its request names the member for which it commits (rule 61).
         """
-        if self.state is State.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             return ANSWERS["commit"][self.state]
-        if commit.generation < 0 and self.state is State.EMPTY:
+        if commit.generation < 0 and self.state is ClassicGroupState.EMPTY:
             return Err.NONE                              # an administrator, or a consumer that assigns itself
         if commit.generation < 0 and not commit.member_id and commit.instance_id is None:
             return Err.NONE if commit.transactional else Err.UNKNOWN_MEMBER_ID
@@ -363,17 +363,17 @@ class ClassicGroup(Group):
 
     def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> list[Effect]:
         """Remove members; the reply, one error for each member in `leaving`, comes before the other effects."""
-        if self.state is State.DEAD:
-            return [Reply(call, [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving])]
+        if self.state is ClassicGroupState.DEAD:
+            return [CompleteCall(call, [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving])]
         errors: list[Err] = []
         effects: list[Effect] = []
         for one in leaving:
             error, farewell = self._leave_one(one)
             errors.append(error)
             effects += farewell
-        if Err.NONE in errors and self.state is not State.EMPTY:
+        if Err.NONE in errors and self.state is not ClassicGroupState.EMPTY:
             effects += self.rebalance_or_complete(context.now)
-        return [Reply(call, errors), *effects]
+        return [CompleteCall(call, errors), *effects]
 
     def _leave_one(self, one: Leaving) -> tuple[Err, list[Effect]]:
         member_id = one.member_id
@@ -385,13 +385,13 @@ class ClassicGroup(Group):
         error = self.members.check(member_id, one.instance_id)
         return (error, []) if error is not Err.NONE else (error, self._remove(self.members.get(member_id)))
 
-    def _remove(self, member: Member) -> list[Effect]:
+    def _remove(self, member: ClassicGroupMember) -> list[Effect]:
         """Remove a member; its waiting calls are answered UNKNOWN_MEMBER_ID, so the client joins again without the id."""
         effects: list[Effect] = []
         if member.joining is not None:
-            effects.append(Reply(member.joining, JoinResult(Err.UNKNOWN_MEMBER_ID)))
+            effects.append(CompleteCall(member.joining, JoinResult(Err.UNKNOWN_MEMBER_ID)))
         if member.syncing is not None:
-            effects.append(Reply(member.syncing, SyncResult(Err.UNKNOWN_MEMBER_ID)))
+            effects.append(CompleteCall(member.syncing, SyncResult(Err.UNKNOWN_MEMBER_ID)))
         self.members.remove(member.member_id)
         self._has_synced(member.member_id)
         return effects
@@ -405,7 +405,7 @@ class ClassicGroup(Group):
         return ANSWERS["delete group"][self.state]
 
     def check_offset_delete(self) -> Err:
-        if self.protocol_type == CONSUMER and self.state is not State.DEAD:
+        if self.protocol_type == CONSUMER and self.state is not ClassicGroupState.DEAD:
             return Err.NONE                              # decided topic by topic
         return ANSWERS["delete offsets"][self.state]
 
@@ -418,9 +418,9 @@ class ClassicGroup(Group):
     def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int | None:
         if self.protocol_type is None:
             return commit_ms
-        if self.state is State.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return entered_ms
-        return commit_ms if self.state is State.STABLE and self.protocol_type == CONSUMER else None
+        return commit_ms if self.state is ClassicGroupState.STABLE and self.protocol_type == CONSUMER else None
 
     @property
     def state_name(self) -> str:
@@ -428,7 +428,7 @@ class ClassicGroup(Group):
 
     @property
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
         known = {m.member_id: assigned_partitions(m.assignment) for m in self.members}
@@ -471,7 +471,7 @@ class ClassicGroup(Group):
             effects += self._remove(self.members.get(member_id))
         return [*effects, *self._rebalance(now)]
 
-    def _silent(self, member: Member, now: float) -> list[Effect]:
+    def _silent(self, member: ClassicGroupMember, now: float) -> list[Effect]:
         gone = self.members.by_id.get(member.member_id) is not member
         if gone or member.deadline is None or member.deadline > now:
             return []                    # an earlier expiry of this tick removed it, or ended its wait
@@ -479,15 +479,15 @@ class ClassicGroup(Group):
         if not member.is_new and (member.joining is not None or member.syncing is not None):
             return []                    # its call waits here: the client cannot send heartbeats meanwhile
         farewell = self._remove(member)
-        if self.state is State.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             return [*farewell, *self._complete_after_expiry(now)]
         return [*farewell, *self._rebalance(now)]
 
     def _complete_after_expiry(self, now: float) -> list[Effect]:
-        joining = self.state is State.PREPARING_REBALANCE
+        joining = self.state is ClassicGroupState.PREPARING_REBALANCE
         return self._complete_join(now) if joining and self.members.all_joined() else []
 
-    def renew(self, member: Member, now: float) -> None:
+    def renew(self, member: ClassicGroupMember, now: float) -> None:
         """Begin a new session of the member."""
         member.deadline = now + member.session_timeout_ms / 1000
 

@@ -1,6 +1,6 @@
 """The members of a classic group: dynamic, static and expected ones, the leader, and the vote for a protocol.
 
-Owns: Member, Members. Knows nothing of states or timers.
+Owns: ClassicGroupMember, Members. Knows nothing of states or timers.
 Invariants: I-GROUP-4 one instance id belongs to at most one member id; any other member id that claims it is fenced.
             I-GROUP-5 the protocol chosen is one that every member supports.
 
@@ -18,7 +18,7 @@ from minikafka.protocol.errors import Err
 
 
 @dataclass(slots=True)
-class Member:
+class ClassicGroupMember:
     """One member. `deadline` (monotonic seconds): the member is removed then; None while its call waits here."""
 
     member_id: str
@@ -54,7 +54,7 @@ class Member:
 class Members:
     """The members by id. Insertion order everywhere, so that simulated runs repeat."""
 
-    by_id: dict[str, Member] = field(default_factory=dict)
+    by_id: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static: dict[str, str] = field(default_factory=dict)             # instance id -> member id
     pending: dict[str, float] = field(default_factory=dict)          # ids given out, not joined yet -> deadline
     leader: str | None = None
@@ -68,10 +68,10 @@ class Members:
     def __contains__(self, member_id: str) -> bool:
         return member_id in self.by_id
 
-    def get(self, member_id: str) -> Member:
+    def get(self, member_id: str) -> ClassicGroupMember:
         return self.by_id[member_id]
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         assert member.instance_id not in self.static, "I-GROUP-4"
         if member.instance_id is not None:
             self.static[member.instance_id] = member.member_id
@@ -88,7 +88,7 @@ class Members:
         if self.leader == member_id:
             self.leader = next(iter(self.by_id), None)
 
-    def rename(self, instance_id: str, member_id: str) -> Member:
+    def rename(self, instance_id: str, member_id: str) -> ClassicGroupMember:
         """Give the static member of `instance_id` a new member id; if it was the leader, it stays the leader. Return it."""
         old = self.static[instance_id]
         member = self.by_id[old]

@@ -4,7 +4,7 @@ Owns: frozen values only; no behaviour.
 Invariants: I-GROUP-3 effects are executed in the order of the list; after a crash only a prefix of them happened.
 
 A `call` is the value by which the shell finds the waiting client again (a future in the shell, a word in a test). The group
-only stores a call and returns it in one Reply.
+only stores a call and returns it in one CompleteCall.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.protocol.errors import Err
 
 NO_MEMBER = ""       # the member id of a client that was given none yet
@@ -118,7 +118,7 @@ class StoredGroup:
 # --- effects ----------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CompleteCall:
     """Answer the waiting call."""
 
     call: Call
@@ -160,9 +160,9 @@ class Store:
 class Moved:
     """Trace that the group entered `state`."""
 
-    state: State
+    state: ClassicGroupState
     generation: int
     members: tuple[str, ...]
 
 
-Effect = Reply | Store | Moved
+Effect = CompleteCall | Store | Moved

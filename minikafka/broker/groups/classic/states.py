@@ -5,7 +5,7 @@
       +------emptied-------+     |    +--------rebalance---------+                          |
                                  +-----------------------rebalance--------------------------+
 
-Owns: State, NEXT (transitions), ANSWERS (errors by request and state).
+Owns: ClassicGroupState, NEXT (transitions), ANSWERS (errors by request and state).
 Invariants: I-GROUP-1 a group changes state only along NEXT; a missing key is a bug of ours, never a client's error.
             I-GROUP-2 once member id and generation are checked, a request's error depends on the state alone (ANSWERS).
 
@@ -21,7 +21,7 @@ from enum import Enum
 from minikafka.protocol.errors import Err
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """Kafka's names, as DescribeGroups and ListGroups show them."""
 
     EMPTY = "Empty"                                # no members; offsets may remain
@@ -31,57 +31,57 @@ class State(Enum):
     DEAD = "Dead"                                  # deleted, or this broker no longer coordinates it
 
 
-NEXT: dict[State, dict[str, State]] = {
-    State.EMPTY: {"rebalance": State.PREPARING_REBALANCE, "removed": State.DEAD},
-    State.PREPARING_REBALANCE: {
-        "joined": State.COMPLETING_REBALANCE,
-        "emptied": State.EMPTY,
-        "removed": State.DEAD,
+NEXT: dict[ClassicGroupState, dict[str, ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: {"rebalance": ClassicGroupState.PREPARING_REBALANCE, "removed": ClassicGroupState.DEAD},
+    ClassicGroupState.PREPARING_REBALANCE: {
+        "joined": ClassicGroupState.COMPLETING_REBALANCE,
+        "emptied": ClassicGroupState.EMPTY,
+        "removed": ClassicGroupState.DEAD,
     },
-    State.COMPLETING_REBALANCE: {
-        "assigned": State.STABLE,
-        "rebalance": State.PREPARING_REBALANCE,
-        "removed": State.DEAD,
+    ClassicGroupState.COMPLETING_REBALANCE: {
+        "assigned": ClassicGroupState.STABLE,
+        "rebalance": ClassicGroupState.PREPARING_REBALANCE,
+        "removed": ClassicGroupState.DEAD,
     },
-    State.STABLE: {"rebalance": State.PREPARING_REBALANCE, "removed": State.DEAD},
-    State.DEAD: {"removed": State.DEAD},
+    ClassicGroupState.STABLE: {"rebalance": ClassicGroupState.PREPARING_REBALANCE, "removed": ClassicGroupState.DEAD},
+    ClassicGroupState.DEAD: {"removed": ClassicGroupState.DEAD},
 }
 
 # The error of a request of a current member (for the last two: of an administrator), by state. NONE: the request goes on.
-ANSWERS: dict[str, dict[State, Err]] = {
+ANSWERS: dict[str, dict[ClassicGroupState, Err]] = {
     "sync": {
-        State.EMPTY: Err.UNKNOWN_MEMBER_ID,
-        State.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        State.COMPLETING_REBALANCE: Err.NONE,
-        State.STABLE: Err.NONE,
-        State.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: Err.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.COMPLETING_REBALANCE: Err.NONE,
+        ClassicGroupState.STABLE: Err.NONE,
+        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
     },
     "heartbeat": {
-        State.EMPTY: Err.UNKNOWN_MEMBER_ID,
-        State.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        State.COMPLETING_REBALANCE: Err.NONE,
-        State.STABLE: Err.NONE,
-        State.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: Err.UNKNOWN_MEMBER_ID,
+        ClassicGroupState.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.COMPLETING_REBALANCE: Err.NONE,
+        ClassicGroupState.STABLE: Err.NONE,
+        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
     },
     "commit": {
-        State.EMPTY: Err.NONE,
-        State.PREPARING_REBALANCE: Err.NONE,
-        State.COMPLETING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        State.STABLE: Err.NONE,
-        State.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
+        ClassicGroupState.EMPTY: Err.NONE,
+        ClassicGroupState.PREPARING_REBALANCE: Err.NONE,
+        ClassicGroupState.COMPLETING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
+        ClassicGroupState.STABLE: Err.NONE,
+        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
     },
     "delete group": {
-        State.EMPTY: Err.NONE,
-        State.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
-        State.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
-        State.STABLE: Err.NON_EMPTY_GROUP,
-        State.DEAD: Err.GROUP_ID_NOT_FOUND,
+        ClassicGroupState.EMPTY: Err.NONE,
+        ClassicGroupState.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.STABLE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.DEAD: Err.GROUP_ID_NOT_FOUND,
     },
     "delete offsets": {      # of a group of another protocol type than "consumer": its subscriptions cannot be read
-        State.EMPTY: Err.NONE,
-        State.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
-        State.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
-        State.STABLE: Err.NON_EMPTY_GROUP,
-        State.DEAD: Err.GROUP_ID_NOT_FOUND,
+        ClassicGroupState.EMPTY: Err.NONE,
+        ClassicGroupState.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.STABLE: Err.NON_EMPTY_GROUP,
+        ClassicGroupState.DEAD: Err.GROUP_ID_NOT_FOUND,
     },
 }

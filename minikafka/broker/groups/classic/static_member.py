@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minikafka.broker.groups.classic.members import Member
+from minikafka.broker.groups.classic.members import ClassicGroupMember
 from minikafka.broker.groups.classic.messages import (
     Call,
+    CompleteCall,
     Effect,
     Join,
     JoinResult,
     Replaced,
-    Reply,
     Store,
     SyncResult,
 )
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.protocol.errors import Err
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now:
     member.adopt(request)
     member.joining, member.is_new = call, False
     group.renew(member, now)
-    if group.state is State.STABLE and group.members.elect_protocol() == group.protocol:
+    if group.state is ClassicGroupState.STABLE and group.members.elect_protocol() == group.protocol:
         replaced = Replaced(request.instance_id, old_id, member_id, old_leader, before, request.may_skip)
         return [*fenced, Store(group.snapshot(), replaced)]
     return [*fenced, *group.rebalance_or_complete(now)]
@@ -67,7 +67,7 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
     else:                            # an old client that is told it is the leader would make a new assignment
         result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
                             then.old_leader)
-    return [] if call is None else [Reply(call, result)]
+    return [] if call is None else [CompleteCall(call, result)]
 
 
 def _rename(group: ClassicGroup, instance_id: str, member_id: str) -> None:
@@ -76,12 +76,12 @@ def _rename(group: ClassicGroup, instance_id: str, member_id: str) -> None:
     group.pending_sync = {member_id if m == old_id else m: None for m in group.pending_sync}
 
 
-def _fence(member: Member) -> list[Effect]:
+def _fence(member: ClassicGroupMember) -> list[Effect]:
     """Answer the calls that wait under the old id with FENCED_INSTANCE_ID."""
     effects: list[Effect] = []
     if member.joining is not None:
-        effects.append(Reply(member.joining, JoinResult(Err.FENCED_INSTANCE_ID, member.member_id)))
+        effects.append(CompleteCall(member.joining, JoinResult(Err.FENCED_INSTANCE_ID, member.member_id)))
     if member.syncing is not None:
-        effects.append(Reply(member.syncing, SyncResult(Err.FENCED_INSTANCE_ID)))
+        effects.append(CompleteCall(member.syncing, SyncResult(Err.FENCED_INSTANCE_ID)))
     member.joining = member.syncing = None
     return effects

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 
-from minikafka.broker.groups.consumer.reconciliation import Partition
+from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition
 from minikafka.protocol.record_codec import Uuid
 
 
@@ -32,13 +32,13 @@ class MemberSubscription:
     """A member as an assignor sees it: the existing topics that it subscribes to, and its target until now."""
 
     topics: Set[Uuid]
-    target: Set[Partition] = field(default_factory=frozenset)
+    target: Set[TopicIdPartition] = field(default_factory=frozenset)
     instance_id: str | None = None
 
 
 Subscriptions = Mapping[str, MemberSubscription]                    # by member id
 Counts = Mapping[Uuid, int]                    # partitions by topic
-Assignment = dict[str, set[Partition]]
+Assignment = dict[str, set[TopicIdPartition]]
 Assignor = Callable[[Subscriptions, Counts], Assignment]
 
 
@@ -84,16 +84,16 @@ def _hand_out(given: Assignment, wanted: dict[Uuid, list[str]], topics: list[Uui
             heapreplace(loads, (load + 1, place))
 
 
-def _held(given: Assignment, wanted: dict[Uuid, list[str]]) -> dict[Uuid, dict[str, list[Partition]]]:
+def _held(given: Assignment, wanted: dict[Uuid, list[str]]) -> dict[Uuid, dict[str, list[TopicIdPartition]]]:
     """Return for each topic what each of its subscribers has of it."""
-    held: dict[Uuid, dict[str, list[Partition]]] = {topic: {} for topic in wanted}
+    held: dict[Uuid, dict[str, list[TopicIdPartition]]] = {topic: {} for topic in wanted}
     for member, partitions in given.items():
         for partition in partitions:
             held[partition[0]].setdefault(member, []).append(partition)
     return held
 
 
-def _balance(given: Assignment, subscribers: list[str], held: dict[str, list[Partition]]) -> bool:
+def _balance(given: Assignment, subscribers: list[str], held: dict[str, list[TopicIdPartition]]) -> bool:
     """Move partitions of one topic while a move makes loads more even; return whether any moved.
 
     Every move makes the loads of two members more equal, so the loop ends. An entry of a heap counts only while the load in it

@@ -18,10 +18,25 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from minikafka.broker.groups.classic.embedded_protocol import read_subscription, write_assignment
-from minikafka.broker.groups.classic.messages import NO_MEMBER, Call, Join, JoinResult, Leaving, Reply, Sync, SyncResult
+from minikafka.broker.groups.classic.messages import (
+    NO_MEMBER,
+    Call,
+    CompleteCall,
+    Join,
+    JoinResult,
+    Leaving,
+    Sync,
+    SyncResult,
+)
 from minikafka.broker.groups.consumer.heartbeat_steps import replace_static
 from minikafka.broker.groups.consumer.messages import ConsumerEffect, ResolveRegexes, Write
-from minikafka.broker.groups.consumer.reconciliation import UNRELEASED, UNREVOKED, Member, Partition, pack
+from minikafka.broker.groups.consumer.reconciliation import (
+    UNRELEASED,
+    UNREVOKED,
+    ConsumerGroupMember,
+    TopicIdPartition,
+    pack,
+)
 from minikafka.broker.groups.consumer.records import ClassicMetadata, ClassicProtocol, MemberMetadata
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import CONSUMER, GroupContext
@@ -41,7 +56,7 @@ def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext)
     if not _supports(group.state, request):
         raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
     if request.member_id == NO_MEMBER and request.instance_id is None and request.must_return:
-        return [Reply(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
+        return [CompleteCall(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
     try:
         subscription, _ = read_subscription(request.protocols[0][1])
     except ProtocolError as error:
@@ -70,13 +85,13 @@ def _supports(state: ConsumerGroupState, request: Join) -> bool:
         all(name in [protocol.name for protocol in one.protocols] for one in classic) for name, _ in request.protocols)
 
 
-def _subscribe(group: ConsumerGroup, draft: ConsumerGroupState, member_id: str, request: Join) -> Member:
+def _subscribe(group: ConsumerGroup, draft: ConsumerGroupState, member_id: str, request: Join) -> ConsumerGroupMember:
     if request.instance_id is None:
-        return draft.members.get(member_id, Member())
+        return draft.members.get(member_id, ConsumerGroupMember())
     known = draft.static_member(request.instance_id)
     if request.member_id != NO_MEMBER:
         return group.check_static(known, member_id, request.instance_id)
-    return Member() if known is None else replace_static(draft, known, member_id)
+    return ConsumerGroupMember() if known is None else replace_static(draft, known, member_id)
 
 
 def sync(group: ConsumerGroup, request: Sync, context: GroupContext) -> SyncResult:
@@ -130,7 +145,7 @@ def _leaver(group: ConsumerGroup, one: Leaving) -> str:
     return known
 
 
-def _sender(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> Member:
+def _sender(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerGroupMember:
     """Return the classic member that sent a request of this generation. Raises KafkaError."""
     if instance_id is not None:
         group.check_static(group.state.static_member(instance_id), member_id, instance_id)
@@ -142,7 +157,7 @@ def _sender(group: ConsumerGroup, member_id: str, instance_id: str | None, gener
     return member
 
 
-def _until(member: Member, context: GroupContext) -> float:
+def _until(member: ConsumerGroupMember, context: GroupContext) -> float:
     return context.now + member.metadata.rebalance_timeout_ms / 1000
 
 
@@ -153,7 +168,7 @@ def _waits_for_others(state: ConsumerGroupState, member_id: str) -> bool:
 
 # --- topics and partitions by name, as classic members know them ---------------------------------------------------
 
-def partitions_by_id(rows: Iterable[object], image: MetadataImage) -> Iterable[Partition]:
+def partitions_by_id(rows: Iterable[object], image: MetadataImage) -> Iterable[TopicIdPartition]:
     """Yield the partitions that a client names in its subscription; those of unknown topics are left out."""
     for row in rows:
         topic = image.topics.get(row.topic)                          # type: ignore[attr-defined]
@@ -161,7 +176,7 @@ def partitions_by_id(rows: Iterable[object], image: MetadataImage) -> Iterable[P
             yield from ((topic.id, index) for index in row.partitions)       # type: ignore[attr-defined]
 
 
-def encoded_assignment(partitions: Iterable[Partition], subscription: bytes, image: MetadataImage) -> bytes:
+def encoded_assignment(partitions: Iterable[TopicIdPartition], subscription: bytes, image: MetadataImage) -> bytes:
     """Return an assignment in the version of the member's own subscription."""
     named = {topic.name: list(one.partitions) for one in pack(set(partitions))
              if (topic := image.topic_by_id(one.topic_id)) is not None}

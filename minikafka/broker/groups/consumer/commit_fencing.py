@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minikafka.broker.groups.consumer.reconciliation import Member, Partition
+from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember, TopicIdPartition
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
@@ -21,7 +21,7 @@ from minikafka.protocol.errors import Err, KafkaError
 KNOWS_EPOCHS = 9                 # OffsetCommit and OffsetFetch, from this version on
 
 
-def check_commit(group: ConsumerGroupState, commit: OffsetCommit, partitions: Iterable[Partition]) -> None:
+def check_commit(group: ConsumerGroupState, commit: OffsetCommit, partitions: Iterable[TopicIdPartition]) -> None:
     """Raise KafkaError if the member may not commit offsets of `partitions` in this epoch.
 
     An empty group takes a commit without a member, and a producer need not name the member for which it commits.
@@ -49,7 +49,7 @@ def check_fetch(group: ConsumerGroupState, member_id: str | None, epoch: int) ->
         raise KafkaError(Err.ILLEGAL_GENERATION if member.is_classic else Err.STALE_MEMBER_EPOCH)
 
 
-def _member(group: ConsumerGroupState, member_id: str) -> Member:
+def _member(group: ConsumerGroupState, member_id: str) -> ConsumerGroupMember:
     if member_id not in group.members:
         raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
     return group.members[member_id]

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
 from typing import Any
 
-from minikafka.broker.groups.classic.messages import Join, Leaving, Reply, Sync
+from minikafka.broker.groups.classic.messages import CompleteCall, Join, Leaving, Sync
 from minikafka.broker.groups.consumer import classic_members, subscriptions
 from minikafka.broker.groups.consumer.commit_fencing import check_commit, check_fetch
 from minikafka.broker.groups.consumer.heartbeat_steps import (
@@ -41,7 +41,7 @@ from minikafka.broker.groups.consumer.heartbeat_steps import (
 from minikafka.broker.groups.consumer.messages import (
     Call,
     ConsumerEffect,
-    Heartbeat,
+    ConsumerGroupHeartbeat,
     HeartbeatResponse,
     RemoveMembers,
     ReplyCommitted,
@@ -53,8 +53,8 @@ from minikafka.broker.groups.consumer.reconciliation import (
     GONE_STATIC,
     JOINING,
     UNREVOKED,
-    Member,
-    Partition,
+    ConsumerGroupMember,
+    TopicIdPartition,
     pack,
 )
 from minikafka.broker.groups.consumer.records import (
@@ -62,11 +62,11 @@ from minikafka.broker.groups.consumer.records import (
     GROUP,
     MEMBER,
     REGEX,
+    CoordinatorRecord,
     CurrentMember,
     GroupMetadata,
     Key,
     MemberMetadata,
-    Record,
     Regex,
     Value,
     write_key,
@@ -110,7 +110,7 @@ class ConsumerGroup(Group):
         """Stop to coordinate the group. Every waiting call waits for the CoordinatorLog, which answers it when it closes."""
         return []
 
-    def adopt(self, records: Iterable[Record], now: float) -> None:
+    def adopt(self, records: Iterable[CoordinatorRecord], now: float) -> None:
         """Apply the records of a Write, which are in the log now, and set the deadlines that follow from them."""
         for key, value in records:
             self.state.apply(key, value)
@@ -133,13 +133,13 @@ class ConsumerGroup(Group):
 
     def renew(self, member_id: str, context: GroupContext) -> None:
         """Begin a new session of the member."""
-        classic = self.state.members.get(member_id, Member()).metadata.classic
+        classic = self.state.members.get(member_id, ConsumerGroupMember()).metadata.classic
         timeout_ms = context.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
         self.sessions[member_id] = context.now + timeout_ms / 1000
 
     # --- the heartbeat --------------------------------------------------------------------------------------
 
-    def consumer_heartbeat(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
+    def consumer_heartbeat(self, call: Call, request: ConsumerGroupHeartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Take a heartbeat of a member that joins or stays. Raises KafkaError."""
         self.check_room(request.member_id, context)
         draft = self.state.draft()
@@ -161,7 +161,7 @@ class ConsumerGroup(Group):
             raise KafkaError(Err.GROUP_MAX_SIZE_REACHED,
                              f"The consumer group has reached its maximum capacity of {most} members.")
 
-    def _subscribe(self, draft: ConsumerGroupState, member_id: str, request: Heartbeat) -> Member:
+    def _subscribe(self, draft: ConsumerGroupState, member_id: str, request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
         """Return the member as it was before this heartbeat; a new one if it joins. Raises KafkaError."""
         if request.instance_id is not None:
             return self._subscribe_static(draft, member_id, request.instance_id, request)
@@ -170,16 +170,17 @@ class ConsumerGroup(Group):
             raise self.unknown(member_id)
         if member is not None:
             check_epoch(member, request)
-        return member or Member()
+        return member or ConsumerGroupMember()
 
-    def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str, request: Heartbeat) -> Member:
+    def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str,
+                          request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
         known = draft.static_member(instance_id)
         if request.epoch != JOINING:
             member = self.check_static(known, member_id, instance_id)
             check_epoch(member, request)
             return member
         if known is None:
-            return draft.members.get(member_id, Member())
+            return draft.members.get(member_id, ConsumerGroupMember())
         member = draft.members[known]
         if not member.is_classic and member.current.epoch != GONE_STATIC:
             raise KafkaError(Err.UNRELEASED_INSTANCE_ID,
@@ -187,7 +188,7 @@ class ConsumerGroup(Group):
                              f"the instance id is owned by {known} member.")
         return replace_static(draft, known, member_id)
 
-    def check_static(self, known: str | None, member_id: str, instance_id: str) -> Member:
+    def check_static(self, known: str | None, member_id: str, instance_id: str) -> ConsumerGroupMember:
         """Return the static member `known`. Raises KafkaError unless `known`, which has the instance id, is `member_id`."""
         if known is None:
             raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -200,8 +201,8 @@ class ConsumerGroup(Group):
         """Return the error for a member id that is not in the group."""
         return KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
-    def update(self, draft: ConsumerGroupState, member_id: str, before: Member, said: MemberMetadata,
-               owned: Set[Partition] | None, context: GroupContext) -> tuple[Member, bool]:
+    def update(self, draft: ConsumerGroupState, member_id: str, before: ConsumerGroupMember, said: MemberMetadata,
+               owned: Set[TopicIdPartition] | None, context: GroupContext) -> tuple[ConsumerGroupMember, bool]:
         """Take the four steps for a member whose metadata is now `said`.
 
         Return the member after them, and whether the group's regular expressions must be resolved.
@@ -255,7 +256,7 @@ class ConsumerGroup(Group):
 
     # --- leaving --------------------------------------------------------------------------------------------
 
-    def consumer_leave(self, call: Call, request: Heartbeat, context: GroupContext) -> list[ConsumerEffect]:
+    def consumer_leave(self, call: Call, request: ConsumerGroupHeartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Take the heartbeat of a member that leaves: epoch -1, or -2 if a static member will come back. KafkaError."""
         if request.instance_id is not None:
             member = self.check_static(self.state.static_member(request.instance_id), request.member_id, request.instance_id)
@@ -272,7 +273,7 @@ class ConsumerGroup(Group):
         draft.write(CURRENT, request.member_id, away)
         return [Write(tuple(draft.written), call, response)]
 
-    def fence(self, member_ids: Iterable[str], context: GroupContext) -> tuple[Record, ...]:
+    def fence(self, member_ids: Iterable[str], context: GroupContext) -> tuple[CoordinatorRecord, ...]:
         """Return the records that remove members, and raise the epoch so that the others share their partitions."""
         draft = self.state.draft()
         for member_id in member_ids:
@@ -298,7 +299,7 @@ class ConsumerGroup(Group):
 
     def leave(self, call: Call, leaving: list[Leaving], context: GroupContext) -> list[ConsumerEffect]:
         errors, gone = classic_members.leave(self, leaving)
-        return [RemoveMembers(tuple(gone), call, errors)] if gone else [Reply(call, errors)]
+        return [RemoveMembers(tuple(gone), call, errors)] if gone else [CompleteCall(call, errors)]
 
     # --- offsets and administration -------------------------------------------------------------------------
 

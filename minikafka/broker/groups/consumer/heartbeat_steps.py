@@ -13,8 +13,15 @@ from dataclasses import replace
 
 from minikafka.broker.groups.consumer import subscriptions
 from minikafka.broker.groups.consumer.assignors import ASSIGNORS, MemberSubscription
-from minikafka.broker.groups.consumer.messages import Heartbeat
-from minikafka.broker.groups.consumer.reconciliation import JOINING, Goal, Member, Partition, pack, reconcile
+from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat
+from minikafka.broker.groups.consumer.reconciliation import (
+    JOINING,
+    ConsumerGroupMember,
+    Goal,
+    TopicIdPartition,
+    pack,
+    reconcile,
+)
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
     MEMBER,
@@ -29,7 +36,7 @@ from minikafka.broker.groups.group import GroupContext
 from minikafka.protocol.errors import Err, KafkaError
 
 
-def check_epoch(member: Member, request: Heartbeat) -> None:
+def check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeat) -> None:
     """Raise KafkaError if the member's epoch is not the one known here, unless only a response of ours was lost."""
     epoch, known = request.epoch, member.current.epoch
     if epoch == JOINING or epoch == known:
@@ -42,7 +49,7 @@ def check_epoch(member: Member, request: Heartbeat) -> None:
                          "its partitions and rejoin.")
 
 
-def merged_subscription(old: MemberMetadata, request: Heartbeat) -> MemberMetadata:
+def merged_subscription(old: MemberMetadata, request: ConsumerGroupHeartbeat) -> MemberMetadata:
     """Return the member's metadata after this heartbeat: a field that the request leaves out keeps its value."""
     news = {"instance_id": request.instance_id, "rack_id": request.rack_id, "regex": request.regex, "assignor": request.assignor,
             "topics": None if request.topics is None else tuple(sorted(set(request.topics))),
@@ -73,7 +80,7 @@ def assign(draft: ConsumerGroupState, context: GroupContext) -> None:
     draft.write(TARGET, "", TargetMetadata(draft.epoch, context.wall_ms))
 
 
-def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[Partition] | None,
+def reconcile_member(draft: ConsumerGroupState, member_id: str, subscription_changed: bool, owned: Set[TopicIdPartition] | None,
           context: GroupContext) -> None:
     """Let the member take one step towards its target, unless it has reached its target."""
     member = draft.members[member_id]
@@ -106,7 +113,7 @@ def remove(draft: ConsumerGroupState, member_id: str) -> None:
         draft.write(kind, member_id, None)
 
 
-def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> Member:
+def replace_static(draft: ConsumerGroupState, old_id: str, member_id: str) -> ConsumerGroupMember:
     """Give a returning static member its partitions under its new id, in epoch 0. Return the member."""
     old, target = draft.members[old_id], draft.targets.get(old_id, frozenset())
     remove(draft, old_id)

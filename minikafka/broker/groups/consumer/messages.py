@@ -11,16 +11,16 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from minikafka.broker.groups.classic.messages import Call, Reply
-from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING, Partition
-from minikafka.broker.groups.consumer.records import Record, TopicPartitions
-from minikafka.broker.groups.group import Settings
+from minikafka.broker.groups.classic.messages import Call, CompleteCall
+from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING, TopicIdPartition
+from minikafka.broker.groups.consumer.records import CoordinatorRecord, TopicPartitions
+from minikafka.broker.groups.group import ConsumerGroupSettings
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.text import trim
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class ConsumerGroupHeartbeat:
     """A ConsumerGroupHeartbeat request; None in a field means that the field has not changed since the last request."""
 
     member_id: str
@@ -33,7 +33,7 @@ class Heartbeat:
     topics: tuple[str, ...] | None = None
     regex: str | None = None
     assignor: str | None = None
-    owned: Set[Partition] | None = None
+    owned: Set[TopicIdPartition] | None = None
     names_topics: bool = False  # in the field of `owned`, if only without a partition
 
     @property
@@ -68,7 +68,7 @@ class Write:
     `before` goes first in the same batch: the tombstones of a classic group whose place this group takes.
     """
 
-    records: tuple[Record, ...]
+    records: tuple[CoordinatorRecord, ...]
     call: Call | None = None
     result: Any = None
     before: tuple[tuple[bytes, None], ...] = ()
@@ -88,10 +88,10 @@ class ResolveRegexes:
     """Match the group's expressions against the topics again, once the effects before this one are carried out."""
 
 
-ConsumerEffect: TypeAlias = Reply | ReplyCommitted | Write | RemoveMembers | ResolveRegexes
+ConsumerEffect: TypeAlias = CompleteCall | ReplyCommitted | Write | RemoveMembers | ResolveRegexes
 
 
-def check(group_id: str, request: Heartbeat, version: int, settings: Settings) -> None:
+def check(group_id: str, request: ConsumerGroupHeartbeat, version: int, settings: ConsumerGroupSettings) -> None:
     """Raise KafkaError for a request that is invalid in every group. The checks come in Kafka's order."""
     may_lack_id = version < 1 and request.epoch <= JOINING and request.epoch != GONE
     _not_blank("MemberId", None if may_lack_id else request.member_id)

@@ -18,10 +18,10 @@ from collections.abc import Iterable
 
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, read_subscription
 from minikafka.broker.groups.classic.group import ClassicGroup
-from minikafka.broker.groups.classic.messages import JoinResult, Reply, StoredGroup, StoredMember, SyncResult
+from minikafka.broker.groups.classic.messages import CompleteCall, JoinResult, StoredGroup, StoredMember, SyncResult
 from minikafka.broker.groups.consumer.classic_members import encoded_assignment, partitions_by_id
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.reconciliation import STABLE, Partition, pack
+from minikafka.broker.groups.consumer.reconciliation import STABLE, TopicIdPartition, pack
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
     GROUP,
@@ -37,7 +37,7 @@ from minikafka.broker.groups.consumer.records import (
     TargetMetadata,
 )
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.broker.groups.group import CONSUMER, GroupContext, Settings
+from minikafka.broker.groups.group import CONSUMER, ConsumerGroupSettings, GroupContext
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
@@ -71,7 +71,7 @@ def upgrade(classic: ClassicGroup, group: ConsumerGroup, context: GroupContext) 
     group.state = draft
 
 
-def _check_upgrade(classic: ClassicGroup, settings: Settings) -> None:
+def _check_upgrade(classic: ClassicGroup, settings: ConsumerGroupSettings) -> None:
     if settings.migration_policy not in UPGRADES:
         raise _cannot_upgrade(classic, "online upgrade is disabled.")
     if classic.protocol_type != CONSUMER:
@@ -94,7 +94,7 @@ def _metadata(classic: ClassicGroup, member_id: str) -> MemberMetadata:
                           ClassicMetadata(member.session_timeout_ms, protocols))
 
 
-def _assigned(classic: ClassicGroup, member_id: str, image: MetadataImage) -> set[Partition]:
+def _assigned(classic: ClassicGroup, member_id: str, image: MetadataImage) -> set[TopicIdPartition]:
     assignment = read_assignment(classic.members.get(member_id).assignment)
     if assignment.user_data:
         raise _cannot_upgrade(classic, "an unsupported custom assignor is in use. Please refer to the documentation or "
@@ -102,17 +102,17 @@ def _assigned(classic: ClassicGroup, member_id: str, image: MetadataImage) -> se
     return set(partitions_by_id(assignment.assigned_partitions, image))
 
 
-def called_back(classic: ClassicGroup) -> list[Reply]:
+def called_back(classic: ClassicGroup) -> list[CompleteCall]:
     """Return the replies that tell members with a waiting call to join again: the classic group is a consumer group now."""
-    replies = [Reply(m.joining, JoinResult(Err.REBALANCE_IN_PROGRESS, m.member_id)) for m in classic.members
+    replies = [CompleteCall(m.joining, JoinResult(Err.REBALANCE_IN_PROGRESS, m.member_id)) for m in classic.members
                if m.joining is not None]
-    return [*replies, *(Reply(m.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS)) for m in classic.members
+    return [*replies, *(CompleteCall(m.syncing, SyncResult(Err.REBALANCE_IN_PROGRESS)) for m in classic.members
                         if m.syncing is not None)]
 
 
 # --- and back ------------------------------------------------------------------------------------------------------
 
-def may_downgrade(state: ConsumerGroupState, leaving: Iterable[str], settings: Settings, max_size: int) -> bool:
+def may_downgrade(state: ConsumerGroupState, leaving: Iterable[str], settings: ConsumerGroupSettings, max_size: int) -> bool:
     """Return whether the group becomes classic: the last members of the consumer protocol leave, others stay.
 
     `max_size`: how many members a classic group may have.

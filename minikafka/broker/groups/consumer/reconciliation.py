@@ -11,7 +11,7 @@ No member stops for a rebalance: each takes a step with each of its own heartbea
       v                                                                         |
     UNRELEASED -------------- the others have given them up ------------------->+
 
-Owns: Member, and reconcile(), a pure function.
+Owns: ConsumerGroupMember, and reconcile(), a pure function.
 Invariants: I-CMEMBER-1 a member is given a partition only when no other member has it or is still giving it up.
             I-CMEMBER-2 a member stays in its epoch until it owns nothing that it must give up.
 
@@ -32,31 +32,31 @@ from minikafka.protocol.record_codec import Uuid
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 JOINING, GONE, GONE_STATIC = 0, -1, -2        # member epochs with a meaning of their own
 
-Partition: TypeAlias = tuple[Uuid, int]
+TopicIdPartition: TypeAlias = tuple[Uuid, int]
 
 UNKNOWN = MemberMetadata(None, None, "", "", (), "", -1, None, None)           # nothing said yet
 NEW = CurrentMember(JOINING, -1, STABLE, (), ())
 
 
 @dataclass(frozen=True)
-class Member:
+class ConsumerGroupMember:
     """A member: its two records, the metadata that it sent and its current assignment."""
 
     metadata: MemberMetadata = UNKNOWN
     current: CurrentMember = NEW
 
     @cached_property
-    def assigned(self) -> dict[Partition, int]:
+    def assigned(self) -> dict[TopicIdPartition, int]:
         """Return the partitions that the member may read, each with the member epoch since which it has them."""
         return unpack(self.current.assigned, self.current.epoch)
 
     @cached_property
-    def revoking(self) -> dict[Partition, int]:
+    def revoking(self) -> dict[TopicIdPartition, int]:
         """Return the partitions that the member must give up, and may still have."""
         return unpack(self.current.revoking, self.current.epoch)
 
     @property
-    def has(self) -> dict[Partition, int]:
+    def has(self) -> dict[TopicIdPartition, int]:
         """Return the partitions that no other member may get yet: assigned ones, and those not given up."""
         return self.assigned | self.revoking
 
@@ -74,12 +74,14 @@ class Goal:
     """The target of a member. It gets the partitions whose topics it subscribes to, once no other member has them."""
 
     epoch: int
-    target: Set[Partition]
+    target: Set[TopicIdPartition]
     subscribed: Set[Uuid]
-    taken: Set[Partition]                     # the partitions that other members have
+    taken: Set[TopicIdPartition]                     # the partitions that other members have
 
 
-def reconcile(member: Member, goal: Goal, subscription_changed: bool, owned: Set[Partition] | None) -> CurrentMember:
+def reconcile(
+        member: ConsumerGroupMember, goal: Goal, subscription_changed: bool,
+        owned: Set[TopicIdPartition] | None) -> CurrentMember:
     """Return the member's record after its next step. `owned`: the partitions that its request names, None if it names none.
 
     (An empty set says that the member owns nothing; None, that its partitions are as before.)
@@ -91,11 +93,11 @@ def reconcile(member: Member, goal: Goal, subscription_changed: bool, owned: Set
     return _advance(member, goal, owned)
 
 
-def _still_owns(revoking: Iterable[Partition], owned: Set[Partition] | None) -> bool:
+def _still_owns(revoking: Iterable[TopicIdPartition], owned: Set[TopicIdPartition] | None) -> bool:
     return owned is None or any(partition in owned for partition in revoking)
 
 
-def _advance(member: Member, goal: Goal, owned: Set[Partition] | None) -> CurrentMember:
+def _advance(member: ConsumerGroupMember, goal: Goal, owned: Set[TopicIdPartition] | None) -> CurrentMember:
     target = {partition for partition in goal.target if partition[0] in goal.subscribed}
     kept = {p: epoch for p, epoch in member.assigned.items() if p in target}
     surplus = {p: epoch for p, epoch in member.assigned.items() if p not in target}
@@ -108,7 +110,7 @@ def _advance(member: Member, goal: Goal, owned: Set[Partition] | None) -> Curren
     return CurrentMember(goal.epoch, was, state, pack(kept | free), ())
 
 
-def _drop_unsubscribed(member: Member, goal: Goal, owned: Set[Partition] | None) -> CurrentMember:
+def _drop_unsubscribed(member: ConsumerGroupMember, goal: Goal, owned: Set[TopicIdPartition] | None) -> CurrentMember:
     """Return the record without the partitions of topics that the member no longer subscribes to; no new target is needed."""
     dropped = {p: epoch for p, epoch in member.assigned.items() if p[0] not in goal.subscribed}
     if not dropped:
@@ -120,7 +122,7 @@ def _drop_unsubscribed(member: Member, goal: Goal, owned: Set[Partition] | None)
     return CurrentMember(was, was, member.current.state, pack(kept), member.current.revoking)
 
 
-def pack(partitions: dict[Partition, int] | Set[Partition]) -> tuple[TopicPartitions, ...]:
+def pack(partitions: dict[TopicIdPartition, int] | Set[TopicIdPartition]) -> tuple[TopicPartitions, ...]:
     """Return partitions by topic, sorted, so that equal sets make equal records; with their epochs, if it is a dict."""
     topics: dict[Uuid, list[int]] = {}
     for topic, index in sorted(partitions, key=lambda p: (p[0].bytes, p[1])):
@@ -131,7 +133,7 @@ def pack(partitions: dict[Partition, int] | Set[Partition]) -> tuple[TopicPartit
         for topic, indexes in topics.items())
 
 
-def unpack(packed: Iterable[TopicPartitions], epoch: int = 0) -> dict[Partition, int]:
+def unpack(packed: Iterable[TopicPartitions], epoch: int = 0) -> dict[TopicIdPartition, int]:
     """Return each partition's epoch; `epoch` where the record, written by an older version, has none."""
     return {(one.topic_id, index): one.epochs[at] if one.epochs else epoch
             for one in packed for at, index in enumerate(one.partitions)}

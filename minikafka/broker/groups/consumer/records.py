@@ -141,7 +141,7 @@ class Regex:
 
 
 Value: TypeAlias = GroupMetadata | MemberMetadata | TargetMetadata | TargetMember | CurrentMember | Regex
-Record: TypeAlias = tuple[Key, Value | None]
+CoordinatorRecord: TypeAlias = tuple[Key, Value | None]
 VALUES: dict[int, type] = {GROUP: GroupMetadata, MEMBER: MemberMetadata, TARGET: TargetMetadata,
                            TARGET_MEMBER: TargetMember, CURRENT: CurrentMember, REGEX: Regex}
 

@@ -18,7 +18,7 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from minikafka.broker.groups.consumer.reconciliation import GONE, STABLE, Member, Partition, unpack
+from minikafka.broker.groups.consumer.reconciliation import GONE, STABLE, ConsumerGroupMember, TopicIdPartition, unpack
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
     GROUP,
@@ -27,11 +27,11 @@ from minikafka.broker.groups.consumer.records import (
     REGEX,
     TARGET,
     TARGET_MEMBER,
+    CoordinatorRecord,
     CurrentMember,
     GroupMetadata,
     Key,
     MemberMetadata,
-    Record,
     Regex,
     TargetMember,
     TargetMetadata,
@@ -59,10 +59,10 @@ class ConsumerGroupState:
     group_id: str
     metadata: GroupMetadata = BORN
     target: TargetMetadata = UNASSIGNED
-    members: dict[str, Member] = field(default_factory=dict)
-    targets: dict[str, Set[Partition]] = field(default_factory=dict)       # by member id
+    members: dict[str, ConsumerGroupMember] = field(default_factory=dict)
+    targets: dict[str, Set[TopicIdPartition]] = field(default_factory=dict)       # by member id
     regexes: dict[str, Regex] = field(default_factory=dict)                # by expression
-    written: list[Record] = field(default_factory=list)                    # a draft's own records
+    written: list[CoordinatorRecord] = field(default_factory=list)                    # a draft's own records
 
     def draft(self) -> ConsumerGroupState:
         """Return a copy to write records to."""
@@ -84,10 +84,10 @@ class ConsumerGroupState:
         elif key.kind == MEMBER and value is None:
             self.members.pop(key.name, None)
         elif isinstance(value, MemberMetadata):
-            self.members[key.name] = replace(self.members.get(key.name, Member()), metadata=value)
+            self.members[key.name] = replace(self.members.get(key.name, ConsumerGroupMember()), metadata=value)
         elif key.kind == CURRENT and (value is not None or key.name in self.members):
             current = value if isinstance(value, CurrentMember) else DELETED
-            self.members[key.name] = replace(self.members.get(key.name, Member()), current=current)
+            self.members[key.name] = replace(self.members.get(key.name, ConsumerGroupMember()), current=current)
         elif isinstance(value, TargetMember):
             self.targets[key.name] = frozenset(unpack(value.partitions))
         elif key.kind == TARGET_MEMBER:
@@ -131,7 +131,7 @@ class ConsumerGroupState:
         """Return the expressions that members subscribe to, each with the number of its members."""
         return Counter(member.metadata.regex for member in self.members.values() if member.metadata.regex)
 
-    def taken(self, member_id: str) -> set[Partition]:
+    def taken(self, member_id: str) -> set[TopicIdPartition]:
         """Return the partitions that the other members have."""
         return {partition for other, member in self.members.items() if other != member_id for partition in member.has}
 
@@ -140,7 +140,7 @@ class ConsumerGroupState:
         votes = Counter(m.metadata.assignor for m in self.members.values() if m.metadata.assignor)
         return max(votes, key=lambda name: votes[name], default=default)
 
-    def tombstones(self) -> list[Record]:
+    def tombstones(self) -> list[CoordinatorRecord]:
         """Return the records that delete the group, its own key last: replay never meets a member of a deleted group."""
         kinds = [(CURRENT, list(self.members)), (TARGET_MEMBER, list(self.targets)), (TARGET, [""]),
                  (MEMBER, list(self.members)), (REGEX, list(self.regexes)), (PARTITIONS, [""]), (GROUP, [""])]

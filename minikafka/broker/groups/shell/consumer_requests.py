@@ -11,10 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from minikafka.broker.groups.classic.group import ClassicGroup
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import ConsumerEffect, Heartbeat, HeartbeatResponse, Write, check
+from minikafka.broker.groups.consumer.messages import (
+    ConsumerEffect,
+    ConsumerGroupHeartbeat,
+    HeartbeatResponse,
+    Write,
+    check,
+)
 from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING
 from minikafka.broker.groups.group import GroupContext
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
@@ -22,7 +28,7 @@ from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
 from minikafka.protocol.errors import Err, KafkaError
 
 
-async def heartbeat(groups: GroupCoordinator, group_id: str, request: Heartbeat, version: int) -> HeartbeatResponse:
+async def heartbeat(groups: GroupCoordinator, group_id: str, request: ConsumerGroupHeartbeat, version: int) -> HeartbeatResponse:
     """Return the response to a heartbeat once everything in it is committed. Raises KafkaError."""
     context = groups.factory.context(group_id)
     check(group_id, request, version, context.settings)
@@ -46,7 +52,7 @@ def existing(partition: GroupPartition, group_id: str) -> ConsumerGroup:
     return group
 
 
-def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], request: Heartbeat,
+def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], request: ConsumerGroupHeartbeat,
                    context: GroupContext) -> None:
     group = partition.find(group_id, ConsumerGroup)
     if group is not None:
@@ -59,14 +65,14 @@ def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], 
         partition.run(old, migration.called_back(old))
 
 
-def _new_group(partition: GroupPartition, group_id: str, old: ClassicGroup | None, request: Heartbeat,
+def _new_group(partition: GroupPartition, group_id: str, old: ClassicGroup | None, request: ConsumerGroupHeartbeat,
                context: GroupContext) -> ConsumerGroup:
     """Return a consumer group for a member that joins, with the members of `old`, a classic group. Raises KafkaError."""
     if request.epoch != JOINING:
         raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found." if old is None
                          else f"Group {group_id} is not a consumer group.")
     group = partition.factory.consumer(group_id)
-    if old is not None and old.state is not State.EMPTY:
+    if old is not None and old.state is not ClassicGroupState.EMPTY:
         migration.upgrade(old, group, context)
     return group
 

@@ -11,7 +11,7 @@ from minikafka.broker.config.group_and_metrics import group_value
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.group import GroupContext, Settings
+from minikafka.broker.groups.group import ConsumerGroupSettings, GroupContext
 from minikafka.broker.metadata.records import GROUP
 from minikafka.broker.server.node import Node
 
@@ -44,7 +44,7 @@ class GroupFactory:
         def interval(name: str) -> int:
             return int(group_value(own, f"consumer.{name}", node.setting(f"group.consumer.{name}")))
 
-        settings = Settings(interval("session.timeout.ms"), interval("heartbeat.interval.ms"),
+        settings = ConsumerGroupSettings(interval("session.timeout.ms"), interval("heartbeat.interval.ms"),
                             interval("assignment.interval.ms"), node.config["group.consumer.max.size"],
                             tuple(node.config["group.consumer.assignors"]),
                             node.config["group.consumer.migration.policy"])

@@ -28,8 +28,8 @@ from typing import Any, TypeVar
 from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog, failed
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.classic.group import ClassicGroup
-from minikafka.broker.groups.classic.messages import Assigned, Moved, Replaced, Reply, Store, StoredGroup
-from minikafka.broker.groups.classic.states import State
+from minikafka.broker.groups.classic.messages import Assigned, CompleteCall, Moved, Replaced, Store, StoredGroup
+from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer import records as consumer_wire
 from minikafka.broker.groups.consumer.group import ConsumerGroup
@@ -42,9 +42,9 @@ from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
-from minikafka.broker.transactions.transaction import Identity
-from minikafka.log.batch import Header, build, records
+from minikafka.log.batch import BatchHeader, build, records
 from minikafka.log.markers import is_commit, marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.groups")
@@ -78,7 +78,7 @@ class GroupPartition:
         if await self.log.replay(self._replay, self.node.config["offsets.load.buffer.size"], log):
             self._loaded()
 
-    def _replay(self, header: Header, raw: memoryview) -> None:
+    def _replay(self, header: BatchHeader, raw: memoryview) -> None:
         if header.is_control:
             if not header.count:                           # compaction took the whole transaction
                 return
@@ -111,7 +111,7 @@ class GroupPartition:
         elif key.kind != consumer_wire.PARTITIONS:
             group.replay(key, None if value is None else consumer_wire.read_value(key.kind, bytes(value)))
 
-    def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: Header) -> None:
+    def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: BatchHeader) -> None:
         apply = self._offset_change(key.group, (key.topic, key.partition), value)
         if value is not None:
             self._exists(key.group)
@@ -180,7 +180,7 @@ class GroupPartition:
 
     def _carry_out(self, group: Any, effects: Sequence[object]) -> None:
         for effect in effects:
-            if isinstance(effect, Reply):
+            if isinstance(effect, CompleteCall):
                 _answer(effect.call, effect.result)
             elif isinstance(effect, ReplyCommitted):
                 _answer(effect.call, AfterCommit(self.log.settled(), effect.result))
@@ -208,7 +208,7 @@ class GroupPartition:
 
     def _trace(self, group: ClassicGroup, moved: Moved) -> None:
         """Trace a new state; names and assignments only in a Stable group."""
-        settled = group.settled_fields(self.node.image) if moved.state is State.STABLE else {}
+        settled = group.settled_fields(self.node.image) if moved.state is ClassicGroupState.STABLE else {}
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
                        members=list(moved.members), **settled)
 
@@ -272,7 +272,8 @@ class GroupPartition:
             self._exists(group_id)
         return outcome
 
-    def write_pending_offsets(self, group_id: str, values: dict[Key, bytes], who: Identity, guard: object) -> Future[Err]:
+    def write_pending_offsets(self, group_id: str, values: dict[Key, bytes], who: ProducerIdAndEpoch,
+                              guard: object) -> Future[Err]:
         """Append offset commits of a transaction; clients see them after the transaction's commit marker (rule 61)."""
         keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
         data = build(list(zip(keys, values.values(), strict=True)), timestamp_ms=self.env.wall_ms(), transactional=True,
@@ -288,7 +289,7 @@ class GroupPartition:
             self._exists(group_id)
         return outcome
 
-    def write_marker(self, who: Identity, coordinator_epoch: int, commit: bool) -> Future[Err]:
+    def write_marker(self, who: ProducerIdAndEpoch, coordinator_epoch: int, commit: bool) -> Future[Err]:
         """Append a transaction's marker; once that is committed, the transaction's offsets show, or are dropped."""
         data = marker(who.producer_id, who.epoch, coordinator_epoch, commit, self.env.wall_ms())
         return self.log.write(data, lambda _: self.offsets.settle(who.producer_id, commit))

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
 
-from minikafka.broker.metadata.image import Broker
+from minikafka.broker.metadata.image import BrokerRegistration
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err
 
@@ -20,7 +20,7 @@ CLUSTER_OPERATIONS = {5, 7, 8, 9, 10, 11, 12}       # AclOperation numbers that 
 Row = DescribeClusterResponse.DescribeClusterBroker
 
 
-def any_live_broker(ctx: Context, alive: list[Broker]) -> int:
+def any_live_broker(ctx: Context, alive: list[BrokerRegistration]) -> int:
     """Return the `controller_id` for clients: a live broker, as each forwards to the controller; -1 if none lives."""
     return ctx.node.env.rng("controller_id").choice(alive).id if alive else -1
 
@@ -44,7 +44,7 @@ def describe_cluster(ctx: Context, request: DescribeClusterRequest) -> DescribeC
         authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None)
 
 
-def _row(broker: Broker) -> Any:
+def _row(broker: BrokerRegistration) -> Any:
     return Row(broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=broker.fenced)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
 from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
@@ -91,7 +91,7 @@ def _failure(name: str, error: Err, operations: int) -> Any:
                     topic_authorized_operations=operations)
 
 
-def _partition(image: MetadataImage, p: Partition) -> Any:
+def _partition(image: MetadataImage, p: PartitionRegistration) -> Any:
     def alive(replica: int) -> bool:
         return replica in image.brokers and not image.brokers[replica].fenced
 

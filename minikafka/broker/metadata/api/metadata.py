@@ -22,7 +22,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.metadata.api.describe_cluster import CLUSTER_OPERATIONS, any_live_broker
-from minikafka.broker.metadata.image import MetadataImage, Partition, Topic
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration, TopicImage
 from minikafka.broker.metadata.records import Uuid
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
@@ -112,7 +112,7 @@ def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, interna
 # --- one topic -------------------------------------------------------------------------------------------------
 
 
-def _described(image: MetadataImage, topics: list[Topic], version: int) -> Steps[list[Any]]:
+def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> Steps[list[Any]]:
     rows = []
     for topic in topics:
         rows.append((yield from describe(image, topic, version)))
@@ -120,7 +120,7 @@ def _described(image: MetadataImage, topics: list[Topic], version: int) -> Steps
     return rows
 
 
-def describe(image: MetadataImage, topic: Topic, version: int) -> Steps[Any]:
+def describe(image: MetadataImage, topic: TopicImage, version: int) -> Steps[Any]:
     """Return the row of one topic for a client of this version."""
     found = [topic.partitions[index] for index in sorted(topic.partitions)]
     partitions = yield from each(lambda p: _partition(image, p, version), found)
@@ -128,7 +128,7 @@ def describe(image: MetadataImage, topic: Topic, version: int) -> Steps[Any]:
                     partitions=partitions, authorized_operations=None)
 
 
-def _partition(image: MetadataImage, p: Partition, version: int) -> Any:
+def _partition(image: MetadataImage, p: PartitionRegistration, version: int) -> Any:
     offline = [r for r in p.replicas if not _alive(image, r)]
     replicas, isr, error = list(p.replicas), list(p.isr), Err.NONE
     if version == 0:        # these clients fail on a replica that is not among the brokers

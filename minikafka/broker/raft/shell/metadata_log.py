@@ -233,7 +233,7 @@ class MetadataLog:
                 yield Decision(records, header.last_offset, header.leader_epoch, header.size, header.max_timestamp)
                 start = header.next_offset
 
-    def _checked(self, data: bytes) -> Iterator[tuple[batches.Header, memoryview]]:
+    def _checked(self, data: bytes) -> Iterator[tuple[batches.BatchHeader, memoryview]]:
         """Yield each (header, batch) of `data`; raise LogDirError if one does not match its checksum (I-MLOG-5)."""
         try:
             yield from batches.checked(data)

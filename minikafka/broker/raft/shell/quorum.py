@@ -32,14 +32,14 @@ from minikafka.broker.raft.effects import (
     AppendSnapshot,
     Effect,
     Flush,
-    HighWatermark,
     LoadSnapshot,
     Persist,
     Reply,
     RoleChanged,
     Send,
     Times,
-    Truncate,
+    TruncateToEndOffset,
+    UpdateHighWatermark,
 )
 from minikafka.broker.raft.messages import FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId
 from minikafka.broker.raft.raft import Raft
@@ -85,9 +85,9 @@ class Quorum:
         self._execute: dict[type, Callable[[Any], None]] = {
             Append: lambda effect: self.log.append_received(effect.records),
             AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
-            Truncate: lambda effect: self.log.truncate(effect.offset),
+            TruncateToEndOffset: lambda effect: self.log.truncate(effect.offset),
             AppendSnapshot: lambda e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
-            HighWatermark: self._commit,
+            UpdateHighWatermark: self._commit,
             RoleChanged: self._role_changed,
             Send: lambda effect: self.network.send(effect),
             Reply: self._reply,
@@ -276,8 +276,8 @@ class Quorum:
         assert self.log.end_offset == self.next_offset, "I-QRM-1: a record has another offset than append() returned"
         return self.raft.on_appended(now)
 
-    def _commit(self, effect: HighWatermark) -> None:
-        """Give the newly committed records to the broker, batch by batch (I-QRM-2): the effect HighWatermark."""
+    def _commit(self, effect: UpdateHighWatermark) -> None:
+        """Give the newly committed records to the broker, batch by batch (I-QRM-2): the effect UpdateHighWatermark."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         self._apply(self._apply_up_to(effect.offset))
         if self._to_apply:

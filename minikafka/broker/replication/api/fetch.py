@@ -32,7 +32,7 @@ from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.fetch_session import FetchContext, Key
 from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, Wanted
-from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition, Read
+from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, LogReadResult, Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.server.turns import Steps, each
@@ -57,14 +57,14 @@ def fetch(ctx: Context, request: Any, replicas: ReplicaManager, quorum: Quorum) 
     (`raft/api.py`); everything below is about partitions of topics."""
     if _of_metadata_log(ctx, request):
         return fetch_metadata(ctx, request, quorum)
-    return Fetch(ctx, request, replicas).serve()
+    return ServedFetch(ctx, request, replicas).serve()
 
 
 def _of_metadata_log(ctx: Context, request: Any) -> bool:
     return ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics)
 
 
-class Fetch:
+class ServedFetch:
     """One request while it is being served."""
 
     def __init__(self, ctx: Context, request: Any, replicas: ReplicaManager) -> None:
@@ -86,7 +86,7 @@ class Fetch:
         self.wanted: dict[Key, Wanted] = {}          # what is to be read
         self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
         self.refused: Answers = {}                   # what cannot even be looked for
-        self.empty: dict[Key, tuple[Partition, int, Read]] = {}     # read without records, at this count of moves
+        self.empty: dict[Key, tuple[Partition, int, LogReadResult]] = {}     # read without records, at this count of moves
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """Return the answer, or an awaitable of it."""
@@ -104,7 +104,7 @@ class Fetch:
             waiting = {partitions[key]: wanted for key, wanted in self.wanted.items()}
         except KafkaError:                           # others had a turn, and it is not here any more
             return (yield from self._answer(context, (yield from self._read_all(count=False))[0]))
-        found = {partitions[key]: len(read.records) for key, read in results.items() if isinstance(read, Read)}
+        found = {partitions[key]: len(read.records) for key, read in results.items() if isinstance(read, LogReadResult)}
         delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
@@ -149,12 +149,12 @@ class Fetch:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _read_all(self, count: bool) -> Steps[tuple[dict[Key, Read | Err], bool]]:
+    def _read_all(self, count: bool) -> Steps[tuple[dict[Key, LogReadResult | Err], bool]]:
         """Read every partition within the limits of the request; `count` only at the first time (I-FET-2).
 
         Return what was read, and whether others had a turn meanwhile.
         """
-        results: dict[Key, Read | Err] = {}
+        results: dict[Key, LogReadResult | Err] = {}
         left, min_one, paused = self.max_bytes, True, False
         for key, wanted in self.wanted.items():
             paused = (yield None) or paused
@@ -173,7 +173,7 @@ class Fetch:
             raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
         return partition
 
-    def _read(self, key: Key, wanted: Wanted, max_bytes: int, min_one: bool, count: bool) -> Read:
+    def _read(self, key: Key, wanted: Wanted, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:
         if key in self.empty:
             partition, moves, read = self.empty[key]
             if partition.moves == moves and not partition.failed:
@@ -194,10 +194,10 @@ class Fetch:
             self.empty[key] = partition, moves, read
         return read
 
-    def _enough(self, results: dict[Key, Read | Err]) -> bool:
+    def _enough(self, results: dict[Key, LogReadResult | Err]) -> bool:
         if self.request.max_wait_ms <= 0 or not results:
             return True
-        if any(not isinstance(r, Read) or r.diverging_epoch is not None or r.preferred_read_replica >= 0
+        if any(not isinstance(r, LogReadResult) or r.diverging_epoch is not None or r.preferred_read_replica >= 0
                for r in results.values()):
             return True
         return _size(results) >= self.min_bytes
@@ -212,8 +212,8 @@ class Fetch:
 
     # --- answer ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, context: FetchContext[Wanted], results: dict[Key, Read | Err]) -> Steps[FetchResponse]:
-        found = {key: result if isinstance(result, Read) else self._error_data(key, result)
+    def _answer(self, context: FetchContext[Wanted], results: dict[Key, LogReadResult | Err]) -> Steps[FetchResponse]:
+        found = {key: result if isinstance(result, LogReadResult) else self._error_data(key, result)
                  for key, result in results.items()} | self.refused
         if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
@@ -240,7 +240,7 @@ class Fetch:
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0
         told = yield from self._all_data({key: one for key, one in found.items() if context.session is None
-                                          or one.records or not isinstance(one, Read)})
+                                          or one.records or not isinstance(one, LogReadResult)})
         answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
         size = (yield partial(encoded_size, answer, self.ctx.version)) if len(told) > MANY else encoded_size(
             answer, self.ctx.version)
@@ -254,11 +254,11 @@ class Fetch:
     def _all_data(self, told: Answers) -> Steps[Answers]:
         data = {}
         for key, one in told.items():
-            data[key] = self._data(key, one) if isinstance(one, Read) else one
+            data[key] = self._data(key, one) if isinstance(one, LogReadResult) else one
             yield None
         return data
 
-    def _data(self, key: Key, read: Read) -> Any:
+    def _data(self, key: Key, read: LogReadResult) -> Any:
         diverging = {}
         if read.diverging_epoch is not None:
             diverging["diverging_epoch"] = Data.EpochEndOffset(*read.diverging_epoch)
@@ -301,8 +301,8 @@ class Fetch:
                              responses=topics)
 
 
-def _size(results: dict[Key, Read | Err]) -> int:
-    return sum(len(r.records) for r in results.values() if isinstance(r, Read))
+def _size(results: dict[Key, LogReadResult | Err]) -> int:
+    return sum(len(r.records) for r in results.values() if isinstance(r, LogReadResult))
 
 
 def _error(index: int, error: Err, aborted: list[Any] | None) -> Any:

@@ -43,7 +43,7 @@ EpochTopic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 EpochAnswer = EpochTopic.EpochEndOffset
 
 
-class Found(NamedTuple):
+class FoundOffset(NamedTuple):
     """An answer: offset, timestamp, leader epoch; -1 where there is none."""
 
     offset: int = UNKNOWN
@@ -96,28 +96,28 @@ def _failure(wanted: Any, error: Err) -> Any:
                   leader_epoch=UNKNOWN)
 
 
-def _find(partition: Partition, timestamp: int, replica: int, isolation_level: int) -> Found:
+def _find(partition: Partition, timestamp: int, replica: int, isolation_level: int) -> FoundOffset:
     log, consumer = partition.log, replica == CONSUMER
     if timestamp == EARLIEST:
         first = log.epochs.entries[0] if log.epochs.entries else None
-        return Found(log.start_offset, leader_epoch=first[0] if first and first[1] <= log.start_offset else UNKNOWN)
+        return FoundOffset(log.start_offset, leader_epoch=first[0] if first and first[1] <= log.start_offset else UNKNOWN)
     if timestamp == EARLIEST_LOCAL:
-        return Found(log.start_offset, leader_epoch=log.epochs.epoch_for_offset(log.start_offset))
+        return FoundOffset(log.start_offset, leader_epoch=log.epochs.epoch_for_offset(log.start_offset))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
-        return Found()
+        return FoundOffset()
     behind = consumer and not partition.replica.latest_known
     bound = partition.bound((LAST_STABLE if isolation_level == 1 else HIGH_WATERMARK) if consumer else LOG_END)
     if timestamp == LATEST:
         if behind:
             raise KafkaError(Err.OFFSET_NOT_AVAILABLE)
-        return Found(bound, leader_epoch=partition.leader_epoch)
+        return FoundOffset(bound, leader_epoch=partition.leader_epoch)
     with partition.storage:
         found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
     if found is not None and found[0] < bound:
-        return Found(*found)
+        return FoundOffset(*found)
     if behind:
         raise KafkaError(Err.OFFSET_NOT_AVAILABLE)
-    return Found()
+    return FoundOffset()
 
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))

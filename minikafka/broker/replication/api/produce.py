@@ -30,8 +30,9 @@ from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, Later, handles
 from minikafka.broker.server.turns import Steps, at_once
 from minikafka.broker.transactions.shell.verification import Verification
-from minikafka.broker.transactions.transaction import Identity, TopicPartition
+from minikafka.broker.transactions.transaction import TopicPartition
 from minikafka.log import AppendInfo
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.log.validate import is_heavy, is_transactional, one_batch
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 from minikafka.protocol.maker import maker
@@ -59,7 +60,7 @@ class Parts(NamedTuple):
     verification: Verification
 
 
-class Appended(NamedTuple):
+class LogAppendResult(NamedTuple):
     """A batch in the log whose answer is still to be written."""
 
     partition: Partition
@@ -83,13 +84,13 @@ def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, ver
 def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
                 refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Steps[Any]:
     """Append what is not refused, and return the answer, or an awaitable of it."""
-    results: dict[Key, Appended | KafkaError] = {}
+    results: dict[Key, LogAppendResult | KafkaError] = {}
     for key, records in batches.items():
         results[key] = refused.get(key) or (yield from _append(ctx, parts, request, key, records, guards.get(key)))
         yield None
     if request.acks == 0:
         return _no_answer(ctx, results)
-    waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, Appended)}
+    waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, LogAppendResult)}
     if request.acks == 1 or not waiting:
         return (yield from _answer(ctx, parts, results, {}))
     delayed = DelayedProduce(ctx.node.env, waiting)
@@ -143,8 +144,8 @@ async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: 
     return {key: guards[one] for one, key in keys.items()}
 
 
-def _producer(records: memoryview) -> Identity:
-    return Identity(*_PRODUCER.unpack_from(records, PRODUCER_AT))
+def _producer(records: memoryview) -> ProducerIdAndEpoch:
+    return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, PRODUCER_AT))
 
 
 # --- refusals before any log is asked -------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def _unknown(ctx: Context, key: Key) -> Err:
 
 
 def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, records: memoryview,
-            guard: object = None) -> Steps[Appended | KafkaError]:
+            guard: object = None) -> Steps[LogAppendResult | KafkaError]:
     if request.acks not in (-1, 0, 1):
         return RejectedBeforeAppend(Err.INVALID_REQUIRED_ACKS)
     try:
@@ -200,7 +201,7 @@ def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, recor
         if is_heavy(records):
             checked = yield partial(partition.log.check, records, ctx.node.env.wall_ms(), ctx.version)
             partition = _find(ctx, parts, key)          # it may be another's by now
-        return Appended(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
+        return LogAppendResult(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
     except KafkaError as refused:
         if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
             log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
@@ -224,7 +225,7 @@ def _throttle(ctx: Context) -> int:
     return ctx.throttle_ms
 
 
-def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
+def _no_answer(ctx: Context, results: dict[Key, LogAppendResult | KafkaError]) -> None:
     """Return no answer, or hang up if something is wrong: acks=0 has no other way to say it."""
     _throttle(ctx)
     for key, result in results.items():
@@ -232,7 +233,7 @@ def _no_answer(ctx: Context, results: dict[Key, Appended | KafkaError]) -> None:
             raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
 
 
-def _answer(ctx: Context, parts: Parts, results: dict[Key, Appended | KafkaError],
+def _answer(ctx: Context, parts: Parts, results: dict[Key, LogAppendResult | KafkaError],
             errors: dict[Partition, Err]) -> Steps[ProduceResponse]:
     topics: dict[Any, list[Any]] = {}
     for key, result in results.items():
@@ -260,7 +261,7 @@ def _name(ctx: Context, key: Key) -> str:
     return topic.name if topic is not None else ""
 
 
-def _success(result: Appended, errors: dict[Partition, Err]) -> Any:
+def _success(result: LogAppendResult, errors: dict[Partition, Err]) -> Any:
     info = result.info
     return make_answer(
         index=result.partition.index, error_code=int(errors.get(result.partition, Err.NONE)),

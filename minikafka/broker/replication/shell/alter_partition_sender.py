@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class AlterPartitionSender:
 
     def __init__(self, node: Node, channel: Channel, lifecycle: Lifecycle) -> None:
         self.node, self.env, self.channel, self.lifecycle = node, node.env, channel, lifecycle
-        self._waiting: dict[Partition, Proposal] = {}
+        self._waiting: dict[Partition, ProposedIsr] = {}
         self._running = False
 
-    def submit(self, partition: Partition, proposal: Proposal) -> None:
+    def submit(self, partition: Partition, proposal: ProposedIsr) -> None:
         """Send `proposal` with the next request."""
         self._waiting[partition] = proposal
         if not self._running:
@@ -53,12 +53,12 @@ class AlterPartitionSender:
         finally:
             self._running = False
 
-    def _take(self) -> dict[Partition, Proposal]:
+    def _take(self) -> dict[Partition, ProposedIsr]:
         batch = {p: proposal for p, proposal in self._waiting.items() if p.replica.isr.proposal is proposal}
         self._waiting.clear()
         return batch
 
-    async def _send(self, batch: dict[Partition, Proposal]) -> bool:
+    async def _send(self, batch: dict[Partition, ProposedIsr]) -> bool:
         """Send one request; return True if it got a verdict for each partition."""
         from minikafka.protocol.apis import AlterPartitionRequest as Request
         try:
@@ -79,7 +79,7 @@ class AlterPartitionSender:
             self.env.later(RETRY_S, self._again, partition, batch[partition])
         return True
 
-    def _request(self, request: Any, batch: dict[Partition, Proposal]) -> Any:
+    def _request(self, request: Any, batch: dict[Partition, ProposedIsr]) -> Any:
         topics: dict[Any, list[Any]] = {}
         data = request.TopicData.PartitionData
         for partition, proposal in batch.items():
@@ -90,7 +90,7 @@ class AlterPartitionSender:
         return request(broker_id=self.node.node_id, broker_epoch=self.lifecycle.broker_epoch,
                        topics=[request.TopicData(topic_id=i, partitions=ps) for i, ps in topics.items()])
 
-    def _deliver(self, partition: Partition, proposal: Proposal, verdict: Any) -> bool:
+    def _deliver(self, partition: Partition, proposal: ProposedIsr, verdict: Any) -> bool:
         """Hand a verdict to its partition; False if it wants the proposal sent again."""
         now = self.env.now()
         if verdict is None:
@@ -105,6 +105,6 @@ class AlterPartitionSender:
             partition.run(effects)
         return not again
 
-    def _again(self, partition: Partition, proposal: Proposal) -> None:
+    def _again(self, partition: Partition, proposal: ProposedIsr) -> None:
         if partition.replica.isr.proposal is proposal:
             self.submit(partition, proposal)

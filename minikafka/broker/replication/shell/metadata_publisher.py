@@ -24,8 +24,7 @@ from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
     from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
-    from minikafka.broker.metadata.image import Changes, MetadataImage
-    from minikafka.broker.metadata.image import Partition as PartitionState
+    from minikafka.broker.metadata.image import Changes, MetadataImage, PartitionRegistration
 
 log = logging.getLogger("minikafka.replicas")
 
@@ -72,7 +71,7 @@ class MetadataPublisher:
                     self._apply(state)
                 yield None
 
-    def _apply(self, state: PartitionState) -> None:
+    def _apply(self, state: PartitionRegistration) -> None:
         """Host a partition of the image, stop hosting it, or change its role."""
         hosted = self.replicas.partitions.get((state.topic, state.index))
         if hosted is not None and hosted.topic_id != state.topic_id:

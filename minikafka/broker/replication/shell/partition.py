@@ -26,7 +26,7 @@ from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
-    from minikafka.broker.replication.isr import Proposal
+    from minikafka.broker.replication.isr import ProposedIsr
     from minikafka.broker.server.env import Env
     from minikafka.broker.server.node import Node
     from minikafka.log import AppendInfo, Log
@@ -42,7 +42,7 @@ class Observer(Protocol):
         """Hear that the high watermark, the log end or the role of `partition` has changed."""
 
 
-class Manager(Protocol):
+class ReplicaManagerView(Protocol):
     """The part of the ReplicaManager that a partition uses."""
 
     node: Node
@@ -57,7 +57,7 @@ class Manager(Protocol):
     def on_following(self, partition: Partition) -> None:
         """Begin to copy `partition` from its leader."""
 
-    def propose(self, partition: Partition, proposal: Proposal) -> None:
+    def propose(self, partition: Partition, proposal: ProposedIsr) -> None:
         """Send a proposed ISR to the controller."""
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
@@ -67,7 +67,7 @@ class Manager(Protocol):
         """Take the broker offline: its disk has failed under `partition`."""
 
 
-class Read(NamedTuple):
+class LogReadResult(NamedTuple):
     """The result of fetching one partition, by the names of a FetchResponse; offsets as they were before the read."""
 
     records: bytes
@@ -83,7 +83,7 @@ class Read(NamedTuple):
 class Partition:
     """Partition `index` of `topic`, of which this broker is a replica."""
 
-    def __init__(self, manager: Manager, topic: str, topic_id: UUID, index: int, log: Log,
+    def __init__(self, manager: ReplicaManagerView, topic: str, topic_id: UUID, index: int, log: Log,
                  replica: Replica) -> None:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
@@ -161,31 +161,31 @@ class Partition:
         return Err.KAFKA_STORAGE_ERROR if self.failed else self.replica.ack(required)
 
     def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
-             min_one: bool = True) -> Read:
+             min_one: bool = True) -> LogReadResult:
         """Read stored batches from `offset` up to the bound of `isolation`, or find where the logs diverge."""
         head = (self.high_watermark, self.last_stable_offset, self.log.start_offset)
         diverging = self.replica.divergence(offset, last_fetched_epoch)
         if diverging is not None:
-            return Read(b"", *head, diverging)
+            return LogReadResult(b"", *head, diverging)
         if not self.log.start_offset <= offset <= self.log.end_offset:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
         end = self.bound(isolation)
         if offset >= end or (max_bytes == 0 and not min_one):
-            return Read(b"", *head)
+            return LogReadResult(b"", *head)
         if max_bytes < 0:
             raise KafkaError(Err.UNKNOWN_SERVER_ERROR)
         with self.storage:
             records = self.log.read(offset, max_bytes, end, min_one=min_one)
         aborted = self.log.aborted_transactions(offset, self.log.end_offset) if isolation == LAST_STABLE and records else []
-        return Read(records, *head, aborted=aborted)
+        return LogReadResult(records, *head, aborted=aborted)
 
-    def preferred_read_replica(self, offset: int, rack: str) -> Read | None:
+    def preferred_read_replica(self, offset: int, rack: str) -> LogReadResult | None:
         """Return an empty read that names a follower nearer to a consumer in `rack`; None if it reads here (KIP-392)."""
         alive = {b.id: b.rack for b in self.manager.node.image.brokers.values() if not b.fenced}
         chosen = preferred_replica.choose(self.replica, offset, rack, alive)
         if chosen is None:
             return None
-        return Read(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset,
+        return LogReadResult(b"", self.high_watermark, self.last_stable_offset, self.log.start_offset,
                     preferred_read_replica=chosen)
 
     def delete_records(self, before: int) -> int:

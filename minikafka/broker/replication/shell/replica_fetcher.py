@@ -45,7 +45,7 @@ make_request, make_replica = maker(FetchRequest), maker(FetchRequest.ReplicaStat
 make_topic, make_partition = maker(FetchRequest.FetchTopic), maker(FetchRequest.FetchTopic.FetchPartition)
 
 
-class Position(NamedTuple):
+class PartitionFetchState(NamedTuple):
     """The part of a fetch about one partition; equal positions need not be sent again."""
 
     leader_epoch: int
@@ -59,7 +59,7 @@ class Fetchers:
 
     def __init__(self, node: Node, lifecycle: Lifecycle) -> None:
         self.node, self.lifecycle = node, lifecycle
-        self._by_leader: dict[int, Fetcher] = {}
+        self._by_leader: dict[int, ReplicaFetcher] = {}
 
     def follow(self, partition: Partition) -> None:
         """Fetch `partition` from its present leader, if it has one, and from nobody else."""
@@ -68,7 +68,7 @@ class Fetchers:
         if leader < 0:
             return
         if leader not in self._by_leader:
-            self._by_leader[leader] = Fetcher(self.node, self.lifecycle, leader)
+            self._by_leader[leader] = ReplicaFetcher(self.node, self.lifecycle, leader)
         self._by_leader[leader].add(partition)
 
     def drop(self, partition: Partition) -> None:
@@ -84,13 +84,13 @@ class Fetchers:
         self._by_leader.clear()
 
 
-class Fetcher:
+class ReplicaFetcher:
     """Copies partitions from `leader`."""
 
     def __init__(self, node: Node, lifecycle: Lifecycle, leader: int) -> None:
         self.node, self.env, self.lifecycle, self.leader = node, node.env, lifecycle, leader
         self.partitions: dict[Key, Partition] = {}
-        self.session: SessionClient[Position] = SessionClient()
+        self.session: SessionClient[PartitionFetchState] = SessionClient()
         self._pauses: dict[Key, tuple[float, float]] = {}          # (not before, length of the pause)
         self._peer: Peer | None = None
         self._added = asyncio.Event()
@@ -146,14 +146,14 @@ class Fetcher:
             self._peer.close()
             self._peer = None
 
-    def _ready(self) -> dict[Key, Position]:
+    def _ready(self) -> dict[Key, PartitionFetchState]:
         now = self.env.now()
         return {key: self._position(p) for key, p in self.partitions.items()
                 if key not in self._pauses or self._pauses[key][0] <= now}
 
-    def _position(self, partition: Partition) -> Position:
+    def _position(self, partition: Partition) -> PartitionFetchState:
         log = partition.log
-        return Position(partition.leader_epoch, log.end_offset, log.epochs.latest, log.start_offset)
+        return PartitionFetchState(partition.leader_epoch, log.end_offset, log.epochs.latest, log.start_offset)
 
     async def _wait_for_work(self) -> None:
         """Wait until a partition is added or a pause ends."""
@@ -167,7 +167,7 @@ class Fetcher:
             if timer is not None:
                 timer.cancel()
 
-    async def _fetch_once(self, asked: dict[Key, Position]) -> None:
+    async def _fetch_once(self, asked: dict[Key, PartitionFetchState]) -> None:
         if self._peer is None:
             self._peer = self.node.peers.private(self.leader, f"broker-{self.node.node_id}-fetcher-{self.leader}")
         answer = await self._peer.request(self._request(asked), FETCH_VERSION, self._timeout)
@@ -178,7 +178,7 @@ class Fetcher:
         else:
             log.info("fetch session with node %d: %s", self.leader, Err(answer.error_code).name)
 
-    def _request(self, asked: dict[Key, Position]) -> FetchRequest:
+    def _request(self, asked: dict[Key, PartitionFetchState]) -> FetchRequest:
         changed, forgotten = self.session.build(asked)
         topics: dict[Any, list[Any]] = {}
         for (topic_id, index), position in changed.items():
@@ -198,7 +198,7 @@ class Fetcher:
 
     # --- answers --------------------------------------------------------------------------------------------------
 
-    async def _process(self, answer: Any, asked: dict[Key, Position]) -> None:
+    async def _process(self, answer: Any, asked: dict[Key, PartitionFetchState]) -> None:
         out_of_range: list[Key] = []
         unheard = False
         for topic in answer.responses:
@@ -214,7 +214,7 @@ class Fetcher:
             if self._current(key, asked):
                 await self._find_range(key, asked)
 
-    def _current(self, key: Key, asked: dict[Key, Position]) -> bool:
+    def _current(self, key: Key, asked: dict[Key, PartitionFetchState]) -> bool:
         partition = self.partitions.get(key)
         return (partition is not None and key in asked and partition.leader_epoch == asked[key].leader_epoch
                 and partition.log.end_offset == asked[key].offset)
@@ -245,7 +245,7 @@ class Fetcher:
         length = min(2 * self._pauses[key][1], self._max_pause) if key in self._pauses else FIRST_PAUSE_S
         self._pauses[key] = (self.env.now() + length, length)
 
-    async def _find_range(self, key: Key, asked: dict[Key, Position]) -> None:
+    async def _find_range(self, key: Key, asked: dict[Key, PartitionFetchState]) -> None:
         """Ask where the leader's log begins and ends, in which our log end is not (rule 25)."""
         partition = self.partitions[key]
         end, start = await self._list_offset(partition, LATEST), await self._list_offset(partition, EARLIEST)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from minikafka.broker.replication.fetch_session import FetchSessions
-from minikafka.broker.replication.isr import Proposal
+from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.alter_partition_sender import AlterPartitionSender
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
@@ -216,7 +216,7 @@ class ReplicaManager:
         """Stop copying the partition, which this broker leads now: the effect Lead."""
         self.fetchers.drop(partition)
 
-    def propose(self, partition: Partition, proposal: Proposal) -> None:
+    def propose(self, partition: Partition, proposal: ProposedIsr) -> None:
         """Send a proposal for the ISR to the controller: the effect ProposeIsr."""
         self.alter_partition_sender.submit(partition, proposal)
 

@@ -23,11 +23,11 @@ from kafka.protocol.admin.transactions import (
 from minikafka.broker.metadata.expressions import compile_expression
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.answer_size import ROW, Room
+from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
-from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
@@ -43,11 +43,11 @@ PRODUCER = 40  # bytes of a producer in an answer, about
 def describe_transactions(ctx: Context, request: DescribeTransactionsRequest,
                           transactions: TransactionCoordinator) -> Steps[DescribeTransactionsResponse]:
     """Describe transactional ids that this broker coordinates."""
-    states = yield from each(partial(_describe, transactions, Room()), request.transactional_ids)
+    states = yield from each(partial(_describe, transactions, AnswerBudget()), request.transactional_ids)
     return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
 
 
-def _describe(transactions: TransactionCoordinator, room: Room, transactional_id: str) -> Described:
+def _describe(transactions: TransactionCoordinator, room: AnswerBudget, transactional_id: str) -> Described:
     try:
         _, txn = transactions.find(transactional_id)
         room.take(ROW + len(transactional_id) + sum(4 + len(topic) for topic, _ in txn.data.partitions))
@@ -73,7 +73,7 @@ def list_transactions(ctx: Context, request: ListTransactionsRequest,
                       transactions: TransactionCoordinator) -> Steps[ListTransactionsResponse]:
     """List the transactional ids that this broker coordinates; clients ask every broker."""
     homes = list(transactions.partitions.values())
-    names = {state.value for state in State}
+    names = {state.value for state in TransactionState}
     try:
         if any(home.loading for home in homes):
             raise KafkaError(Err.COORDINATOR_LOAD_IN_PROGRESS)
@@ -109,7 +109,8 @@ def _filter(ctx: Context, request: ListTransactionsRequest) -> Callable[[Transac
 
     def wanted(txn: Transaction) -> bool:
         data = txn.data
-        if data.state is State.DEAD or (ids and data.producer_id not in ids) or (states and data.state.value not in states):
+        if (data.state is TransactionState.DEAD or (ids and data.producer_id not in ids)
+                or (states and data.state.value not in states)):
             return False
         return least < 0 or now - data.start_ms > least       # start -1 (not begun): since 1970
 
@@ -122,7 +123,7 @@ def _filter(ctx: Context, request: ListTransactionsRequest) -> Callable[[Transac
 def describe_producers(ctx: Context, request: DescribeProducersRequest,
                        replicas: ReplicaManager) -> Steps[DescribeProducersResponse]:
     """Describe the producers that the logs of these partitions remember."""
-    topic, room = DescribeProducersResponse.TopicResponse, Room()
+    topic, room = DescribeProducersResponse.TopicResponse, AnswerBudget()
     topics = []
     for one in request.topics:
         rows = yield from each(partial(_producers, ctx, replicas, room, one.name), one.partition_indexes)
@@ -130,7 +131,7 @@ def describe_producers(ctx: Context, request: DescribeProducersRequest,
     return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 
 
-def _producers(ctx: Context, replicas: ReplicaManager, room: Room, topic: str, index: int) -> Partition:
+def _producers(ctx: Context, replicas: ReplicaManager, room: AnswerBudget, topic: str, index: int) -> Partition:
     try:
         check_name(topic)
         if topic not in ctx.node.image.topics:

@@ -13,7 +13,7 @@ from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdRespons
 from minikafka.broker.server.registry import CLIENTS, Context, handles
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.shell.producer_ids import ProducerIds
-from minikafka.broker.transactions.transaction import Identity
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 NONE = -1
@@ -24,7 +24,7 @@ KNOWS_FENCED = 4             # since this version
 async def init_producer_id(ctx: Context, request: InitProducerIdRequest, producer_ids: ProducerIds,
                            transactions: TransactionCoordinator) -> InitProducerIdResponse:
     """Give a new producer id, or the next epoch of a transactional id."""
-    sent = Identity(request.producer_id, request.producer_epoch) if ctx.version >= 3 else Identity(NONE, NONE)
+    sent = ProducerIdAndEpoch(request.producer_id, request.producer_epoch) if ctx.version >= 3 else ProducerIdAndEpoch(NONE, NONE)
     if (sent.producer_id == NONE) != (sent.epoch == NONE):
         return _answer(Err.INVALID_REQUEST)
     try:

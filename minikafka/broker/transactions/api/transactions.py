@@ -24,7 +24,8 @@ from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
-from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_EPOCH, NO_ID, Identity, TopicPartition
+from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_EPOCH, NO_ID, TopicPartition
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 KNOWS_FENCED, BATCHED, BUMPS = 2, 4, 5             # since these versions
@@ -56,19 +57,19 @@ async def add_partitions(ctx: Context, request: AddPartitionsToTxnRequest,
                          transactions: TransactionCoordinator) -> AddPartitionsToTxnResponse:
     """Add all these partitions to the transaction, or none of them."""
     if ctx.version < BATCHED:
-        who = Identity(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+        who = ProducerIdAndEpoch(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
         topics = await _add(ctx, transactions, request.v3_and_below_transactional_id, who, request.v3_and_below_topics, False)
         return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=topics)
     results = []
     for one in request.transactions:
-        who = Identity(one.producer_id, one.producer_epoch)
+        who = ProducerIdAndEpoch(one.producer_id, one.producer_epoch)
         topics = await _add(ctx, transactions, one.transactional_id, who, one.topics, one.verify_only)
         results.append(TransactionResult(transactional_id=one.transactional_id, topic_results=topics))
     return AddPartitionsToTxnResponse(throttle_time_ms=0, error_code=0, results_by_transaction=results)
 
 
-async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_id: str, who: Identity, topics: list[TopicSent],
-               verify_only: bool) -> list[TopicResult]:
+async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_id: str, who: ProducerIdAndEpoch,
+               topics: list[TopicSent], verify_only: bool) -> list[TopicResult]:
     partitions = list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
     errors = {one: error for one in partitions if (error := _refusal(ctx, *one)) is not Err.NONE}
     if errors:
@@ -108,7 +109,7 @@ async def add_offsets(ctx: Context, request: AddOffsetsToTxnRequest, transaction
                       groups: GroupCoordinator) -> AddOffsetsToTxnResponse:
     """Add the partition that keeps the group's offsets to the transaction."""
     partition = (OFFSETS_TOPIC, groups.partition_for(request.group_id))
-    who = Identity(request.producer_id, request.producer_epoch)
+    who = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     error = await outcome(transactions.add(request.transactional_id, who, [partition]))
     return AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=shown(error, ctx.version))
 
@@ -116,9 +117,9 @@ async def add_offsets(ctx: Context, request: AddOffsetsToTxnRequest, transaction
 @handles(EndTxnRequest, versions=(0, 5), needs=(TransactionCoordinator,))
 async def end_txn(ctx: Context, request: EndTxnRequest, transactions: TransactionCoordinator) -> EndTxnResponse:
     """Commit or abort. From version 5 on the response has the producer id and epoch of the next transaction."""
-    who = Identity(request.producer_id, request.producer_epoch)
+    who = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     version = EPOCH_BUMPS if ctx.version >= BUMPS else 0
-    error, new = Err.NONE, Identity(NO_ID, NO_EPOCH)
+    error, new = Err.NONE, ProducerIdAndEpoch(NO_ID, NO_EPOCH)
     try:
         new = await transactions.end(request.transactional_id, who, request.committed, version)
     except KafkaError as refused:

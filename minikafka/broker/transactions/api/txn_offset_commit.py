@@ -19,8 +19,8 @@ from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.transactions.shell.verification import Verification
-from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import NO_SEQUENCE
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 KNOWS_LOADING, FENCED_BY_MEMBER, ABORTABLE, ADDS = 2, 3, 4, 5      # since these versions
@@ -60,7 +60,7 @@ def _shown(ctx: Context, error: Err) -> int:
 
 async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verification, request: TxnOffsetCommitRequest,
                   known: dict[Key, Sent]) -> dict[Key, Err]:
-    who = Identity(request.producer_id, request.producer_epoch)
+    who = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     named = ctx.version >= FENCED_BY_MEMBER
     member, generation = (request.member_id, request.generation_id) if named else ("", -1)
     instance = request.group_instance_id if named else None
@@ -81,7 +81,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, verification: Verifica
 
 
 async def _guard(ctx: Context, verification: Verification, request: TxnOffsetCommitRequest, partition: Partition,
-                 who: Identity) -> object:
+                 who: ProducerIdAndEpoch) -> object:
     """Return the guard which proves that the group's partition is in the transaction. KafkaError if it is not."""
     if partition.log.producers.has_open(*who):
         return None

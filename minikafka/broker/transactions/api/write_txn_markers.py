@@ -22,8 +22,8 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 Marker = WriteTxnMarkersRequest.WritableTxnMarker
@@ -95,7 +95,7 @@ def _to_group(groups: GroupCoordinator, index: int, sent: Marker) -> Future[Err]
     home = groups.partitions.get(index)
     if home is None or home.loading:
         raise KafkaError(Err.NOT_COORDINATOR)
-    who = Identity(sent.producer_id, sent.producer_epoch)
+    who = ProducerIdAndEpoch(sent.producer_id, sent.producer_epoch)
     return home.write_marker(who, sent.coordinator_epoch, sent.transaction_result)
 
 

@@ -25,8 +25,9 @@ from minikafka.broker.server.scheduler import Scheduler
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.broker.transactions.shell.producer_ids import ProducerIds
 from minikafka.broker.transactions.shell.shard import TransactionPartition
-from minikafka.broker.transactions.states import State
-from minikafka.broker.transactions.transaction import NO_ID, Identity, TopicPartition, Transaction, TransactionData
+from minikafka.broker.transactions.states import TransactionState
+from minikafka.broker.transactions.transaction import NO_ID, TopicPartition, Transaction, TransactionData
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 FEATURE = "transaction.version"
@@ -67,7 +68,7 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    async def init(self, transactional_id: str, timeout_ms: int, expected: Identity | None) -> Identity:
+    async def init(self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None) -> ProducerIdAndEpoch:
         """Let a producer begin to use the id; every earlier producer of the id is fenced from now on (rule 50)."""
         if not transactional_id:
             raise KafkaError(Err.INVALID_REQUEST)
@@ -83,23 +84,23 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
             txn = home.transactions.setdefault(transactional_id, fresh)
         data = txn.init(timeout_ms, expected, self.env.wall_ms(), new_id, self.version)
         await home.write(txn, data)
-        if data.state is State.PREPARE_ABORT:
+        if data.state is TransactionState.PREPARE_ABORT:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
-        return Identity(data.producer_id, data.epoch)
+        return ProducerIdAndEpoch(data.producer_id, data.epoch)
 
-    async def add(self, transactional_id: str, who: Identity, partitions: Iterable[TopicPartition]) -> None:
+    async def add(self, transactional_id: str, who: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction."""
         home, txn = self.find(transactional_id)
         data = txn.add(who, partitions, self.env.wall_ms())
         if data is not None:
             await home.write(txn, data)
 
-    def verify(self, transactional_id: str, who: Identity,
+    def verify(self, transactional_id: str, who: ProducerIdAndEpoch,
                partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
         """Return for each partition NONE if it is in the transaction, else an error. Changes nothing."""
         return self.find(transactional_id)[1].verify(who, partitions)
 
-    async def end(self, transactional_id: str, who: Identity, commit: bool, version: int) -> Identity:
+    async def end(self, transactional_id: str, who: ProducerIdAndEpoch, commit: bool, version: int) -> ProducerIdAndEpoch:
         """Commit or abort. Return the identity for the producer's next transaction, once the decision is committed.
 
         The decision never changes after that (rule 49), and the next transaction has another epoch (rule 52).
@@ -111,9 +112,9 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
             home, txn = self.find(transactional_id)
         data = txn.end(who, commit, version, self.env.wall_ms(), new_id)
         if data is None:
-            return Identity(txn.data.producer_id, txn.data.epoch)
+            return ProducerIdAndEpoch(txn.data.producer_id, txn.data.epoch)
         await home.write(txn, data)
-        return Identity(data.producer_id, data.epoch) if data.next_id == NO_ID else Identity(data.next_id, 0)
+        return ProducerIdAndEpoch(data.producer_id, data.epoch) if data.next_id == NO_ID else ProducerIdAndEpoch(data.next_id, 0)
 
     # --- time -----------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from typing import Protocol
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
 from minikafka.broker.server.node import Node
-from minikafka.broker.transactions.states import State
+from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import TopicPartition, Transaction, TransactionData
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -102,7 +102,7 @@ class MarkerSender:
             topics.setdefault(topic, []).append(index)
         marker = Marker(
             producer_id=data.producer_id, producer_epoch=data.epoch, coordinator_epoch=home.epoch,
-            transaction_result=data.state is State.PREPARE_COMMIT, transaction_version=data.version,
+            transaction_result=data.state is TransactionState.PREPARE_COMMIT, transaction_version=data.version,
             topics=[Marker.WritableTxnMarkerTopic(name=n, partition_indexes=p) for n, p in topics.items()])
         return WriteTxnMarkersRequest(markers=[marker])
 

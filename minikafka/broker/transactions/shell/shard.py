@@ -20,7 +20,7 @@ from minikafka.broker.transactions import records as wire
 from minikafka.broker.transactions.shell.marker_sender import MarkerSender
 from minikafka.broker.transactions.states import PREPARED
 from minikafka.broker.transactions.transaction import Transaction, TransactionData
-from minikafka.log.batch import Header, records
+from minikafka.log.batch import BatchHeader, records
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.transactions")
@@ -48,7 +48,7 @@ class TransactionPartition:
             self.log.expect(end, end, lambda _: self._loaded())
             self.log.moved(self.partition)
 
-    def _replay(self, header: Header, raw: memoryview) -> None:
+    def _replay(self, header: BatchHeader, raw: memoryview) -> None:
         for record in records(raw) if not header.is_control else ():
             transactional_id = wire.read_transaction_key(record.key) if record.key else None
             if transactional_id is None:

@@ -22,7 +22,8 @@ from minikafka.broker.metadata.topic_names import TRANSACTION_TOPIC
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.node import Node
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
-from minikafka.broker.transactions.transaction import Identity, TopicPartition
+from minikafka.broker.transactions.transaction import TopicPartition
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 VERSION = 5
@@ -39,7 +40,7 @@ class Verification:
     def __init__(self, node: Node, transactions: TransactionCoordinator) -> None:
         self.node, self.transactions = node, transactions
 
-    async def join(self, transactional_id: str, producer: Identity, batches: dict[Partition, int], add: bool,
+    async def join(self, transactional_id: str, producer: ProducerIdAndEpoch, batches: dict[Partition, int], add: bool,
                    abortable: bool) -> tuple[dict[TopicPartition, object], dict[TopicPartition, KafkaError]]:
         """Return a guard for each partition, to be passed to the append, and the errors of refused partitions.
 
@@ -63,7 +64,8 @@ class Verification:
                 return guards, {one: _translated(error, add, abortable) for one, error in errors.items() if error}
             await env.sleep(RETRY_S)
 
-    async def _ask(self, transactional_id: str, producer: Identity, partitions: list[TopicPartition], add: bool) -> Errors:
+    async def _ask(self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: list[TopicPartition],
+                   add: bool) -> Errors:
         """Return the coordinator's error code for each partition; NETWORK_EXCEPTION if it does not answer."""
         node = self.node
         home = node.image.partition(TRANSACTION_TOPIC, self.transactions.partition_for(transactional_id))
@@ -80,14 +82,14 @@ class Verification:
                              for p in topic.results_by_partition}
 
 
-def _void(producer: Identity, partitions: Iterable[Partition], guards: dict[TopicPartition, object],
+def _void(producer: ProducerIdAndEpoch, partitions: Iterable[Partition], guards: dict[TopicPartition, object],
           errors: Errors) -> bool:
     """Return whether a marker came, after the guard was made, to a partition that the coordinator let into the transaction."""
     return any(errors[p.topic, p.index] is Err.NONE
                and not p.log.producers.admits(*producer, guards[p.topic, p.index]) for p in partitions)
 
 
-def _request(transactional_id: str, producer: Identity, partitions: list[TopicPartition],
+def _request(transactional_id: str, producer: ProducerIdAndEpoch, partitions: list[TopicPartition],
              add: bool) -> AddPartitionsToTxnRequest:
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:

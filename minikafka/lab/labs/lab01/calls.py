@@ -1,6 +1,6 @@
 """Services that are called and answer, over the simulated network: a web site and the programs behind it.
 
-    services = [Service(world, name, takes=0.1) for name in ("billing", "stock", "mail")]
+    services = [SimService(world, name, takes=0.1) for name in ("billing", "stock", "mail")]
     shop = Caller(world, "shop", timeout=2.0)
     answered = await shop.call("billing", order)          # raises TimeoutError
 
@@ -16,14 +16,14 @@ from minikafka.lab.labs.lab01.lines import Lines, Said
 PORT = 80
 
 
-class Service:
+class SimService:
     """A program on a host of its own that needs `takes` seconds for each call; `done` is what it has worked on."""
 
     def __init__(self, world: Any, name: str, takes: float = 0.1) -> None:
         self.name, self.takes, self.done = name, takes, []
         self._env = world.client_env(name)
 
-    async def serve(self) -> Service:
+    async def serve(self) -> SimService:
         await self._env.listen(self.name, PORT, lambda: Lines(self._called), self.name)
         return self
 

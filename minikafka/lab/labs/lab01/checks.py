@@ -9,12 +9,12 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
 
 Event = dict[str, Any]
-Shop = tuple[Callable[[Event, "Log"], Any], Callable[["Log", int, Callable[[Event], Any]], int]]
+Shop = tuple[Callable[[Event, "EventLog"], Any], Callable[["EventLog", int, Callable[[Event], Any]], int]]
 
 
 # --- 1.3 ----------------------------------------------------------------------------------------------------------------
 
-class Log:
+class EventLog:
     """A log of events in memory: `append` adds one, `log[position:]` gives those from a position on, `len(log)` is its end."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ def place_order(answer: Shop) -> str:
     """Check with fifty orders and three applications: one that keeps up, one that was down, one that comes last; then
     with an order that changes."""
     place, catch_up = answer
-    log, orders = Log(), [{"id": n, "customer": f"c{n % 7}", "amount": 10 + n} for n in range(50)]
+    log, orders = EventLog(), [{"id": n, "customer": f"c{n % 7}", "amount": 10 + n} for n in range(50)]
     seen: dict[str, list[Any]] = {"billing": [], "stock": [], "mail": []}
     positions = dict.fromkeys(seen, 0)
 
@@ -85,8 +85,8 @@ def _id_of(event: Event) -> Any:
                                 _id_of(inner[0]) if inner else None))
 
 
-def _stays_as_it_was(place: Callable[[Event, Log], Any]) -> None:
-    log, order = Log(), {"id": 1, "customer": "c1", "amount": 10}
+def _stays_as_it_was(place: Callable[[Event, EventLog], Any]) -> None:
+    log, order = EventLog(), {"id": 1, "customer": "c1", "amount": 10}
     place(order, log)
     order["amount"] = 99
     assert 99 not in _told(log[0]), "the shop changed its order later, and the event in the log changed too: write a copy"

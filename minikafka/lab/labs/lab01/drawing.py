@@ -17,7 +17,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from minikafka.lab.labs.lab01.experiment import Flood, Moment
+from minikafka.lab.labs.lab01.experiment import Flood, QueueAndLog
 from minikafka.lab.picture.draw.charts_still import interactive
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
@@ -52,7 +52,7 @@ def side_by_side(flood: Flood, *times: float, title: str = "the same load on bot
     return Still(sheet.svg(TOP + len(moments) * ROW + 10, said.splitlines()[0]), said)
 
 
-def to_text(moments: Sequence[Moment]) -> str:
+def to_text(moments: Sequence[QueueAndLog]) -> str:
     """Return the drawing in words, two lines for each moment."""
     lines = []
     for m in moments:
@@ -63,7 +63,7 @@ def to_text(moments: Sequence[Moment]) -> str:
     return "\n".join(lines)
 
 
-def _draw_queue(sheet: Sheet, m: Moment, y: float, scale: float) -> None:
+def _draw_queue(sheet: Sheet, m: QueueAndLog, y: float, scale: float) -> None:
     sheet.text(LEFT, y + 24, f"at {m.t:g} s · {m.sent} sent", bold=True, size=16)
     x = float(LEFT)
     for count, fill, dash in ((m.acknowledged, "none", "4 4"), (m.in_flight, "url(#sides-hatch)", ""), (m.ready, READY, "")):
@@ -78,7 +78,7 @@ def _draw_queue(sheet: Sheet, m: Moment, y: float, scale: float) -> None:
     sheet.text(LEFT, y + 204, f"the broker keeps {m.queued} messages and a note on each", BLUE, bold=True)
 
 
-def _draw_topic(sheet: Sheet, m: Moment, y: float, scale: float) -> None:
+def _draw_topic(sheet: Sheet, m: QueueAndLog, y: float, scale: float) -> None:
     sheet.text(RIGHT, y + 24, f"at {m.t:g} s · {m.sent} sent", bold=True, size=16)
     sheet.rect(RIGHT, y + 38, m.committed * scale, HIGH, READ, INK, wide=1.2)
     sheet.rect(RIGHT + m.committed * scale, y + 38, m.lag * scale, HIGH, LOG, INK, wide=1.2)
@@ -99,7 +99,7 @@ def _key(sheet: Sheet, x: float, y: float, fill: str, text: str, dash: str = "")
     sheet.text(x + 30, y, text)
 
 
-def _draw_consumer(sheet: Sheet, x: float, y: float, m: Moment, told: str) -> None:
+def _draw_consumer(sheet: Sheet, x: float, y: float, m: QueueAndLog, told: str) -> None:
     sheet.text(x, y + 174, f"consumer: {told}" if m.alive else "consumer: dead", INK if m.alive else ORANGE, bold=not m.alive)
 
 

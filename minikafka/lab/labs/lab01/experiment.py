@@ -19,8 +19,8 @@ from statistics import mean
 from typing import Any
 
 from minikafka import Cluster
-from minikafka.lab.labs.lab01.calls import Caller, Service
-from minikafka.lab.labs.lab01.push import Publisher, PushBroker, Worker
+from minikafka.lab.labs.lab01.calls import Caller, SimService
+from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
 
 TOPIC, QUEUE = "orders", "orders"
 SERVICES = ("billing", "stock", "mail")
@@ -67,17 +67,17 @@ class App:
 # --- E1: call, or write down ------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SiteOutcome:
     """The result for a web site: mean seconds for one order, and what each service knows when all is over."""
 
     seconds: float
     known: dict[str, int]
 
 
-def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, takes: float = 0.1, seed: int = 1) -> Outcome:
+def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
     """Let a web site call every service for every order; `down` cannot be reached until all orders are through."""
     with world(seed) as cluster:
-        services = [cluster.run(Service(cluster.world, name, takes).serve()) for name in SERVICES]
+        services = [cluster.run(SimService(cluster.world, name, takes).serve()) for name in SERVICES]
         caller = Caller(cluster.world, "shop", timeout)
         if down:
             cluster.world.cut("shop", down)
@@ -95,10 +95,10 @@ def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, ta
         seconds = cluster.run(serve())
         cluster.heal()
         cluster.sleep(30)
-        return Outcome(mean(seconds), {service.name: len({*service.done}) for service in services})
+        return SiteOutcome(mean(seconds), {service.name: len({*service.done}) for service in services})
 
 
-def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: int = 1) -> Outcome:
+def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
     """Let the web site write one record for each order; the application `down` starts when all orders are through."""
     with world(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
@@ -114,7 +114,7 @@ def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: 
         if down:
             apps.append(App(cluster, down, takes=takes))
         cluster.sleep(orders * takes + 5)
-        return Outcome(mean(seconds), {app.name: len({value for _, value in app.done if value != "hello"}) for app in apps})
+        return SiteOutcome(mean(seconds), {app.name: len({value for _, value in app.done if value != "hello"}) for app in apps})
 
 
 # --- E2: who gets it -----------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def audience(orders: int = 100, seed: int = 1) -> dict[str, dict[str, int]]:
     with world(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
-        workers = [cluster.run(Worker(cluster.world, name, QUEUE, takes=0.01).start()) for name in SERVICES[:2]]
+        workers = [cluster.run(QueueWorker(cluster.world, name, QUEUE, takes=0.01).start()) for name in SERVICES[:2]]
         apps = [App(cluster, name, takes=0.01) for name in SERVICES[:2]]
         producer = cluster.producer()
         for order in range(orders):
@@ -144,7 +144,7 @@ def _push_side(cluster: Any) -> tuple[PushBroker, Publisher]:
 # --- E3: push and pull ---------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class QueueAndLog:
     """Both sides at one moment. Of the queue: what is where. Of the topic: log end, committed offset. Of both: what is done."""
 
     t: float
@@ -174,8 +174,8 @@ class Moment:
 class Flood:
     """Moments by their time, one more for each second (`curve`), and what somebody who comes at the very end gets."""
 
-    moments: dict[float, Moment] = field(default_factory=dict)
-    curve: list[Moment] = field(default_factory=list)
+    moments: dict[float, QueueAndLog] = field(default_factory=dict)
+    curve: list[QueueAndLog] = field(default_factory=list)
     late_worker: int = 0
     late_app: int = 0
 
@@ -221,13 +221,13 @@ class _Sides:
         self.cluster, self.broker, self.takes, self.prefetch = cluster, broker, takes, prefetch
         self.sent = self.log_end = 0
         cluster.world.listeners.append(self._appended)
-        self.workers: list[Worker] = []
+        self.workers: list[QueueWorker] = []
         self.apps: list[App] = []
         self.start()
 
     def start(self) -> None:
         number = len(self.workers) + 1
-        worker = Worker(self.cluster.world, f"worker-{number}", QUEUE, self.takes, self.prefetch)
+        worker = QueueWorker(self.cluster.world, f"worker-{number}", QUEUE, self.takes, self.prefetch)
         self.workers.append(self.cluster.run(worker.start()))
         self.apps.append(App(self.cluster, "billing", takes=self.takes))
 
@@ -239,9 +239,9 @@ class _Sides:
         if event["k"] == "append" and event["tp"] == f"{TOPIC}-0":
             self.log_end = max(self.log_end, event["last"] + 1)
 
-    def moment(self, t: float) -> Moment:
+    def moment(self, t: float) -> QueueAndLog:
         queue, worker = self.broker.queue(QUEUE), self.workers[-1]
-        return Moment(round(t, 1), self.sent, len(queue.ready), queue.in_flight, queue.acknowledged, queue.redelivered,
+        return QueueAndLog(round(t, 1), self.sent, len(queue.ready), queue.in_flight, queue.acknowledged, queue.redelivered,
                       len(worker.inbox), sum(len(each.done) for each in self.workers), self.log_end,
                       max(app.committed for app in self.apps), sum(len(app.done) for app in self.apps), worker.alive)
 
@@ -257,7 +257,7 @@ async def _send(cluster: Any, publisher: Publisher, sides: _Sides, seconds: floa
     await producer.flush()
 
 
-async def _watch(cluster: Any, sides: _Sides, curve: list[Moment]) -> None:
+async def _watch(cluster: Any, sides: _Sides, curve: list[QueueAndLog]) -> None:
     began = cluster.now()
     while True:
         curve.append(sides.moment(cluster.now() - began))
@@ -266,7 +266,7 @@ async def _watch(cluster: Any, sides: _Sides, curve: list[Moment]) -> None:
 
 def _latecomers(cluster: Any) -> tuple[int, int]:
     """Return what one more worker of the queue and one more application of the topic get, when all is done."""
-    worker = cluster.run(Worker(cluster.world, "late", QUEUE, takes=0.0).start())
+    worker = cluster.run(QueueWorker(cluster.world, "late", QUEUE, takes=0.0).start())
     app = App(cluster, "late", takes=0.0, at_once=500)
     cluster.sleep(5)
     worker.kill()
@@ -294,7 +294,8 @@ def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: 
             cluster.run(publisher.publish(QUEUE, str(job)))
             producer.send(TOPIC, str(job), partition=job % hands)
         began = cluster.now()
-        workers = [cluster.run(Worker(cluster.world, f"worker-{n}", QUEUE, time_of, prefetch=1).start()) for n in range(hands)]
+        workers = [cluster.run(QueueWorker(cluster.world, f"worker-{n}", QUEUE, time_of, prefetch=1).start())
+                   for n in range(hands)]
         apps = [App(cluster, "jobs", partition, time_of) for partition in range(hands)]
         cluster.wait(lambda: broker.queue(QUEUE).acknowledged == jobs and sum(len(app.done) for app in apps) == jobs, 60)
         queue = [(at, body) for worker in workers for at, body, _ in worker.done]

@@ -2,7 +2,7 @@
 
     broker = await PushBroker(world).serve()
     publisher = await Publisher(world).connect();  await publisher.publish("jobs", "job 1")
-    worker = await Worker(world, "worker-1", "jobs", takes=0.1, prefetch=10).start()
+    worker = await QueueWorker(world, "worker-1", "jobs", takes=0.1, prefetch=10).start()
 
 A message is in a queue until a consumer has acknowledged it, and is gone then. The broker decides which consumer gets the
 next message: the first in turn that has fewer than `prefetch` messages without an acknowledgement (0: no limit). When a
@@ -26,7 +26,7 @@ HOST, PORT = "queue", 5672
 
 
 @dataclass(eq=False, slots=True)
-class Consumer:
+class QueueConsumer:
     """A connection that wants messages of a queue, and what it has in flight: tag -> body."""
 
     line: Lines
@@ -43,7 +43,7 @@ class Queue:
     """One queue: what is ready (body, redelivered?), who takes turns, how many were acknowledged."""
 
     ready: deque[tuple[str, bool]] = field(default_factory=deque)
-    consumers: deque[Consumer] = field(default_factory=deque)
+    consumers: deque[QueueConsumer] = field(default_factory=deque)
     acknowledged: int = 0
     redelivered: int = 0
 
@@ -93,7 +93,7 @@ class PushBroker:
                 queue.ready.append((said["body"], False))
                 line.say(confirmed=said["number"])
             case "consume":
-                queue.consumers.append(Consumer(line, said["prefetch"]))
+                queue.consumers.append(QueueConsumer(line, said["prefetch"]))
             case "ack":
                 consumer = next(each for each in queue.consumers if each.line is line)
                 queue.acknowledged += consumer.in_flight.pop(said["tag"], None) is not None
@@ -139,7 +139,7 @@ class Publisher:
             await self._news.wait()
 
 
-class Worker:
+class QueueWorker:
     """A consumer: it gets what is pushed, works on one message at a time, and acknowledges it when that is done.
 
     `takes` is seconds, or a function of the body. `inbox` is what was pushed and not begun, `done` what is finished.
@@ -153,7 +153,7 @@ class Worker:
         self._takes = takes if callable(takes) else lambda _: takes
         self._env, self._news = world.client_env(name), asyncio.Event()
 
-    async def start(self) -> Worker:
+    async def start(self) -> QueueWorker:
         self._line = await self._env.connect(HOST, PORT, lambda: Lines(self._heard), HOST)
         self._line.say(do="consume", queue=self.queue, prefetch=self.prefetch)
         self._task = self._env.spawn(self._work(), f"{self.name}: work")

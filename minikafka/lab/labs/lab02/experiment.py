@@ -20,7 +20,7 @@ from typing import NamedTuple
 from minikafka import Cluster
 from minikafka.broker.server import server
 from minikafka.broker.server.live import LiveFs
-from minikafka.log import Header, Log, LogConfig, batches, build
+from minikafka.log import BatchHeader, Log, LogConfig, batches, build
 from minikafka.log.batch import restamp_time
 from minikafka.log.segment import Segment
 
@@ -53,7 +53,7 @@ class Sample(NamedTuple):
 
 
 @dataclass
-class History:
+class TopicHistory:
     """One topic, hour by hour."""
 
     samples: list[Sample]
@@ -63,9 +63,9 @@ class History:
         """Return the sample taken just after the record of that hour was written."""
         return self.samples[hour]
 
-    def until(self, hour: int) -> History:
+    def until(self, hour: int) -> TopicHistory:
         """Return the same history without what came later."""
-        return History(self.samples[: hour + 1], self.retention_hours)
+        return TopicHistory(self.samples[: hour + 1], self.retention_hours)
 
     def _repr_html_(self) -> str:
         return chart(self.samples, self.retention_hours)
@@ -77,7 +77,7 @@ class History:
 
 
 def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49,
-                       record_bytes: int = 104_700, seed: int = 2) -> History:
+                       record_bytes: int = 104_700, seed: int = 2) -> TopicHistory:
     """Send one record to a topic at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; return an
     hourly sample of it.
 
@@ -96,7 +96,7 @@ def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hour
                 producer.send("parcels", b"." * record_bytes)
                 producer.close()
             samples.append(Sample(hour, *(admin.offset("parcels", 0, end) for end in ("earliest", "latest"))))
-    return History(samples, retention_hours)
+    return TopicHistory(samples, retention_hours)
 
 
 @contextmanager
@@ -232,7 +232,7 @@ def index_entries(log: Log) -> list[tuple[int, int]]:
 
 # --- a torn tail -----------------------------------------------------------------------------------------------------
 
-def last_batch(data: bytes) -> tuple[Header, bytes]:
+def last_batch(data: bytes) -> tuple[BatchHeader, bytes]:
     """Return header and bytes of the last whole batch."""
     *_, (header, batch) = batches(data)
     return header, bytes(batch)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-from minikafka.log import Header
+from minikafka.log import BatchHeader
 from minikafka.log.batch import HEADER_SIZE
 from minikafka.log.records import VARLONG, read_varint
 
@@ -41,10 +41,10 @@ def moment(ms: int) -> str:
 
 def fields(batch: bytes) -> list[Field]:
     """Return every field of a batch: the header's thirteen, then those of each record."""
-    return [*_header(Header.parse(batch)), *_records(batch)]
+    return [*_header(BatchHeader.parse(batch)), *_records(batch)]
 
 
-def _header(header: Header) -> Iterator[Field]:
+def _header(header: BatchHeader) -> Iterator[Field]:
     widths = [("base offset", 8, "place", f"the first record is offset {header.base_offset}"),
               ("length", 4, "frame", f"{header.length} bytes follow this number"),
               ("leader epoch", 4, "place", f"who led when it was appended: {header.leader_epoch}"),
@@ -65,7 +65,7 @@ def _header(header: Header) -> Iterator[Field]:
 
 
 def _records(batch: bytes) -> Iterator[Field]:
-    header, at = Header.parse(batch), HEADER_SIZE
+    header, at = BatchHeader.parse(batch), HEADER_SIZE
     if header.codec:
         yield Field("records", at, len(batch), "value", "compressed")
         return
@@ -75,7 +75,7 @@ def _records(batch: bytes) -> Iterator[Field]:
         at = field.end
 
 
-def _record(batch: bytes, at: int, header: Header) -> Iterator[Field]:
+def _record(batch: bytes, at: int, header: BatchHeader) -> Iterator[Field]:
     def number(name: str, kind: str, says: str, last: int = 28) -> Iterator[Field]:
         nonlocal at, value
         start = at

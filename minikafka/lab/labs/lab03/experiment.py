@@ -25,7 +25,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
-from minikafka.client.consumer.fetched_records import Record
+from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.producer.partitioner import murmur2
 from minikafka.lab.picture.draw.topic import picture, steps
 from minikafka.lab.view.front import Still
@@ -36,7 +36,7 @@ TRUCKS = [f"truck-{number}" for number in range(1, 13)]
 FRESH = 1.0    # seconds after which a client of these experiments asks for metadata again
 OVERHEAD = 10  # bytes around a value of a thousand, in a large batch
 
-Records = list[Record]
+Records = list[ConsumerRecord]
 PartitionOf = Callable[[str, int], int]
 
 
@@ -67,7 +67,7 @@ def drawn(records: Iterable[Any], follow: str | None = None, read: Sequence[Any]
     return Still(*picture(records, follow, read, leaders, partitions, title))
 
 
-def backwards(records: Iterable[Record]) -> Records:
+def backwards(records: Iterable[ConsumerRecord]) -> Records:
     """Return the records that were read after a larger number of the same key."""
     return [record for record, back in steps(records) if back]
 

@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from minikafka.lab.labs.lab01.push import Publisher, PushBroker, Worker
+from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
 from minikafka.lab.labs.lab03.experiment import world
 from minikafka.lab.labs.lab04.crowd import Crowd, Handed
 from minikafka.lab.picture.draw.group import picture
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
 
 TOPIC = "rides"
@@ -50,7 +50,7 @@ def fill(cluster: Any, count: int, partitions: int, begin: int = 0) -> None:
 
 def drawn(cluster: Any, *groups: str) -> Still:
     """Draw the groups of a cluster as they are now."""
-    return Still(*picture(Run.of(cluster).at(tp=f"{TOPIC}-0"), groups))
+    return Still(*picture(RecordedRun.of(cluster).at(tp=f"{TOPIC}-0"), groups))
 
 
 # --- positions ----------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def _by_queue(cluster: Any, jobs: int, quick: float, slow: float) -> list[tuple[
         return broker, await Publisher(cluster.world).connect()
 
     broker, publisher = cluster.run(story())
-    workers = [cluster.run(Worker(cluster.world, name, "jobs", takes, prefetch=1).start())
+    workers = [cluster.run(QueueWorker(cluster.world, name, "jobs", takes, prefetch=1).start())
                for name, takes in (("worker-1", quick), ("worker-2", slow))]
     for number in range(jobs):
         publisher.post("jobs", " ".join(_job(number)))

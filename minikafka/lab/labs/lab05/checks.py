@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab05.paper import Record, World, every_crash, life
+from minikafka.lab.labs.lab05.paper import PaperRecord, PaperWorld, every_crash, life
 
 Event = dict[str, Any]
 RATE, BATCH, INTERVAL = 10, 10, 5
@@ -57,7 +57,7 @@ hints("5.5", "When may you say that a batch is done?",
 @checks("5.5", matters="Nobody tests the line between the work and the commit. It is where the process dies.")
 def run_at_least_once(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
     """Check a run without a crash, then one for every step at which the program can crash, before and after the step."""
-    calm = World(**TWO)
+    calm = PaperWorld(**TWO)
     life(loop, calm)
     everything = [(p, n) for p in range(calm.partitions) for n in range(calm.size)]
     if sorted(calm.done, key=lambda place: place[0]) != everything:  # in the order of each partition
@@ -151,7 +151,7 @@ def _until(events: list[Event], one: Event | None) -> list[str]:
 
 # --- 5.8 -------------------------------------------------------------------------------------------------------------
 
-def deliveries(rng: random.Random) -> list[Record]:
+def deliveries(rng: random.Random) -> list[PaperRecord]:
     """Return deliveries of two partitions, read in order; now and then a crash sends one of them back to its committed
     offset."""
     position, committed, found = [0, 0], [0, 0], []
@@ -161,7 +161,7 @@ def deliveries(rng: random.Random) -> list[Record]:
             position[p] = committed[p]
         elif rng.random() < 0.15:
             committed[p] = position[p]
-        found.append(Record("rides", p, position[p], b"%d euros" % rng.randint(5, 9)))
+        found.append(PaperRecord("rides", p, position[p], b"%d euros" % rng.randint(5, 9)))
         position[p] += 1
     return found
 
@@ -172,7 +172,7 @@ hints("5.8", "By what can you tell one record from every other record?",
 
 
 @checks("5.8", matters="At least once, and each effect once by (partition, offset): this pair is what people call exactly once.")
-def once(answer: Callable[[list[Record]], Any]) -> str:
+def once(answer: Callable[[list[PaperRecord]], Any]) -> str:
     """Check with a hundred lists of deliveries with rewinds."""
     dropped = 0
     for seed in range(100):

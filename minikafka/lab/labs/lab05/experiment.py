@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.client import Consumer
-from minikafka.lab.labs.lab05.stage import TOPIC, TP, Stage
+from minikafka.lab.labs.lab05.stage import TOPIC, TP, ClassStage
 
 WORK = 0.1 + 1e-6             # seconds for a record; no real sleep ever ends early
 INTERVAL = 5.0                # auto.commit.interval.ms, Kafka's default
@@ -85,7 +85,7 @@ class Aftermath:
     requests: int                  # commits that C1 sent
     second: list[int]              # offsets that C2 got
     end: int                       # of the log
-    stage: Stage = field(repr=False)
+    stage: ClassStage = field(repr=False)
     told: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -114,14 +114,14 @@ class Aftermath:
 
 def picture(after: Aftermath, at: float | None = None) -> Any:
     """Return a still picture of `rides-0` at a moment (None: when C1 dies), with the positions of C1 and of the group."""
-    from minikafka.lab.picture.facts.run import Run
+    from minikafka.lab.picture.facts.run import RecordedRun
     from minikafka.lab.view.front import Still
-    run = Run.of(after.stage.cluster)
+    run = RecordedRun.of(after.stage.cluster)
     began = run.events[0]["t"]
     return Still.of(run, after.stage.begin - began + (after.at - 0.001 if at is None else at), f"{TOPIC}-0")
 
 
-async def work_until(stage: Stage, consumer: Consumer, loop: Callable[..., Any], at: float, done: list[int]) -> int:
+async def work_until(stage: ClassStage, consumer: Consumer, loop: Callable[..., Any], at: float, done: list[int]) -> int:
     """Let C1's loop run until `at` seconds after its first record, and no further; returns its position then."""
     first: asyncio.Future[None] = stage.world.client_env().future()
 
@@ -144,7 +144,7 @@ def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = 
 
     `unplugged`: the network cable of C1's machine comes out at that second, so that a commit sent after it gets lost.
     """
-    stage = Stage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=policy == "auto", auto_commit_interval=INTERVAL)
@@ -187,7 +187,7 @@ def timetable(after: Aftermath) -> list[tuple[float, str]]:
 
 def farewell(finish: bool = True, at: float = 12.48, seed: int = 5) -> Aftermath:
     """Ask C1 to leave instead of killing it: it closes its consumer, after its batch (`finish`) or in the middle of it."""
-    stage = Stage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)
@@ -209,5 +209,5 @@ def farewell(finish: bool = True, at: float = 12.48, seed: int = 5) -> Aftermath
     return stage.cluster.run(story())
 
 
-def first_poll(stage: Stage, name: str) -> float:
+def first_poll(stage: ClassStage, name: str) -> float:
     return next(e["t"] - stage.begin for e in stage.histories[name] if e["f"] == "poll" and e.get("records"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from minikafka.client import Consumer
 from minikafka.lab.labs.lab05.experiment import INTERVAL, WORK, Aftermath, Work, work_until
-from minikafka.lab.labs.lab05.stage import BATCH, TP, Stage
+from minikafka.lab.labs.lab05.stage import BATCH, TP, ClassStage
 from minikafka.protocol.errors import KafkaError
 
 # --- the pool --------------------------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ from minikafka.protocol.errors import KafkaError
 def pool(workers: int = 3, seconds: float = 0.5, at: float = 10.05, seed: int = 5) -> Aftermath:
     """Let C1 hand ten records a second to a pool of `workers`, each busy for `seconds` with a record, with auto-commit;
     then C1 crashes."""
-    stage = Stage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)
@@ -68,7 +68,7 @@ class Late:
     error: str                     # what C1's own client said
     generation: int                # of the group by then
     committed: int | None          # by the coordinator's book, afterwards
-    stage: Stage = field(repr=False)
+    stage: ClassStage = field(repr=False)
 
 
 def too_slow(work: float = 1.5, max_poll_interval: float = 10.0, seed: int = 5) -> Late:
@@ -82,7 +82,7 @@ def zombie(out: tuple[float, float] = (2.5, 12.0), work: float = 1.0, seed: int 
 
 
 def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None, seed: int) -> Late:
-    stage = Stage(records=100, seed=seed)
+    stage = ClassStage(records=100, seed=seed)
 
     async def story() -> Late:
         one = stage.consumer("C1", **settings)
@@ -108,7 +108,7 @@ def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None
     return stage.cluster.run(story())
 
 
-async def _second(stage: Stage) -> list[int]:
+async def _second(stage: ClassStage) -> list[int]:
     """Start C2 three seconds after C1's first record, let it wait for its turn, and return what its first poll brings."""
     await stage.world.sleep(3.0)
     two = stage.consumer("C2")
@@ -124,7 +124,7 @@ def reordered(careful: bool = False, at: float = 12.48, out: tuple[float, float]
 
     C1's cable is out while the commit of 110 is under way. `careful`: try again only if no newer commit was begun.
     """
-    stage = Stage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
     newest = 0
 
     async def stubborn(consumer: Consumer, offset: int) -> None:

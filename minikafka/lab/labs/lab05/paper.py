@@ -22,7 +22,7 @@ Place = tuple[int, int]  # partition and offset
 PATIENCE = 50  # empty polls in a row
 
 
-class Record(NamedTuple):
+class PaperRecord(NamedTuple):
     """As much of kafka-python's ConsumerRecord as a loop needs."""
 
     topic: str
@@ -31,12 +31,12 @@ class Record(NamedTuple):
     value: bytes
 
 
-class Crash(BaseException):
+class ProcessKilled(BaseException):
     """kill -9; no `except Exception` catches it."""
 
 
 @dataclass
-class World:
+class PaperWorld:
     """The things that stay when a process dies: the logs of some partitions, each of `size` records, the committed offset of
     each, the work that was done. `said` lists the steps."""
 
@@ -60,7 +60,7 @@ class World:
 class PaperConsumer:
     """One process's consumer; it dies at step `dies`, before (`after=False`) or after what that step does."""
 
-    def __init__(self, world: World, dies: int | None = None, after: bool = False) -> None:
+    def __init__(self, world: PaperWorld, dies: int | None = None, after: bool = False) -> None:
         self.world, self.dies, self.after = world, dies, after
         self.position_, self.steps, self.empty = list(world.committed), 0, 0
 
@@ -68,14 +68,14 @@ class PaperConsumer:
         self.steps += 1
         if self.dies == self.steps and not self.after:
             self.world.said.append(f"-- dies before: {what} --")
-            raise Crash
+            raise ProcessKilled
         do()
         self.world.said.append(what)
         if self.dies == self.steps:
             self.world.said.append("-- dies --")
-            raise Crash
+            raise ProcessKilled
 
-    def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Record]]:
+    def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[PaperRecord]]:
         """Return at most ten records from the positions on, as many of each partition."""
         each = min(max_records or self.world.batch, self.world.batch) // self.world.partitions or 1
         found = {p: range(at, min(at + each, self.world.size)) for p, at in enumerate(self.position_) if at < self.world.size}
@@ -90,7 +90,7 @@ class PaperConsumer:
         self.empty = 0 if found else self.empty + 1
         if self.empty > PATIENCE:
             raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
-        return {TopicPartition("rides", p): [Record("rides", p, n, b"ride %d" % n) for n in offsets]
+        return {TopicPartition("rides", p): [PaperRecord("rides", p, n, b"ride %d" % n) for n in offsets]
                 for p, offsets in found.items()}
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
@@ -105,7 +105,7 @@ class PaperConsumer:
 
         self._step("commit " + ", ".join(self.world.told(p, offset) for p, offset in given.items()), write)
 
-    def work(self, record: Record) -> None:
+    def work(self, record: PaperRecord) -> None:
         """Note a record as worked on: the loop calls this for each record."""
         place = record.partition, record.offset
         self._step(f"work on {self.world.told(*place)}", lambda: self.world.done.append(place))
@@ -114,22 +114,22 @@ class PaperConsumer:
 Loop = Callable[[Any, Callable[[Any], None]], Any]
 
 
-def life(loop: Loop, world: World, dies: int | None = None, after: bool = False) -> int:
+def life(loop: Loop, world: PaperWorld, dies: int | None = None, after: bool = False) -> int:
     """Run one process, from its start to its crash or its end; return how many steps it took."""
     consumer = PaperConsumer(world, dies, after)
     try:
         loop(consumer, consumer.work)
-    except Crash:
+    except ProcessKilled:
         pass
     return consumer.steps
 
 
-def every_crash(loop: Loop, **world: int) -> Iterator[World]:
+def every_crash(loop: Loop, **world: int) -> Iterator[PaperWorld]:
     """Yield the world after each possible crash and a second process that is not disturbed."""
-    steps = life(loop, World(**world))
+    steps = life(loop, PaperWorld(**world))
     for dies in range(1, steps + 1):
         for after in (False, True):
-            struck = World(**world)
+            struck = PaperWorld(**world)
             life(loop, struck, dies, after)
             life(loop, struck)
             yield struck

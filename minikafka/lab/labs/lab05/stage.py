@@ -25,7 +25,7 @@ TP = (TOPIC, 0)
 BATCH = 10                    # max.poll.records
 
 
-class Stage:
+class ClassStage:
     """A simulated class cluster (or the one that is given) with `records` records in `rides-0`; `cluster.run(story)` drives
     it."""
 
@@ -35,7 +35,7 @@ class Stage:
         self.records, self.begin = records, 0.0
         self.histories: dict[str, History] = {}
         self.cluster.run(self._fill())
-        self.wire = Wire(self)
+        self.wire = GroupWire(self)
 
     async def _fill(self) -> None:
         """Make the topic, with everything in it before the first consumer comes."""
@@ -97,12 +97,12 @@ class Stage:
         do()
 
 
-class Wire:
+class GroupWire:
     """The requests of the consumers to the coordinator, read off the wire: one dict a request, `answer` added when it comes."""
 
     ASKED = ("Heartbeat", "OffsetCommit", "JoinGroup", "SyncGroup", "LeaveGroup")
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ClassStage) -> None:
         self.stage = stage
         self.requests: list[dict[str, Any]] = []
         self._open: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -140,7 +140,7 @@ def _error(body: Any) -> str:
 
 # --- what the cluster has written down ---------------------------------------------------------------------------------
 
-def offsets_topic(stage: Stage) -> list[dict[str, Any]]:
+def offsets_topic(stage: ClassStage) -> list[dict[str, Any]]:
     """Return every record of `__consumer_offsets`, decoded, as an ordinary consumer without a group reads them."""
     async def story() -> list[dict[str, Any]]:
         env = stage.world.client_env()
@@ -170,7 +170,7 @@ def decode(partition: int, offset: int, key: bytes, value: bytes | None) -> dict
     return {**where, "key": "(another kind)", "value": ""}
 
 
-def group_events(stage: Stage) -> list[dict[str, Any]]:
+def group_events(stage: ClassStage) -> list[dict[str, Any]]:
     """Return what the coordinator saw, for the detector: new generations and commits, in order, members by their short
     names."""
     formed = [{"t": round(e["t"], 3), "k": "generation", "generation": e["generation"],

@@ -104,7 +104,7 @@ def _even(counts: Counter[int], brokers: list[int], what: str) -> None:
 # --- 6.8 ----------------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PartitionState:
     """One partition at one moment. `leader` is None when nobody leads; `start` is the oldest offset that is kept."""
 
     leader: int | None
@@ -137,7 +137,7 @@ hints("6.8", "Which of four reasons may apply: no leader, deleted, not written y
 
 
 @checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")
-def readable(answer: Callable[[int, State], bool]) -> str:
+def readable(answer: Callable[[int, PartitionState], bool]) -> str:
     """Check with twenty random states; in each with the offsets around every border."""
     asked = 0
     for state in states():
@@ -154,12 +154,12 @@ def readable(answer: Callable[[int, State], bool]) -> str:
     return f"right for {asked} records in 20 states"
 
 
-def states(seed: int = 63) -> list[State]:
+def states(seed: int = 63) -> list[PartitionState]:
     """Return the twenty states that the check asks about; four of them are without a leader."""
     rng, found = random.Random(seed), []
     for number in range(20):
         start, newest = rng.randint(0, 30), rng.randint(50, 90)
         ends = {1: newest, 2: rng.randint(35, newest), 3: rng.randint(35, newest)}
         followers = [broker for broker in (2, 3) if rng.random() < 0.7]
-        found.append(State(None if number % 5 == 4 else 1, (1, *followers), start, ends))
+        found.append(PartitionState(None if number % 5 == 4 else 1, (1, *followers), start, ends))
     return found

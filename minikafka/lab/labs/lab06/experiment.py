@@ -27,9 +27,9 @@ from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
 from minikafka.broker.controller.placement import place
-from minikafka.broker.metadata.image import Broker
+from minikafka.broker.metadata.image import BrokerRegistration
 from minikafka.lab.labs.steady import Reader, Writer, read_all
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import KafkaError
 
@@ -45,7 +45,7 @@ def world(seed: int = 6, **settings: Any) -> Any:
 
 def picture(cluster: Any, tp: str = TP) -> Still:
     """Return a still picture of the cluster as it is now."""
-    return Still.of(Run.of(cluster), tp=tp)
+    return Still.of(RecordedRun.of(cluster), tp=tp)
 
 
 # --- looking ------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def heirs(placement: list[list[int]], dead: int) -> dict[int, int]:
 
 def drawn(count: int = 1000, partitions: int = 6, brokers: int = 3, copies: int = 3, dead: int = 1) -> Counter[str]:
     """Let the controller's own rule place a topic so many times; what would the survivors lead?"""
-    there = [Broker(n, epoch=n, incarnation=UUID(int=n), end_points=(), fenced=False) for n in range(1, brokers + 1)]
+    there = [BrokerRegistration(n, epoch=n, incarnation=UUID(int=n), end_points=(), fenced=False) for n in range(1, brokers + 1)]
     shares: Counter[str] = Counter()
     for seed in range(count):
         left = heirs(place(there, partitions, copies, Random(seed)), dead)

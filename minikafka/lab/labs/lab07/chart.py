@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Series:
+class Curve:
     """One curve, or one cloud of dots."""
 
     name: str
@@ -40,7 +40,7 @@ class Series:
 class Chart:
     """The last expression of a cell shows it. `logs` says which axes are logarithmic ("x", "y")."""
 
-    def __init__(self, title: str, axes: tuple[str, str], series: Sequence[Series], logs: str,
+    def __init__(self, title: str, axes: tuple[str, str], series: Sequence[Curve], logs: str,
                  marks: Sequence[tuple[str, float]] = (), text: str = "") -> None:
         self.title, self.axes, self.series, self.logs, self.marks, self.text = title, axes, series, logs, marks, text
 
@@ -148,7 +148,7 @@ def shares(samples: dict[str, list[float]], title: str) -> Chart:
         steps = [(ordered[0], 0.0)]
         for number, value in enumerate(ordered, start=1):
             steps += [(value, steps[-1][1]), (value, 100 * number / len(ordered))]
-        series.append(Series(name, steps))
+        series.append(Curve(name, steps))
     text = "; ".join(f"{name}: half within {quantile(values, 0.5):.3g} ms, 99 % within {quantile(values, 0.99):.3g} ms"
                      for name, values in samples.items())
     return Chart(title, ("milliseconds from send to answer", "% of the records"), series, "x", text=text)
@@ -159,5 +159,5 @@ def over_time(points: list[Point], phases: Sequence[tuple[str, float]], title: s
     phase begins."""
     dots = [(at, max(SMALLEST, ms)) for at, ms in points]
     text = f"{len(points)} records, from {min(y for _, y in dots):.3g} to {max(y for _, y in dots):.5g} ms"
-    return Chart(title, ("second of the send", "milliseconds to the answer"), [Series("records", dots, dots=True)], "y", phases,
+    return Chart(title, ("second of the send", "milliseconds to the answer"), [Curve("records", dots, dots=True)], "y", phases,
                  text)

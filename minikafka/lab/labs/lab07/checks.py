@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, Need, Price, Room
+from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, AcksCluster, Need, Price
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
 Acks = int | str
@@ -95,11 +95,11 @@ def ledgers() -> list[tuple[list[str], list[str]]]:
 
 hints("7.7", "What must be going on at the moment of the kill? And who must be alive when you count?",
       "Start the writer, wait until about a third is sent, kill the leader, wait for the rest, finish, restart, count.",
-      "minikafka/lab/labs/lab07/experiment.py, the class `Room`: `writer`, `until_sent`, `lost`")
+      "minikafka/lab/labs/lab07/experiment.py, the class `AcksCluster`: `writer`, `until_sent`, `lost`")
 
 
 @checks("7.7", matters="A failure that you can repeat in ten lines can be tried again after each change of a setting.")
-def failed_node(answer: Callable[[Room, int], int]) -> str:
+def failed_node(answer: Callable[[AcksCluster, int], int]) -> str:
     """Run it for each mode; ask the trace what happened, and count again."""
     counted = {acks: _one_run(answer, acks) for acks in (0, 1, ALL)}
     said = ", ".join(f"{NAMES[acks]}: {number}" for acks, number in counted.items())
@@ -109,8 +109,8 @@ def failed_node(answer: Callable[[Room, int], int]) -> str:
     return f"the leader died under load, and you counted right. Lost: {said}"
 
 
-def _one_run(answer: Callable[[Room, int], int], acks: int) -> int:
-    with Room() as room:
+def _one_run(answer: Callable[[AcksCluster, int], int], acks: int) -> int:
+    with AcksCluster() as room:
         said = answer(room, acks)
         assert isinstance(said, int), f"return the number of lost records; you returned a {type(said).__name__}"
         assert len(room.writers) == 1, f"start one writer with room.writer(acks, ...); you started {len(room.writers)}"

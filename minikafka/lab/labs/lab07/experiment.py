@@ -31,7 +31,7 @@ ALL = -1
 NAMES = {0: "acks=0", 1: "acks=1", ALL: "acks=all"}
 
 
-class Room:
+class AcksCluster:
     """A simulated class cluster: broker 1 leads, 2 and 3 follow, the controller is a machine of its own.
 
     `far`: seconds of one way between the leader and its followers (one number, or one for each); `near`: between the
@@ -85,7 +85,7 @@ class Room:
     def close(self) -> None:
         self.cluster.close()
 
-    def __enter__(self) -> Room:
+    def __enter__(self) -> AcksCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,7 +98,7 @@ def latencies(acks: int = ALL, far: float | Sequence[float] = 0.005, rate: float
               jitter: bool = False, **settings: Any) -> list[float]:
     """Return the milliseconds from send to answer; the first quarter is left out, because connections are still being
     opened."""
-    with Room(far, jitter=jitter) as room:
+    with AcksCluster(far, jitter=jitter) as room:
         writer = room.writer(acks, rate, count, **settings)
         room.until_sent(writer, count)
         writer.finish()
@@ -127,7 +127,7 @@ def summary(samples: dict[str, list[float]]) -> pd.DataFrame:
 # --- E2: the promise of one machine -------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProduceOutcome:
     """The answers that a producer got, and what became of its records."""
 
     sent: int
@@ -139,10 +139,10 @@ class Outcome:
     in_sync: tuple[int, ...] = ()          # the ISR when the new leader was elected
 
 
-def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> Outcome:
+def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> ProduceOutcome:
     """Let both followers copy nothing from record 60 on, and kill the leader when record `until` is sent; 100 records
     in all."""
-    with Room(seed=seed) as room:
+    with AcksCluster(seed=seed) as room:
         cluster, writer = room.cluster, room.writer(acks, rate=10, count=100)
         room.until_sent(writer, 60)
         cluster.sleep(0.05)                                     # record 60 is copied, record 61 not sent yet
@@ -158,18 +158,18 @@ def stale_followers(acks: int = 1, until: int = 80, seed: int = 7) -> Outcome:
         writer.finish()
         cluster.restart(LEADER)
         lost = tuple(room.lost(writer))
-        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), lost, leader, in_sync)
+        return ProduceOutcome(writer.sent, told, len(writer.acked), len(writer.failed), lost, leader, in_sync)
 
 
 # --- E3: nobody answers, and nobody asks --------------------------------------------------------------------------
 
 def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, metadata_max_age: float = 5.0,
-                  seed: int = 4) -> Outcome:
+                  seed: int = 4) -> ProduceOutcome:
     """Cut the leader's cable ("cut") or kill its process ("kill") after `after` seconds, with ten records a second.
 
     Twenty seconds later the fault is mended.
     """
-    with Room(seed=seed) as room:
+    with AcksCluster(seed=seed) as room:
         cluster, writer = room.cluster, room.writer(acks, rate=10, metadata_max_age=metadata_max_age)
         cluster.sleep(after)
         told = len(writer.acked)
@@ -181,7 +181,7 @@ def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, metadat
         leader = cluster.leader(TOPIC)
         cluster.mend()
         writer.finish()
-        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
+        return ProduceOutcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
 
 
 def faults() -> pd.DataFrame:
@@ -196,7 +196,7 @@ def faults() -> pd.DataFrame:
 
 # --- Vanlightly's scenarios -------------------------------------------------------------------------------------------
 
-def failed_node(room: Room, acks: int, count: int = 1000) -> int:
+def failed_node(room: AcksCluster, acks: int, count: int = 1000) -> int:
     """Play scenarios 1 to 3: a thousand records a second, the leader is killed at about a third of them; return the
     number lost."""
     writer = room.writer(acks, rate=1000, count=count)
@@ -208,9 +208,9 @@ def failed_node(room: Room, acks: int, count: int = 1000) -> int:
     return len(room.lost(writer))
 
 
-def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int = 1) -> Outcome:
+def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int = 1) -> ProduceOutcome:
     """Cut the leader from its followers and the controller for 12 seconds; its client still reaches it."""
-    with Room(seed=seed) as room:
+    with AcksCluster(seed=seed) as room:
         cluster = room.cluster
         cluster.admin().alter_configs(TOPIC, {"min.insync.replicas": str(min_insync)}) if min_insync > 1 else None
         writer = room.writer(acks, rate, count=int(15 * rate))
@@ -222,7 +222,7 @@ def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int 
         leader = cluster.leader(TOPIC)
         cluster.heal()
         writer.finish()
-        return Outcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
+        return ProduceOutcome(writer.sent, told, len(writer.acked), len(writer.failed), tuple(room.lost(writer)), leader)
 
 
 # --- E4: a slow member, and one that is out -----------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Slow:
 def slow_member(rate: float = 5.0, far: float = 0.05, seed: int = 7) -> Slow:
     """Send with acks=all while broker 3 is near, moves away after 10 s, is stuck after 20 s, and leaves the ISR; go on
     until it lacks 300 records."""
-    with Room(0.001, seed=seed) as room:
+    with AcksCluster(0.001, seed=seed) as room:
         cluster, writer = room.cluster, room.writer(ALL, rate)
         zero, phases = cluster.now(), [("all near", 0.5)]       # before that connections are opened
         cluster.sleep(10)
@@ -297,7 +297,7 @@ class Price:
     notices: bool
 
 
-def prices(far: float, worst: dict[int, Outcome]) -> dict[int | str, Price]:
+def prices(far: float, worst: dict[int, ProduceOutcome]) -> dict[int | str, Price]:
     """Return for each of the three modes the latency with followers `far` seconds away, and the records lost in its
     worst fault."""
     found: dict[int | str, Price] = {}

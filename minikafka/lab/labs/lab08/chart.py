@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from minikafka.lab.labs.lab08.experiment import LIMIT, Room
+from minikafka.lab.labs.lab08.experiment import LIMIT, LagCluster
 
 WIDTH, HEIGHT, LEFT, TOP, PANEL, GAP = 880, 300, 46, 40, 370, 74
 STYLES = (("#d55e00", ""), ("#0072b2", "7 4"), ("#009e73", "2 3"))
@@ -20,7 +20,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Picture:
+class SvgPicture:
     """An SVG that a notebook shows, and a sentence for where it cannot."""
 
     svg: str
@@ -33,7 +33,7 @@ class Picture:
         return self.text
 
 
-def twins(rooms: dict[str, Room], follower: int, since: float = 0.0) -> Picture:
+def twins(rooms: dict[str, LagCluster], follower: int, since: float = 0.0) -> SvgPicture:
     """Return a picture with one line for each room: records behind (left), seconds since last caught up (right)."""
     behind = {name: [(n.t, float(n.behind(follower))) for n in room.notes if n.t >= since] for name, room in rooms.items()}
     watch = {name: [(n.t, n.watch[follower]) for n in room.notes if n.t >= since] for name, room in rooms.items()}
@@ -41,7 +41,7 @@ def twins(rooms: dict[str, Room], follower: int, since: float = 0.0) -> Picture:
     right = panel("stopwatch: seconds since last caught up", watch, LEFT + PANEL + GAP, LIMIT)
     text = "; ".join(f"{name}: at most {max(y for _, y in behind[name]):.0f} records behind, stopwatch at most "
                      f"{max(y for _, y in watch[name]):.1f} s" for name in rooms)
-    return Picture(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" '
+    return SvgPicture(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" '
                    f'aria-label="{text}" font-family="sans-serif" font-size="14" fill="{GREY}">{left}{right}</svg>', text)
 
 

@@ -19,7 +19,8 @@ hints("8.1", "The leader compares the clock with one moment of each follower. Wh
       "It is the last moment at which the follower had everything that the leader had at that moment. A fetch from the "
       "leader's end makes it `fetch.t`. A fetch from where the leader's end was at the *previous* fetch makes it the time of "
       "that previous fetch: what the leader had then, the follower has now. Any other fetch does not move it. It begins at 0.",
-      "minikafka/broker/replication/isr.py, class Follower: `fetched` moves the moment, `caught_up` compares it with the clock")
+      "minikafka/broker/replication/isr.py, class RemoteReplica: `fetched` moves the moment, `caught_up` compares it with the "
+      "clock")
 
 
 @checks("8.1", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "

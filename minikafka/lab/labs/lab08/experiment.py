@@ -1,6 +1,6 @@
 """Lab 8's experiments: one partition, its leader C, its followers A and D, and followers that fetch as they are told.
 
-    room = Room()                        # C leads, A and D follow; ten records a second are written with acks=1
+    room = LagCluster()                  # C leads, A and D follow; ten records a second are written with acks=1
     room.until(20)                       # seconds since the first record
     room.cluster.hold_follower(D)        # D copies nothing any more, and goes on living
     room.until(36)
@@ -27,7 +27,7 @@ from minikafka import Cluster
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.steady import Writer
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError
@@ -65,7 +65,7 @@ class Note:
         return self.end - self.ends[follower]
 
 
-class Room:
+class LagCluster:
     """A simulated class cluster with one partition of three replicas. `now` is 0 when the first record is written.
 
     The leader looks for late followers every LIMIT / 2 seconds; writing begins `first_check` seconds before such a look.
@@ -94,7 +94,7 @@ class Room:
     def now(self) -> float:
         return self.cluster.now() - self._zero
 
-    def until(self, t: float) -> Room:
+    def until(self, t: float) -> LagCluster:
         """Let the time pass up to `t`, noting ten times a second what the leader knows."""
         while self.now < t - 1e-6:
             self.cluster.sleep(min(0.1, t - self.now))
@@ -129,13 +129,13 @@ class Room:
 
     def picture(self, t: float) -> Still:
         """Return the picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
-        run = Run.of(self.cluster)
+        run = RecordedRun.of(self.cluster)
         return Still.of(run, self._zero + t - run.events[0]["t"], TP)
 
     def close(self) -> None:
         self.cluster.close()
 
-    def __enter__(self) -> Room:
+    def __enter__(self) -> LagCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,7 +145,7 @@ class Room:
 class Probe:
     """One record sent with acks=all: how long its producer waited, or how long it has waited by now."""
 
-    def __init__(self, room: Room, promise: asyncio.Future[tuple[int, int]]) -> None:
+    def __init__(self, room: LagCluster, promise: asyncio.Future[tuple[int, int]]) -> None:
         self.sent, self.answered, self.error = room.now, None, None
         self._room = room
         promise.add_done_callback(self._done)
@@ -166,7 +166,7 @@ def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[floa
     """Stop D `times` times, each time `later` seconds later in the leader's rhythm; return (stopped, left the ISR,
     seconds between) for each."""
     found = []
-    with Room(rate=5) as room:
+    with LagCluster(rate=5) as room:
         for number in range(times):
             room.until(room.now + (3.0 + number * later - room.now) % (LIMIT / 2) + 1.0)
             stopped = room.now
@@ -179,30 +179,30 @@ def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[floa
     return found
 
 
-def lazy(every: float, until: float = 45.0) -> Room:
+def lazy(every: float, until: float = 45.0) -> LagCluster:
     """Let D fetch only every `every` seconds from t=20 on; it gets everything that there is each time."""
-    room = Room().until(20)
-    Pace(room, D, every=every)
+    room = LagCluster().until(20)
+    FetchPace(room, D, every=every)
     return room.until(until)
 
 
-def both_twins(until: float = 50.0) -> Room:
+def both_twins(until: float = 50.0) -> LagCluster:
     """Let A be the first twin and D the second, as followers of the same leader."""
-    room = Room(own={A: records_a_fetch(5)}).until(20)
-    Pace(room, A, every=0.5, first=3.5)
-    Pace(room, D, every=3.0)
+    room = LagCluster(own={A: records_a_fetch(5)}).until(20)
+    FetchPace(room, A, every=0.5, first=3.5)
+    FetchPace(room, D, every=3.0)
     return room.until(until)
 
 
 # --- followers that fetch as they are told ----------------------------------------------------------------------------
 
-class Pace:
+class FetchPace:
     """Lets a follower's fetch leave its machine only every `every` seconds, the first after `first` seconds.
 
     The broker itself is untouched: its request is held on the wire, as a slow network or a busy machine would do it.
     """
 
-    def __init__(self, room: Room, follower: int, every: float, first: float | None = None) -> None:
+    def __init__(self, room: LagCluster, follower: int, every: float, first: float | None = None) -> None:
         self.loop, self.every = room.cluster.world.loop, every
         self.sent: list[float] = []    # when a fetch left
         self._room, self.over = room, False

@@ -1,7 +1,7 @@
 """Forty fetch logs of two followers, A and D: healthy, stuck, slow, late, lazy, back again, one record short.
 
     case = cases()[7]
-    case.fetches          [Fetch(t=0.5, follower="A", offset=5, leader_end=5), ...]
+    case.fetches          [TracedFetch(t=0.5, follower="A", offset=5, leader_end=5), ...]
     members(case)         {"C", "A"}: what the broker's own code says
 
     python -m minikafka.lab.labs.lab08.traces 7      one of them, fetch by fetch, with both stopwatches
@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from minikafka.broker.replication.isr import Follower
+from minikafka.broker.replication.isr import RemoteReplica
 
 LIMIT = 10.0
 FOLLOWERS = ("A", "D")
 
 
-class Fetch(NamedTuple):
+class TracedFetch(NamedTuple):
     """One fetch as the leader saw it: at `t` the follower asked for what begins at `offset`, its log's end; the leader's own
     log ended at `leader_end` then."""
 
@@ -44,7 +44,7 @@ class Case:
     kind: str
     now: float
     end: int
-    fetches: tuple[Fetch, ...]
+    fetches: tuple[TracedFetch, ...]
 
 
 def members(case: Case) -> set[str]:
@@ -53,9 +53,9 @@ def members(case: Case) -> set[str]:
     return {"C", *(name for name in FOLLOWERS if followers[name].caught_up(case.end, case.now, LIMIT))}
 
 
-def watches(case: Case) -> dict[str, Follower]:
-    """Return the leader's `Follower` of each; both count as caught up at 0, when the leader began."""
-    followers = {name: Follower(last_caught_up_time=0.0) for name in FOLLOWERS}
+def watches(case: Case) -> dict[str, RemoteReplica]:
+    """Return the leader's `RemoteReplica` of each; both count as caught up at 0, when the leader began."""
+    followers = {name: RemoteReplica(last_caught_up_time=0.0) for name in FOLLOWERS}
     for fetch in case.fetches:
         followers[fetch.follower].fetched(fetch.offset, 0, 1, fetch.leader_end, fetch.t)
     return followers
@@ -111,14 +111,14 @@ HABITS: tuple[Callable[[float, int], Habit], ...] = (stuck, slow, late, lazy, ba
 RATES = (10, 10, 2, 40, 10, 0)
 
 
-def log_of(name: str, habit: Habit, rate: int, until: float, lacks: int = 0) -> list[Fetch]:
+def log_of(name: str, habit: Habit, rate: int, until: float, lacks: int = 0) -> list[TracedFetch]:
     """Return the fetches of a follower with that habit, while `rate` records a second are written until `until`; it
     never gets the last `lacks`."""
     times, most = habit
     offset, found = 0, []
     for t in times:
         leader_end = int(rate * min(t, until))
-        found.append(Fetch(t, name, offset, leader_end))
+        found.append(TracedFetch(t, name, offset, leader_end))
         offset = min(leader_end, offset + most, max(0, int(rate * until) - lacks))
     return found
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from minikafka.broker.server.live import LiveFs
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab10.outside import Trip, bill, database, naive, rows
-from minikafka.log.batch import Header, build, stamp
+from minikafka.lab.labs.lab10.outside import ConsumedTrip, bill, database, naive, rows
+from minikafka.log.batch import BatchHeader, build, stamp
 from minikafka.log.producers import ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -65,15 +65,15 @@ def judge(states: ProducerStates, end: int, batch: Batch) -> Answer:
     """Return what our broker's own table says about a batch; the table takes note of what is appended."""
     data = bytearray(build([(None, b"x")] * batch.count, timestamp_ms=0, producer_id=batch.producer,
                            producer_epoch=batch.epoch, base_sequence=batch.sequence))
-    known = states.find_duplicate(Header.parse(data))
+    known = states.find_duplicate(BatchHeader.parse(data))
     if known is not None:
         return "duplicate", known.first_offset
     try:
-        states.check(Header.parse(data), data, end, sequence=True)
+        states.check(BatchHeader.parse(data), data, end, sequence=True)
     except KafkaError as error:
         return {Err.OUT_OF_ORDER_SEQUENCE_NUMBER: "out of order", Err.INVALID_PRODUCER_EPOCH: "fenced"}[error.code], None
     stamp(data, end, 0)
-    states.update(Header.parse(data), data)
+    states.update(BatchHeader.parse(data), data)
     return "append", end
 
 
@@ -163,11 +163,11 @@ hints("10.10", "The same trip is delivered again. What does the database know of
       "already, do nothing.",
       "minikafka/lab/labs/lab10/outside.py, the table `done`, and its primary key")
 
-Delivery = tuple[Trip, bool]           # the trip, and whether the worker dies before the database commits
+Delivery = tuple[ConsumedTrip, bool]           # the trip, and whether the worker dies before the database commits
 
 
 @checks("10.10", matters="What must happen once, outside of Kafka, needs a name that outlives the process.")
-def store(answer: Callable[[sqlite3.Connection, Trip], object]) -> str:
+def store(answer: Callable[[sqlite3.Connection, ConsumedTrip], object]) -> str:
     """Check with deliveries that are repeated and workers that die, over several partitions and topics; then compare
     rows and bills."""
     for deliveries in nights():
@@ -191,8 +191,8 @@ def store(answer: Callable[[sqlite3.Connection, Trip], object]) -> str:
 
 
 def nights() -> list[list[Delivery]]:
-    def trip(offset: int, customer: str = "Ada", amount: int = 100, partition: int = 0, topic: str = "trips") -> Trip:
-        return Trip(topic, partition, offset, customer, amount)
+    def trip(offset: int, customer: str = "Ada", amount: int = 100, partition: int = 0, topic: str = "trips") -> ConsumedTrip:
+        return ConsumedTrip(topic, partition, offset, customer, amount)
     made: list[list[Delivery]] = [
         [(trip(0), False), (trip(0), False)],
         [(trip(0), True), (trip(0), False)],

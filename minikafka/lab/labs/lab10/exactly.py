@@ -1,6 +1,6 @@
 """Transactions of lab 10: aborted and committed ones, an open one, and a worker that copies records and dies.
 
-    room = Room(); room.write("a", 10, commit=False)     ten records of a transaction that is aborted
+    room = ExactlyOnceCluster(); room.write("a", 10, commit=False)     ten records of a transaction that is aborted
     open_transaction()                                   a transaction nobody ends, until its time is over
     copied(transactional=True)                           read, transform, write, die before the commit; a second worker goes on
 
@@ -24,7 +24,7 @@ from minikafka.log.batch import batches
 COMMITTED, ALL_OF_IT = "read_committed", "read_uncommitted"
 
 
-class Room:
+class ExactlyOnceCluster:
     """A simulated cluster with the topic of the lab; transactional producers by name."""
 
     def __init__(self, seed: int = 10, **settings: Any) -> None:
@@ -85,7 +85,7 @@ class Room:
     def close(self) -> None:
         self.cluster.close()
 
-    def __enter__(self) -> Room:
+    def __enter__(self) -> ExactlyOnceCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,7 +108,7 @@ def open_transaction(seconds: float = 20.0, plain: int = 30, seed: int = 10) -> 
     """Write one record of a transaction and then nothing, while others write on; return (second, high watermark, last
     stable offset, records that a read_committed reader gets) at four moments."""
     rows = []
-    with Room(seed, config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
+    with ExactlyOnceCluster(seed, config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
         room.write("forgetful", 1, commit=None, timeout=seconds)
         began = room.cluster.now()
         room.plain(plain)
@@ -139,7 +139,7 @@ def copied(transactional: bool = True, die: str = "before the offsets", count: i
 
     It dies "before the offsets" are committed (but after its output is written), or "never".
     """
-    with Room(seed) as room:
+    with ExactlyOnceCluster(seed) as room:
         cluster = room.cluster
         cluster.admin().create_topic("prices", assignment={0: [2, 3, 1]})
         room.plain(count, "trip")

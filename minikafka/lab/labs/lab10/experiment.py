@@ -21,7 +21,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
 from minikafka.lab.labs.steady import read_all
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 from minikafka.protocol.errors import Err, KafkaError
 
 TOPIC, TP = "trips", "trips-0"
@@ -49,7 +49,7 @@ class Attempt:
 
 
 @dataclass
-class Run:
+class ProducerRun:
     """A run: what was sent, what the producer was told, what stands in the log."""
 
     sent: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Run:
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(first + 1, first + 1 + len(rows), name="attempt"))
 
 
-class Wire:
+class ProduceWire:
     """Watches the produce requests of a cluster's clients; `drop_next` and `flip_next` break one of them."""
 
     def __init__(self, cluster: Any) -> None:
@@ -86,7 +86,7 @@ class Wire:
             return
         key = id(message.transport if not message.is_response else message.transport.other), message.correlation
         if not message.is_response:
-            header = Header.parse(message.body.topic_data[0].partition_data[0].records)
+            header = BatchHeader.parse(message.body.topic_data[0].partition_data[0].records)
             self._open[key] = len(self.attempts)
             self.attempts.append(Attempt(header.producer_id, header.producer_epoch, header.base_sequence, header.count))
         elif key in self._open:
@@ -119,10 +119,10 @@ class Wire:
         hold.take = flip
 
 
-def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10, seed: int = 10) -> Run:
+def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10, seed: int = 10) -> ProducerRun:
     """Send records one after the other; of every tenth, the first answer is lost; the producer sends it again."""
     with world(seed) as cluster:
-        wire, run = Wire(cluster), Run()
+        wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=idempotent, name="truck"), "truck")
         for number in range(1, count + 1):
             value = f"trip {number}"
@@ -143,11 +143,11 @@ def lose(cluster: Any, hold: Any) -> None:
     hold.drop()
 
 
-def without_retries(again: bool = False, seed: int = 10) -> Run:
+def without_retries(again: bool = False, seed: int = 10) -> ProducerRun:
     """Send one record with a producer that never tries again, and lose its answer. With `again` the program sends the
     trip once more."""
     with world(seed) as cluster:
-        wire, run = Wire(cluster), Run()
+        wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=False, name="truck"), "truck")
         producer.sender.settings.retries = 0
         hold, promise = wire.hold_answer(), producer.post(TOPIC, "trip 1", partition=0)
@@ -160,10 +160,10 @@ def without_retries(again: bool = False, seed: int = 10) -> Run:
         return run
 
 
-def sent_twice(seed: int = 10) -> Run:
+def sent_twice(seed: int = 10) -> ProducerRun:
     """Call `send` twice with the same trip, in the program of an idempotent producer."""
     with world(seed) as cluster:
-        wire, run = Wire(cluster), Run()
+        wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.producer(idempotent=True, name="truck")
         run.told = [("trip 1", producer.send(TOPIC, "trip 1", partition=0)[1]) for _ in range(2)]
         run.attempts = wire.attempts
@@ -184,14 +184,14 @@ async def answered(promise: Any) -> Any:
     return await promise
 
 
-def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_flight: int = 5, seed: int = 10) -> Run:
+def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_flight: int = 5, seed: int = 10) -> ProducerRun:
     """Send bursts of five records, a millisecond apart, 5 ms from the leader; a bit flips in the first request of each burst.
 
     The broker refuses the damaged batch (its checksum is wrong), and the producer sends it again.
     """
     with world(seed) as cluster:
         cluster.slow("clients", 1, latency=0.005)
-        wire, run = Wire(cluster), Run()
+        wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=idempotent, max_in_flight=in_flight, name="truck"), "truck")
         producer.send(TOPIC, "start", partition=0)
         for first in range(1, bursts * size + 1, size):

@@ -17,7 +17,7 @@ STEPS = ("before the database", "inside the database", "after the database", "ne
 
 
 @dataclass(frozen=True, slots=True)
-class Trip:
+class ConsumedTrip:
     """A record as a consumer gets it."""
 
     topic: str
@@ -27,10 +27,10 @@ class Trip:
     amount: int
 
 
-Store = Callable[[sqlite3.Connection, Trip], object]
+Store = Callable[[sqlite3.Connection, ConsumedTrip], object]
 
 
-class Crash(Exception):
+class WorkerDied(Exception):
     """The worker died here."""
 
 
@@ -48,12 +48,12 @@ def database() -> sqlite3.Connection:
     return made
 
 
-def trips(count: int = 10, topic: str = "trips", partition: int = 0, first: int = 0) -> list[Trip]:
+def trips(count: int = 10, topic: str = "trips", partition: int = 0, first: int = 0) -> list[ConsumedTrip]:
     """Return records with amounts that tell the offset; every third trip is Ada's."""
-    return [Trip(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
+    return [ConsumedTrip(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
 
 
-def naive(db: sqlite3.Connection, trip: Trip) -> None:
+def naive(db: sqlite3.Connection, trip: ConsumedTrip) -> None:
     """Book the trip: one more row, and one more amount on the customer's bill."""
     db.execute("insert into bookings values (?, ?, ?, ?, ?)",
                (trip.topic, trip.partition, trip.offset, trip.customer, trip.amount))
@@ -61,7 +61,8 @@ def naive(db: sqlite3.Connection, trip: Trip) -> None:
                (trip.customer, trip.amount))
 
 
-def book(db: sqlite3.Connection, store: Store, records: Sequence[Trip], committed: int, crash: str = "never", at: int = 0) -> int:
+def book(db: sqlite3.Connection, store: Store, records: Sequence[ConsumedTrip], committed: int,
+         crash: str = "never", at: int = 0) -> int:
     """Play one life of a worker: book each record from `committed` on, and commit its offset after it. Return the
     committed offset.
 
@@ -71,15 +72,15 @@ def book(db: sqlite3.Connection, store: Store, records: Sequence[Trip], committe
         dies = crash if trip.offset == at else "never"
         try:
             if dies == "before the database":
-                raise Crash
+                raise WorkerDied
             db.execute("begin")
             store(db, trip)
             if dies == "inside the database":
-                raise Crash
+                raise WorkerDied
             db.execute("commit")
             if dies == "after the database":
-                raise Crash
-        except Crash:
+                raise WorkerDied
+        except WorkerDied:
             if db.in_transaction:
                 db.execute("rollback")
             return committed

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 
-from minikafka.cluster.wire import Connection
+from minikafka.cluster.wire import WireConnection
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
 
@@ -26,7 +26,7 @@ class Hand:
 
     def __init__(self, cluster: Any, topic: str, idempotent: bool = True) -> None:
         self.topic = topic
-        self._connection = Connection(cluster.address(cluster.leader(topic)), timeout=10)
+        self._connection = WireConnection(cluster.address(cluster.leader(topic)), timeout=10)
         self.id, self.epoch = self._identity() if idempotent else (-1, -1)
 
     def _identity(self) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class CheckpointBatch:
     """A micro-batch of the checkpoint: where it ends in each partition, and whether it is marked as done."""
 
     number: int
@@ -30,18 +30,18 @@ def numbered(folder: Path) -> dict[int, Path]:
     return {number: folder / str(number) for number in found}
 
 
-def batches(checkpoint: Path) -> list[Batch]:
+def batches(checkpoint: Path) -> list[CheckpointBatch]:
     """Return the micro-batches that a checkpoint knows, in order. The third line of an `offsets` file has the ends."""
     done = numbered(checkpoint / "commits")
     found = []
     for number, file in numbered(checkpoint / "offsets").items():
         (ends,) = json.loads(file.read_text().splitlines()[2]).values()          # one topic
-        found.append(Batch(number, {int(partition): end for partition, end in ends.items()}, number in done))
+        found.append(CheckpointBatch(number, {int(partition): end for partition, end in ends.items()}, number in done))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class AllBooks:
     """All books at one moment, of partition 0: records in the log, the group's next offset, batches, copies in the sink."""
 
     name: str
@@ -51,17 +51,17 @@ class Moment:
     copies: dict[int, int]                              # offset -> rows in the sink
 
 
-def moment(name: str, log: int, group: int, checkpoint: Path, copies: dict[int, int]) -> Moment:
+def moment(name: str, log: int, group: int, checkpoint: Path, copies: dict[int, int]) -> AllBooks:
     """Return the books as they are now."""
     spans, begin = [], 0
     for batch in batches(checkpoint):
         end = batch.ends.get(0, begin)
         spans.append((batch.number, begin, end, batch.done))
         begin = end
-    return Moment(name, log, group, tuple(spans), copies)
+    return AllBooks(name, log, group, tuple(spans), copies)
 
 
-def said(found: Moment) -> str:
+def said(found: AllBooks) -> str:
     """Return the books in words."""
     spans = ", ".join(f"{number}: [{begin}, {end}) {'done' if done else 'begun'}" for number, begin, end, done in found.batches)
     twice = [offset for offset, count in sorted(found.copies.items()) if count > 1]

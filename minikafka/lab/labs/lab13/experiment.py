@@ -43,7 +43,7 @@ Save = Callable[[sqlite3.Connection, list[Row], int], None]
 TABLE = "CREATE TABLE IF NOT EXISTS orders (part INTEGER, pos INTEGER, value TEXT)"
 
 
-class Crash(RuntimeError):
+class JobDied(RuntimeError):
     """The death of a job between two of its commits."""
 
 
@@ -114,7 +114,7 @@ class Job:
                 self.save(db, sorted(found), number)
             self.batches.append((number, [value for _, _, value in sorted(found)]))
             if number == crash_in:
-                raise Crash(f"micro-batch {number}: written, and not noted")
+                raise JobDied(f"micro-batch {number}: written, and not noted")
 
         return rows.writeStream.option("checkpointLocation", str(self.checkpoint)).foreachBatch(write)
 
@@ -129,11 +129,11 @@ def ended(query: StreamingQuery) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return what stopped a query in one line: a Crash's text, else the line that speaks of data loss, else the first."""
+    """Return what stopped a query in one line: the text of a JobDied, else the line that speaks of data loss, else the first."""
     lines = str(error).splitlines()
     for sign in ("written, and not noted", "KafkaDataLoss", "data loss", "may have been lost", "failOnDataLoss"):
         if found := [line.strip() for line in lines if sign in line]:
-            return found[-1].partition("Crash: ")[2] or found[-1].lstrip(": ")
+            return found[-1].partition("JobDied: ")[2] or found[-1].lstrip(": ")
     return lines[0]
 
 
@@ -184,7 +184,7 @@ def publish(bootstrap: str, group: str, topic: str, positions: dict[int, int]) -
 
 # --- a leader dies ---------------------------------------------------------------------------------------------------
 
-class Orders(threading.Thread):
+class OrderSender(threading.Thread):
     """Sends "0", "1", ... to one partition, `rate` a second, until `finish`; `sent` is how many were acknowledged."""
 
     def __init__(self, bootstrap: str, topic: str, rate: float = 20.0) -> None:
@@ -211,7 +211,7 @@ def under_fire(cluster: Cluster, job: Job, before: int = 40, after: int = 60) ->
 
     Return the orders acknowledged, and the longest time in seconds for which the sink got nothing new.
     """
-    query, orders = job.start(), Orders(cluster.bootstrap, job.topic)
+    query, orders = job.start(), OrderSender(cluster.bootstrap, job.topic)
     clock = Growth(job, query)
     with waiting("orders come, and their leader dies"):
         clock.until(cluster, before)

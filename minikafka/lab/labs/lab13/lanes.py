@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minikafka.lab.labs.lab13.books import Moment, said
+from minikafka.lab.labs.lab13.books import AllBooks, said
 from minikafka.lab.picture.draw.flipbook import Flipbook
 from minikafka.lab.picture.draw.sheet import BLUE, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
 
@@ -17,14 +17,14 @@ LANES = {"log": "the partition", "group": "group: commits in Kafka", "checkpoint
 STORED, DONE, BEGUN, ONCE, AGAIN = "#eceef1", "#d6efe4", "#fff3d6", "#d9ecf7", "#fbe0d6"
 
 
-def show(moments: Sequence[Moment], names: Sequence[str]) -> Flipbook:
+def show(moments: Sequence[AllBooks], names: Sequence[str]) -> Flipbook:
     """Return a page for each moment; `names` are the values of the records, by offset."""
     most = max((count for found in moments for count in found.copies.values()), default=1)
     return Flipbook([(page(found, names, most), said(found)) for found in moments],
                     [f"moment {number} of {len(moments)}: {found.name}" for number, found in enumerate(moments, 1)])
 
 
-def page(found: Moment, names: Sequence[str], most: int = 1) -> str:
+def page(found: AllBooks, names: Sequence[str], most: int = 1) -> str:
     """Return one moment as SVG."""
     wide = min(CELL * 2.4, (WIDE - LEFT - 40) / max(1, len(names)))
     sheet = Sheet(WIDE)
@@ -47,7 +47,7 @@ def page(found: Moment, names: Sequence[str], most: int = 1) -> str:
     return sheet.svg(tops["sink"] + 52 * most + 24, said(found))
 
 
-def _draw_group(sheet: Sheet, found: Moment, wide: float, top: float) -> None:
+def _draw_group(sheet: Sheet, found: AllBooks, wide: float, top: float) -> None:
     x = LEFT + found.group * wide
     sheet.path(f"M{LEFT} {top + 24}H{x:g}", BLUE, wide=6)
     sheet.path(f"M{x:g} {top + 6}V{top + 42}", BLUE, wide=4)

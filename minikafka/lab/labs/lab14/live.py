@@ -41,7 +41,7 @@ TRIGGER = "500 milliseconds"
 _numbers = count(1)
 
 
-class Died(Exception):
+class QueryDied(Exception):
     """An error raised in Spark's `foreachBatch` on purpose, after the write."""
 
 
@@ -53,7 +53,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
     create(cluster, topic, pipeline.min_insync)
     history = History(cluster.now)
     with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
-        query = Query(spark, cluster, topic, pipeline, sink, home / "checkpoint")
+        query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
         try:
             with waiting(f"{schedule.trips} trips, {len(schedule.faults)} faults"):
@@ -107,7 +107,7 @@ class TripWriter(threading.Thread):
         return not self.is_alive()
 
 
-class Query(Spark):
+class LiveQuery(Spark):
     """Spark's streaming query over the topic, started again after each death that was asked for."""
 
     def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
@@ -134,7 +134,7 @@ class Query(Spark):
         if self.query.isActive:
             return
         error = self.query.exception()
-        if not (self.dying and Died.__name__ in str(error)):
+        if not (self.dying and QueryDied.__name__ in str(error)):
             raise error or RuntimeError("the query has stopped")
         time.sleep(self.dying)
         if not self.pipeline.checkpoint:
@@ -156,7 +156,7 @@ class Query(Spark):
         found = [Row(*row) for row in rows.collect()]
         self.sink.take(found, batch)
         if self.dying and found:
-            raise Died(f"after the write of batch {batch}")
+            raise QueryDied(f"after the write of batch {batch}")
 
     def _reached(self) -> bool:
         """Return whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 Offsets = dict[int, int]                        # partition -> the first offset that is not included
 
 
-class Plan(NamedTuple):
+class MicroBatch(NamedTuple):
     """One micro-batch: its number, and from where to where it reads."""
 
     batch: int
@@ -33,7 +33,7 @@ class Checkpoint:
     offsets: dict[int, Offsets] = field(default_factory=dict)
     commits: set[int] = field(default_factory=set)
 
-    def plan(self, ends: Offsets) -> Plan | None:
+    def plan(self, ends: Offsets) -> MicroBatch | None:
         """Return the batch to do: an unfinished one, else a new one up to `ends`; None if there is nothing new."""
         last = max(self.offsets, default=-1)
         if last in self.commits or last < 0:
@@ -42,9 +42,9 @@ class Checkpoint:
                 return None
             last += 1
             self.offsets[last] = {part: max(end, start[part]) for part, end in ends.items()}
-        return Plan(last, self.offsets.get(last - 1, self.first), self.offsets[last])
+        return MicroBatch(last, self.offsets.get(last - 1, self.first), self.offsets[last])
 
-    def done(self, plan: Plan) -> None:
+    def done(self, plan: MicroBatch) -> None:
         self.commits.add(plan.batch)
 
     @property

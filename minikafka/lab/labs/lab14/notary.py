@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from minikafka.history import Evidence, Report, Verdict, check
+from minikafka.history import AnomalyVerdict, Evidence, Report, check
 from minikafka.history.report import SHOWN
-from minikafka.history.story import Op, Story
+from minikafka.history.story import HistoryTables, Op
 
 COUNTERS = ("lost", "duplicate", "reordered", "phantom", "totals")
 MINUTES = 10                                    # of a window
@@ -88,7 +88,7 @@ class Sealed(Report):
     __repr__ = __str__
 
 
-def told(verdict: Verdict) -> list[str]:
+def told(verdict: AnomalyVerdict) -> list[str]:
     """Return the lines that say a verdict."""
     word = {True: "PASS", False: "FAIL", None: "UNKNOWN"}[verdict.valid]
     head = f"{word:8}{verdict.name}" + (f" {verdict.count}" if verdict.valid is False else "")
@@ -119,10 +119,10 @@ class Facts:
     """A run, arranged for the questions."""
 
     run: Run
-    story: Story = field(init=False)
+    story: HistoryTables = field(init=False)
 
     def __post_init__(self) -> None:
-        self.story = Story(self.run.history)
+        self.story = HistoryTables(self.run.history)
 
     @cached_property
     def sends(self) -> dict[int, Op]:
@@ -253,15 +253,15 @@ def notary(run: Run) -> Sealed:
     return report
 
 
-def judge(facts: Facts, name: str) -> Verdict:
+def judge(facts: Facts, name: str) -> AnomalyVerdict:
     """Ask one question. Evidence beats doubt, doubt beats PASS."""
     unread = facts.run.totals is None if name == "totals" else facts.run.rows is None
     if unread:
-        return Verdict(name, None, reason="the sink could not be read")
+        return AnomalyVerdict(name, None, reason="the sink could not be read")
     if name == "reordered" and not facts.run.ordered:
-        return Verdict(name, None, reason="this sink keeps no order")
+        return AnomalyVerdict(name, None, reason="this sink keeps no order")
     found = list(QUESTIONS[name](facts))
     if found:
-        return Verdict(name, False, len(found), found[:SHOWN])
+        return AnomalyVerdict(name, False, len(found), found[:SHOWN])
     doubt = facts.doubt()
-    return Verdict(name, None if doubt else True, reason=doubt)
+    return AnomalyVerdict(name, None if doubt else True, reason=doubt)

@@ -30,7 +30,7 @@ def on_paper(pipeline: Pipeline, seed: int) -> Run:
     rng, history = random.Random(f"paper {seed}"), History()
     log: Log = {0: [], 1: [], 2: []}
     with contextlib.closing(Sink(pipeline)) as sink:
-        spark = Reader(pipeline, sink, rng)
+        spark = PaperSpark(pipeline, sink, rng)
         trips = [(trip.taxi, trip.encode().decode()) for trip in islice(taxi_trips(seed=seed + 1, taxis=12), TRIPS)]
         while trips:
             step, trips = trips[:9], trips[9:]
@@ -71,7 +71,7 @@ def write(pipeline: Pipeline, trips: list[tuple[str, str]], log: Log, history: H
         log[part].append(value)
 
 
-class Reader:
+class PaperSpark:
     """Spark, by its contract."""
 
     def __init__(self, pipeline: Pipeline, sink: Sink, rng: random.Random) -> None:

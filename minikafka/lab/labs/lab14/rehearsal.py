@@ -22,7 +22,7 @@ from minikafka.client.consumer.read_all import read_all
 from minikafka.datasets import taxi_trips
 from minikafka.history import History
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
-from minikafka.lab.labs.lab14.microbatch import Checkpoint, Offsets, Plan
+from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
@@ -42,7 +42,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
         history = History(cluster.now)
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
-        writer = TripWriter(cluster, pipeline, schedule, history)
+        writer = SimTripWriter(cluster, pipeline, schedule, history)
         spark = ModelOfSpark(cluster, pipeline, sink)
         missed = carry_out(cluster, spark, schedule)
         cluster.mend()
@@ -70,7 +70,7 @@ def settle(cluster: Any, at_rest: Any) -> bool:
     return bool(at_rest())
 
 
-class TripWriter:
+class SimTripWriter:
     """Sends the trips at their rate, keyed by taxi. (The simulator's year is before the trips': no timestamp of theirs.)"""
 
     def __init__(self, cluster: Any, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
@@ -136,7 +136,7 @@ class ModelOfSpark(Spark):
     async def _ends(self, which: str) -> Offsets:
         return {part: await self.admin.offset(TOPIC, part, which) for part in PARTS}
 
-    async def _read(self, plan: Plan) -> list[Row]:
+    async def _read(self, plan: MicroBatch) -> list[Row]:
         """Read exactly the range of a plan, partition by partition, as Spark's tasks do."""
         found: dict[int, list[Row]] = {part: [] for part in PARTS}
         for part in PARTS:

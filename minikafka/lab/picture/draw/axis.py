@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import DIGIT, width
-from minikafka.lab.picture.frame import Lane, Partition, Span
+from minikafka.lab.picture.frame import Lane, ShownPartition, Span
 from minikafka.lab.picture.sentences.words import span
 
 CAP = 200       # cells a lane, at most
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
 class Axis:
     """The axis of offsets of one partition, which all its lanes share."""
 
-    def __init__(self, chosen: Partition, left: float, right: float, tail: float) -> None:
+    def __init__(self, chosen: ShownPartition, left: float, right: float, tail: float) -> None:
         """Lay the axis out from `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
         self.left, self.right, self.tail = left, right, tail
         offsets = self._shown(sorted({cell.offset for lane in chosen.lanes for cell in lane.cells}), chosen.high_watermark)
@@ -59,7 +59,7 @@ class Axis:
         from_mark = 0 if mark is None else sum(offset >= mark - BELOW for offset in offsets)
         return offsets[-min(CAP, max(room, from_mark, FEW)):]
 
-    def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: Partition) -> list[Piece]:
+    def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: ShownPartition) -> list[Piece]:
         room = self.right - self.left
         folds = [_fold_width(start, end, chosen) for start, end, folded in stretches if folded]
         cells = sum(end - start for start, end, folded in stretches if not folded)
@@ -125,7 +125,7 @@ def steps() -> Iterator[int]:
         decade *= 10
 
 
-def _points(chosen: Partition) -> Iterator[int]:
+def _points(chosen: ShownPartition) -> Iterator[int]:
     single = [chosen.high_watermark, chosen.log_end, chosen.log_start, chosen.last_stable]
     for lane in chosen.lanes:
         single += [lane.start, lane.end, lane.high_watermark]
@@ -135,7 +135,7 @@ def _points(chosen: Partition) -> Iterator[int]:
     yield from (point for point in single if point is not None and point >= 0)
 
 
-def _stretches(offsets: list[int], points: list[int], chosen: Partition) -> Iterator[tuple[int, int, bool]]:
+def _stretches(offsets: list[int], points: list[int], chosen: ShownPartition) -> Iterator[tuple[int, int, bool]]:
     """Yield (start, end, folded) from the first point to the last: cells and short holes as they are, all else folded."""
     low, high = points[0], points[-1]
     if not offsets:
@@ -155,7 +155,7 @@ def _stretches(offsets: list[int], points: list[int], chosen: Partition) -> Iter
         yield at, high, True
 
 
-def _is_folded(start: int, end: int, chosen: Partition) -> bool:
+def _is_folded(start: int, end: int, chosen: ShownPartition) -> bool:
     return any(each.start < end and start < each.end for lane in chosen.lanes for each in lane.folded)
 
 
@@ -174,7 +174,7 @@ def _runs(offsets: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _fold_width(start: int, end: int, chosen: Partition) -> float:
+def _fold_width(start: int, end: int, chosen: ShownPartition) -> float:
     inside = [span(max(start, each.start), min(end, each.end)) for lane in chosen.lanes for each in lane.folded
               if max(start, each.start) < min(end, each.end)]
     return min(150.0, max([width(text) for text in [*inside, span(start, end)]]) + 18)

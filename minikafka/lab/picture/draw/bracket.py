@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minikafka.lab.picture.draw.paper import Paper
-from minikafka.lab.picture.frame import Lane, Partition
+from minikafka.lab.picture.frame import Lane, ShownPartition
 from minikafka.lab.picture.sentences import words
 
 X = 62          # x of the bracket's spine
 LEGEND = 30     # x of the upright label
 
 
-def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: Sequence[float],
+def draw_bracket(paper: Paper, chosen: ShownPartition, lanes: Sequence[Lane], tops: Sequence[float],
                  bottoms: Sequence[float]) -> None:
     """Round the lanes in sync, which come first."""
     if not lanes:
@@ -33,7 +33,7 @@ def draw_bracket(paper: Paper, chosen: Partition, lanes: Sequence[Lane], tops: S
     paper.close()
 
 
-def _draw_notch(paper: Paper, chosen: Partition, lanes: Sequence[Lane], bottoms: Sequence[float], end: float,
+def _draw_notch(paper: Paper, chosen: ShownPartition, lanes: Sequence[Lane], bottoms: Sequence[float], end: float,
                 size: int | None) -> None:
     if chosen.min_isr is None or chosen.min_isr < 1:
         return

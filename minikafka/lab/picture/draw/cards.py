@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
-from minikafka.lab.picture.frame import Frame, Group, Producer, Progress, Quorum
+from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProducer, ShownProgress, ShownQuorum
 from minikafka.lab.picture.sentences import words
 
 SIDE, GAP = 24, 14
@@ -79,7 +79,7 @@ def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, 
         left = right + 22
 
 
-def _producer(producer: Producer, wide: float) -> Card:
+def _producer(producer: ShownProducer, wide: float) -> Card:
     pairs = words.producer(producer)
     lines = -(-len(pairs) // _sides(wide))
     late = producer.oldest_wait is not None and producer.waiting > 0
@@ -97,7 +97,7 @@ def _producer(producer: Producer, wide: float) -> Card:
     return Card(lines + bool(producer.last_error), draw)
 
 
-def _quorum(quorum: Quorum, wide: float) -> Card:
+def _quorum(quorum: ShownQuorum, wide: float) -> Card:
     pairs = words.quorum(quorum)
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
@@ -108,7 +108,7 @@ def _quorum(quorum: Quorum, wide: float) -> Card:
     return Card(-(-len(pairs) // _sides(wide)), draw)
 
 
-def _group(group: Group, chosen: str) -> Card:
+def _group(group: ShownGroup, chosen: str) -> Card:
     """Return a card with a line per partition: the chosen one first, then those furthest behind."""
     progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
     shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
@@ -133,7 +133,7 @@ def _group(group: Group, chosen: str) -> Card:
     return Card(lines, draw)
 
 
-def _columns(progress: list[Progress], wide: float) -> list[tuple[float, float, str]]:
+def _columns(progress: list[ShownProgress], wide: float) -> list[tuple[float, float, str]]:
     """Return (x, room, anchor) of partition, member, position, committed, lag: numbers are as wide as they need, names
     get the rest."""
     numbers = [max([width(head)] + [width(text, 14, True) for text in texts]) for head, texts in (

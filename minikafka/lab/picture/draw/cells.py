@@ -17,7 +17,7 @@ from minikafka.lab.picture.draw.axis import CAP, GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import DIGIT, Paper, shorten, width
 from minikafka.lab.picture.draw.theme import EPOCHS
-from minikafka.lab.picture.frame import Cell, Ghost, Lane, Partition
+from minikafka.lab.picture.frame import Cell, Ghost, Lane, ShownPartition
 from minikafka.lab.picture.sentences import words
 
 HIGH = 36       # pixels of a cell
@@ -27,7 +27,7 @@ GHOSTS = 8      # of a lane, the latest
 TICK = "l2.6 3 4.6-6"
 
 
-def draw_log(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+def draw_log(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     """Draw the cells of one lane, from y to y + HIGH."""
     dim = lane.process in ("killed", "stopped")
     paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
@@ -66,7 +66,7 @@ def _outlines(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> No
         paper.rect(left, y, right - left, HIGH, "run" if readable[0] else "run w", 3)
 
 
-def _folded(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     for each in axis.folds(lane):
         left, right = axis.x(each.start), axis.x(each.end)
         right = max(right - GAP, left + 6)
@@ -96,7 +96,7 @@ class Under(NamedTuple):
     ghost: Ghost | None
 
 
-def under(lane: Lane, chosen: Partition, axis: Axis, limit: float) -> tuple[int, list[Under]]:
+def under(lane: Lane, chosen: ShownPartition, axis: Axis, limit: float) -> tuple[int, list[Under]]:
     """Return (rows needed, what stands in the rows under the cells): ghosts, and this replica's own high watermark."""
     rows, placed = Rows(16), []
     for ghost in lane.ghosts[-GHOSTS:]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from minikafka.lab.picture.facts.run import Run
+from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Level, Mark
 
 GREY = "#808080"
@@ -86,7 +86,7 @@ def rates(times: list[float], end: float) -> Points:
     return [((place + 0.5) * wide, counts[place] / wide) for place in range(int(end // wide) + 1)]
 
 
-def charts(run: Run, tp: str | None = None) -> Any:
+def charts(run: RecordedRun, tp: str | None = None) -> Any:
     """Return a plotly figure of the whole run; `tp` as in `run.at`."""
     from plotly.subplots import make_subplots
 

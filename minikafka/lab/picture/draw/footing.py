@@ -12,7 +12,7 @@ from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, shorten, width
 from minikafka.lab.picture.draw.theme import EPOCHS
 from minikafka.lab.picture.draw.transactions import draw_transactions
-from minikafka.lab.picture.frame import Finger, Partition, Query
+from minikafka.lab.picture.frame import Finger, ShownPartition, ShownQuery
 from minikafka.lab.picture.sentences import words
 
 RULER, ROW, ROWS = 20, 22, 4
@@ -20,7 +20,7 @@ QUERIES, NAMES = 2, 203  # queries that are drawn; pixels left of the log for th
 POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
 
 
-def draw_footing(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, rows: int = 2) -> float:
+def draw_footing(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, right: float, rows: int = 2) -> float:
     """Draw everything below y, with room for so many rows of epochs and of consumers; return where it ends."""
     y += 2
     if axis.pieces and not axis.numbered and axis.cell:
@@ -48,7 +48,7 @@ def _draw_ruler(paper: Paper, axis: Axis, y: float) -> float:
     return y + RULER + 4
 
 
-def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, most: int) -> float:
+def _draw_epochs(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, right: float, most: int) -> float:
     if not chosen.epochs:
         return y
     first, second = Rows(1, gap=6), Rows(1, gap=6)
@@ -68,7 +68,7 @@ def _draw_epochs(paper: Paper, chosen: Partition, axis: Axis, y: float, right: f
     return y + 12 + min(most, len(chosen.epochs)) * ROW  # whether the second row is used or not: nothing jumps
 
 
-def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float, least: int) -> float:
+def _draw_fingers(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, right: float, least: int) -> float:
     rows = Rows(ROWS)
     for offset, names in _merged(chosen.fingers):
         x = axis.x(offset) - GAP / 2
@@ -87,7 +87,7 @@ def _draw_fingers(paper: Paper, chosen: Partition, axis: Axis, y: float, right: 
     return y + max(least, rows.used) * ROW + 6 if chosen.fingers else y
 
 
-def _draw_query(paper: Paper, query: Query, axis: Axis, y: float) -> None:
+def _draw_query(paper: Paper, query: ShownQuery, axis: Axis, y: float) -> None:
     """Draw a Spark query: its name and how far it is, and a bracket over the offsets of each of its last batches."""
     paper.open("query", f"Spark query {query.name}: {words.query(query)}", name=query.name)
     paper.text(axis.left - NAMES, y + 14, f"Spark {query.name}", "", 14, True, room=NAMES - 12)

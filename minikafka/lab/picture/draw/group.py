@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
-from minikafka.lab.picture.frame import Frame, Group, Progress, Row
+from minikafka.lab.picture.frame import Frame, PartitionRow, ShownGroup, ShownProgress
 from minikafka.lab.picture.sentences.words import offset
 
 WIDE, LEFT, GAP = 1000, 150, 8
@@ -54,19 +54,19 @@ def to_text(frame: Frame, names: Collection[str] = ()) -> str:
     return "\n".join(lines) or "no group has joined or committed yet"
 
 
-def _title(group: Group) -> str:
+def _title(group: ShownGroup) -> str:
     count = len(group.members)
     generation = f", generation {group.generation}" if group.generation is not None and count else ""
     return f"group {group.name}: {group.state or 'state unknown'}{generation}, {count} member{'s' * (count != 1)}"
 
 
-def _idle(group: Group) -> list[str]:
+def _idle(group: ShownGroup) -> list[str]:
     return [member for member, held in group.assignment.items() if not held]
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
-def _draw_group(sheet: Sheet, group: Group, rows: dict[str, Row], y: float) -> float:
+def _draw_group(sheet: Sheet, group: ShownGroup, rows: dict[str, PartitionRow], y: float) -> float:
     members, height = sorted(group.members), HEAD + ROW * len(group.progress) + 10
     sheet.rect(8, y, WIDE - 16, height, CARD, LINE, radius=8)
     sheet.text(20, y + 26, _title(group), size=18, bold=True, room=WIDE - 40)
@@ -87,7 +87,7 @@ def _draw_group(sheet: Sheet, group: Group, rows: dict[str, Row], y: float) -> f
     return y + height
 
 
-def _draw_row(sheet: Sheet, one: Progress, row: Row | None, members: Sequence[str], column: float, y: float,
+def _draw_row(sheet: Sheet, one: ShownProgress, row: PartitionRow | None, members: Sequence[str], column: float, y: float,
               longest: int) -> None:
     sheet.text(20, y + 20, one.partition, bold=True, room=LEFT - 24)
     leader = f"leader {row.leader}" if row is not None and row.leader is not None else "no leader"
@@ -105,7 +105,7 @@ def _draw_row(sheet: Sheet, one: Progress, row: Row | None, members: Sequence[st
                anchor="end")
 
 
-def _draw_bar(sheet: Sheet, one: Progress, end: int | None, y: float, scale: float) -> None:
+def _draw_bar(sheet: Sheet, one: ShownProgress, end: int | None, y: float, scale: float) -> None:
     """Draw the partition from offset 0 to its end; without a commit the group's part of it is unknown."""
     x = WIDE - BAR - NUMBERS - 24.0
     if end is None:

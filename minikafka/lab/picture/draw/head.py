@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from minikafka.lab.picture.draw.paper import Paper, width, wrap
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_level
-from minikafka.lab.picture.frame import Broker, Frame, Level
+from minikafka.lab.picture.frame import Frame, Level, ShownBroker
 from minikafka.lab.picture.sentences import words
 
 SIDE = 24
@@ -76,7 +76,7 @@ def _draw_brokers(paper: Paper, frame: Frame, y: float) -> float:
     return y + 34
 
 
-def _facts(broker: Broker) -> str:
+def _facts(broker: ShownBroker) -> str:
     state = "state ?" if broker.process == "unknown" else broker.process
     leads = "" if broker.leads is None else f" · leads {broker.leads}"
     return f"{state}{leads}{' · controller' if broker.controller else ''}"

@@ -20,7 +20,7 @@ from minikafka.lab.picture.draw.footing import draw_footing
 from minikafka.lab.picture.draw.lines import draw_lines, lines_height, place_lines
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_arrow, draw_broker, draw_crown
-from minikafka.lab.picture.frame import Flow, Lane, Partition
+from minikafka.lab.picture.frame import Lane, ShownFlow, ShownPartition
 from minikafka.lab.picture.sentences import words
 
 SIDE = 24       # margin of the paper
@@ -34,7 +34,7 @@ STATES = {"killed": "bad", "unknown": "soft", "starting": "soft"}
 BAR = 84        # pixels of a full stopwatch
 
 
-def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: float, high: float) -> float:
+def draw_partition(paper: Paper, chosen: ShownPartition, flows: Sequence[ShownFlow], y: float, high: float) -> float:
     """Draw the whole part of the picture below y, with lanes `high` pixels apart; return where it ends."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     tail = max([width(f"end {words.offset(lane.end)}") for lane in lanes] + [width("+1,000/s")]) + 12
@@ -60,7 +60,7 @@ def draw_partition(paper: Paper, chosen: Partition, flows: Sequence[Flow], y: fl
     return end
 
 
-def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow] | None, axis: Axis,
+def _draw_lane(paper: Paper, lane: Lane, chosen: ShownPartition, flows: Sequence[ShownFlow] | None, axis: Axis,
                placed: list[Under], y: float) -> None:
     paper.open("lane", broker=lane.broker, role=lane.role, process=lane.process, insync=lane.in_sync, end=lane.end)
     draw_log(paper, lane, chosen, axis, y + 12)
@@ -76,7 +76,7 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow
     paper.close()
 
 
-def _draw_words(paper: Paper, lane: Lane, chosen: Partition, how: str, y: float) -> None:
+def _draw_words(paper: Paper, lane: Lane, chosen: ShownPartition, how: str, y: float) -> None:
     room = LOG - WORDS - 12
     look = "wait" if how == "hollow" else ""
     taken = paper.text(WORDS, y + 26, words.role(lane, chosen), look, 16, bool(how), room=room)
@@ -113,7 +113,7 @@ def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
     paper.close()
 
 
-def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[Flow], y: float) -> None:
+def _draw_traffic(paper: Paper, lane: Lane, chosen: ShownPartition, flows: Sequence[ShownFlow], y: float) -> None:
     """Draw what comes to this replica, and which brokers it cannot hear."""
     x, room = WORDS, LOG - WORDS - 12
     if lane.cut_from:
@@ -129,7 +129,7 @@ def _draw_traffic(paper: Paper, lane: Lane, chosen: Partition, flows: Sequence[F
         paper.close()
 
 
-def _inflow(lane: Lane, chosen: Partition, flows: Sequence[Flow]) -> list[Flow]:
+def _inflow(lane: Lane, chosen: ShownPartition, flows: Sequence[ShownFlow]) -> list[ShownFlow]:
     """Return what feeds this log: clients, if it acts as a leader, else the broker that it copies from, the leader first.
 
     A flow is told per broker: what clients send to a follower is for partitions that it leads.
@@ -141,7 +141,7 @@ def _inflow(lane: Lane, chosen: Partition, flows: Sequence[Flow]) -> list[Flow]:
     return sorted(found, key=lambda flow: flow.source != chosen.leader)[:1]
 
 
-def _draw_end(paper: Paper, lane: Lane, chosen: Partition, axis: Axis, y: float) -> None:
+def _draw_end(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     """Draw the log end offset beside the last record; behind the line of a watermark if it would stand on it."""
     label = f"end {words.offset(lane.end)}"
     wide = max(width(label), width(f"+{words.rate(lane.rate)}") if lane.rate else 0)

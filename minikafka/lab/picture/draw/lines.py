@@ -10,14 +10,14 @@ from typing import NamedTuple
 from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, width
-from minikafka.lab.picture.frame import Partition
+from minikafka.lab.picture.frame import ShownPartition
 from minikafka.lab.picture.sentences import words
 
 ROW = 28
 LEAST = 60      # x that no label begins before
 
 
-class Line(NamedTuple):
+class OffsetLine(NamedTuple):
     """One line, and where its label goes; `x` None: nobody knows where it is."""
 
     part: str
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     row: int
 
 
-def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> list[Line]:
+def place_lines(chosen: ShownPartition, axis: Axis, left: float, right: float) -> list[OffsetLine]:
     """Return the lines of a partition, the most important first; the rows of their labels are counted from the lanes
     upwards."""
     rows, placed = Rows(4, gap=6), []
@@ -41,18 +41,18 @@ def place_lines(chosen: Partition, axis: Axis, left: float, right: float) -> lis
             middle = beside if beside - half >= LEAST else middle
         row = rows.take(middle - half, middle + half, stem=x)
         if row is not None:
-            placed.append(Line(part, offset, label, x, middle, row))
+            placed.append(OffsetLine(part, offset, label, x, middle, row))
     return placed
 
 
-def lines_height(lines: list[Line]) -> float:
+def lines_height(lines: list[OffsetLine]) -> float:
     """Return how many pixels the labels take; with a last stable offset always two rows, so that nothing jumps when
     they meet."""
     least = 1 if any(line.part == "lso" for line in lines) else 0
     return ROW * (1 + max([least, *(line.row for line in lines)]))
 
 
-def draw_lines(paper: Paper, lines: list[Line], top: float, bottom: float) -> None:
+def draw_lines(paper: Paper, lines: list[OffsetLine], top: float, bottom: float) -> None:
     """Draw the lines from their labels, which stand above `top`, down to `bottom`."""
     for line in reversed(lines):
         y = top - ROW * line.row
@@ -68,7 +68,7 @@ def draw_lines(paper: Paper, lines: list[Line], top: float, bottom: float) -> No
         paper.close()
 
 
-def _lines(chosen: Partition) -> list[tuple[str, int | None, str]]:
+def _lines(chosen: ShownPartition) -> list[tuple[str, int | None, str]]:
     found: list[tuple[str, int | None, str]] = [
         ("hw", chosen.high_watermark, f"high watermark {words.offset(chosen.high_watermark)}")]
     if chosen.last_stable is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
 from minikafka.lab.picture.draw.shapes import draw_crown, draw_level
-from minikafka.lab.picture.frame import Frame, Level, Row
+from minikafka.lab.picture.frame import Frame, Level, PartitionRow
 from minikafka.lab.picture.sentences import words
 
 SIDE, GAP, HIGH = 24, 10, 74
@@ -45,7 +45,7 @@ def _wanted(frame: Frame) -> bool:
     return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
 
 
-def _shown(rows: Sequence[Row], topic: str | None, name: str | None, most: int) -> tuple[list[Row], int]:
+def _shown(rows: Sequence[PartitionRow], topic: str | None, name: str | None, most: int) -> tuple[list[PartitionRow], int]:
     """Return as many rows as fit, in their order; first to stay are the chosen one, those in trouble, those of its topic."""
     if len(rows) <= most:
         return list(rows), 0
@@ -55,7 +55,7 @@ def _shown(rows: Sequence[Row], topic: str | None, name: str | None, most: int) 
     return [row for row in rows if row.name in kept], len(rows) - most
 
 
-def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: float) -> None:
+def _draw_tile(paper: Paper, row: PartitionRow, chosen: bool, x: float, y: float, wide: float) -> None:
     paper.open("row", partition=row.name, level=row.level, leader=row.leader)
     paper.rect(x, y, wide, HIGH, "sel" if chosen else "box", 8)
     draw_level(paper, row.level, x + 16, y + 17)
@@ -75,7 +75,7 @@ def _draw_tile(paper: Paper, row: Row, chosen: bool, x: float, y: float, wide: f
     paper.close()
 
 
-def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
+def _draw_leader(paper: Paper, row: PartitionRow, right: float, y: float) -> float:
     """Draw the crown and the leader at the right of a tile; return the width taken."""
     if row.leader is None:
         return paper.text(right, y, "no leader", "bad", 14, True, "end")
@@ -84,7 +84,7 @@ def _draw_leader(paper: Paper, row: Row, right: float, y: float) -> float:
     return taken + 24
 
 
-def _draw_replicas(paper: Paper, row: Row, x: float, y: float, wide: float) -> None:
+def _draw_replicas(paper: Paper, row: PartitionRow, x: float, y: float, wide: float) -> None:
     """Draw the replicas by number, those in sync bold and underlined; then the lag of the group furthest behind."""
     end = x + wide - 20
     if row.lag is not None:

@@ -12,7 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from minikafka.lab.picture.frame import Broker, Cell, Frame, Group, Lane, Mark, Partition, Producer, Quorum, Row, Span
+from minikafka.lab.picture.frame import (
+    Cell,
+    Frame,
+    Lane,
+    Mark,
+    PartitionRow,
+    ShownBroker,
+    ShownGroup,
+    ShownPartition,
+    ShownProducer,
+    ShownQuorum,
+    Span,
+)
 from minikafka.lab.picture.sentences import words
 
 
@@ -52,19 +64,19 @@ def _head(frame: Frame) -> Iterator[str]:
         yield "Brokers: " + "; ".join(_broker(each) for each in frame.brokers)
 
 
-def _broker(broker: Broker) -> str:
+def _broker(broker: ShownBroker) -> str:
     state = "state ?" if broker.process == "unknown" else broker.process
     return f"{broker.id} {state}, leads {words.count(broker.leads)}{', controller' if broker.controller else ''}"
 
 
-def _row(row: Row) -> str:
+def _row(row: PartitionRow) -> str:
     leader = "no leader" if row.leader is None else f"leader {row.leader} in epoch {words.offset(row.epoch)}"
     return (f"{row.name} [{row.level}]: {leader}, in sync {words.brokers(row.isr)} of {words.brokers(row.replicas)}, "
             f"high watermark {words.offset(row.high_watermark)}, end {words.offset(row.log_end)}, "
             f"lag {words.count(row.lag)}")
 
 
-def _partition(chosen: Partition) -> Iterator[str]:
+def _partition(chosen: ShownPartition) -> Iterator[str]:
     leader = "no leader" if chosen.leader is None else f"leader {chosen.leader}"
     members = words.UNKNOWN if chosen.isr is None else str(len(chosen.isr))
     yield f"{' '.join(words.title(chosen))}: {leader}, epoch {words.offset(chosen.epoch)}"
@@ -83,7 +95,7 @@ def _partition(chosen: Partition) -> Iterator[str]:
         yield f"  {words.transaction(one)} from {one.start}" + ("" if one.marker is None else f", marker at {one.marker}")
 
 
-def _lane(lane: Lane, chosen: Partition) -> Iterator[str]:
+def _lane(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
     sync = {True: "in sync", False: "out of sync", None: "in sync ?"}[lane.in_sync]
     state = "state ?" if lane.process == "unknown" else lane.process
     yield (f"  Broker {lane.broker}: {words.role(lane, chosen)}, {state}, {sync}, epoch {words.offset(lane.epoch)}, "
@@ -122,21 +134,21 @@ def _spans(cells: list[Cell]) -> list[Span]:
     return spans
 
 
-def _producer(producer: Producer) -> str:
+def _producer(producer: ShownProducer) -> str:
     facts = ", ".join(f"{label} {value}" for label, value, _ in words.producer(producer))
     wait = "" if producer.oldest_wait is None else f", oldest waits {words.seconds(producer.oldest_wait)}"
     error = f", last error {producer.last_error}" if producer.last_error else ""
     return f"Producer {producer.name}: {facts}, {words.acks(producer)}{wait}{error}"
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: ShownGroup) -> Iterator[str]:
     yield f"Group {group.name}: {words.group(group)}: {', '.join(group.members) or 'none'}"
     for each in group.progress:
         yield (f"  {each.partition} by {words.member(group, each)}: position {words.offset(each.position)}, "
                f"committed {words.offset(each.committed)}, lag {words.count(each.lag)}")
 
 
-def _quorum(quorum: Quorum) -> str:
+def _quorum(quorum: ShownQuorum) -> str:
     return f"Controllers, epoch {words.offset(quorum.epoch)}: " + ", ".join(
         f"{label} {value}" for label, value, _ in words.quorum(quorum))
 

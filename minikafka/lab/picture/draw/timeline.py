@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, shorten, width
-from minikafka.lab.picture.frame import Frame, Kind, Level, Mark
+from minikafka.lab.picture.frame import Frame, Level, Mark, MomentKind
 from minikafka.lab.picture.sentences import words
 
 SIDE = 40
 ROW = 20
 SHAPES = {  # one shape a kind; the colour is the level's
-    Kind.FAULT: "M0-11L8 0L0 11L-8 0Z",
-    Kind.ELECTION: "M-9 7L-10-6L-4-1L0-9L4-1L10-6L9 7Z",
-    Kind.ISR: "M-5-9H5V-5H0V5H5V9H-5Z",
-    Kind.STALL: "M-6-8H-1V8H-6ZM1-8H6V8H1Z",
-    Kind.LOSS: "M-8-5L-5-8L0-3L5-8L8-5L3 0L8 5L5 8L0 3L-5 8L-8 5L-3 0Z",
-    Kind.REBALANCE: "M-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0Z",
+    MomentKind.FAULT: "M0-11L8 0L0 11L-8 0Z",
+    MomentKind.ELECTION: "M-9 7L-10-6L-4-1L0-9L4-1L10-6L9 7Z",
+    MomentKind.ISR: "M-5-9H5V-5H0V5H5V9H-5Z",
+    MomentKind.STALL: "M-6-8H-1V8H-6ZM1-8H6V8H1Z",
+    MomentKind.LOSS: "M-8-5L-5-8L0-3L5-8L8-5L3 0L8 5L5 8L0 3L-5 8L-8 5L-3 0Z",
+    MomentKind.REBALANCE: "M-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0Z",
 }
 WORST = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]
 FILL = {Level.GOOD: "fgood", Level.WAIT: "fwait", Level.BAD: "fbad", Level.UNKNOWN: "funk"}

@@ -27,7 +27,7 @@ FILLS = ("#56b4e9", "#f0e442", "#7fd0b6", "#e69f00", "#dd9bbd", "#c3c9d2", "#ff9
 SHAPES = (0, 4, 6, 45, 5, 8)  # corners: 0 a circle, 4 a square, 45 a square on its tip; 7 colours and 6 shapes: 42 looks
 
 
-class Look(NamedTuple):
+class KeyLook(NamedTuple):
     """The look of the records of one key."""
 
     label: str
@@ -100,14 +100,14 @@ def _sent(records: Iterable[Any], key: str) -> list[Any]:
     return sorted((r for r in records if _name(r.key) == key), key=_number)
 
 
-def _looks(records: Sequence[Any]) -> dict[str, Look]:
+def _looks(records: Sequence[Any]) -> dict[str, KeyLook]:
     """Return a look for each key: its name without what all keys begin with, a colour, a shape."""
     names = sorted({name for r in records if (name := _name(r.key)) is not None}, key=lambda name: (len(name), name))
     cut = len(commonprefix(names)) if len(names) > 1 else 0
-    return {name: Look(name[cut:] or name, FILLS[n % len(FILLS)], SHAPES[n % len(SHAPES)]) for n, name in enumerate(names)}
+    return {name: KeyLook(name[cut:] or name, FILLS[n % len(FILLS)], SHAPES[n % len(SHAPES)]) for n, name in enumerate(names)}
 
 
-def _legend(looks: dict[str, Look], follow: str | None) -> str:
+def _legend(looks: dict[str, KeyLook], follow: str | None) -> str:
     if not looks:
         return "the number in a record is its place in the order of sending"
     said = "a record bears the name of its key without its beginning" if len(looks) > 1 else ""
@@ -117,7 +117,7 @@ def _legend(looks: dict[str, Look], follow: str | None) -> str:
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
-def _draw_lane(sheet: Sheet, p: int, lane: list[Any], y: float, cell: float, looks: dict[str, Look], follow: str | None,
+def _draw_lane(sheet: Sheet, p: int, lane: list[Any], y: float, cell: float, looks: dict[str, KeyLook], follow: str | None,
                leader: int | None) -> dict[tuple[int, int], tuple[float, float]]:
     """Draw one partition; return the middle of each record that was drawn."""
     sheet.rect(8, y + 8, WIDE - 16, LANE - 14, CARD, LINE, radius=6)
@@ -140,11 +140,11 @@ def _draw_lane(sheet: Sheet, p: int, lane: list[Any], y: float, cell: float, loo
     return places
 
 
-def _draw_record(sheet: Sheet, record: Any, middle: tuple[float, float], cell: float, looks: dict[str, Look],
+def _draw_record(sheet: Sheet, record: Any, middle: tuple[float, float], cell: float, looks: dict[str, KeyLook],
                  follow: str | None) -> None:
     name, (x, y), r = _name(record.key), middle, min(19.0, cell / 2 - 1)
     faded = follow is not None and name != follow
-    look = looks[name] if name is not None else Look(str(_number(record)), "#ffffff", 4)
+    look = looks[name] if name is not None else KeyLook(str(_number(record)), "#ffffff", 4)
     thick = 1.2 if follow is None or faded else 3
     sheet.path(outline(look.corners, x, y, r), INK, wide=thick, fill=look.fill, dash="" if name else "3 2",
                opacity=0.35 if faded else 1)

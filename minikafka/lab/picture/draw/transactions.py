@@ -10,7 +10,7 @@ from __future__ import annotations
 from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, width
-from minikafka.lab.picture.frame import Partition, Transaction
+from minikafka.lab.picture.frame import ShownPartition, ShownTransaction
 from minikafka.lab.picture.sentences import words
 
 HIGH, NAMES, ROWS = 42, 203, 2         # pixels of a row of brackets; pixels left of the log for their title
@@ -18,7 +18,7 @@ LEAST = 12                             # pixels; a narrower one, in a folded str
 TICK, CROSS = "M-6 0l4 5 8-10", "M-5-5L5 5M5-5L-5 5"
 
 
-def draw_transactions(paper: Paper, chosen: Partition, axis: Axis, y: float, right: float) -> float:
+def draw_transactions(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, right: float) -> float:
     """Draw everything below y; return where it ends. Without transactions nothing is drawn."""
     shown = [each for each in chosen.transactions if _end(each, chosen, axis) - axis.x(each.start) >= LEAST]
     if not shown:
@@ -35,12 +35,12 @@ def draw_transactions(paper: Paper, chosen: Partition, axis: Axis, y: float, rig
     return y + HIGH * max(1, rows.used) + 4
 
 
-def _end(each: Transaction, chosen: Partition, axis: Axis) -> float:
+def _end(each: ShownTransaction, chosen: ShownPartition, axis: Axis) -> float:
     end = chosen.log_end if each.marker is None else each.marker + 1
     return axis.x(max(each.start + 1, each.start if end is None else end)) - GAP
 
 
-def _draw(paper: Paper, each: Transaction, left: float, end: float, y: float, right: float) -> None:
+def _draw(paper: Paper, each: ShownTransaction, left: float, end: float, y: float, right: float) -> None:
     state = "open" if each.marker is None else "commit" if each.committed else "abort"
     paper.open("transaction", words.transaction(each), producer=each.producer, start=each.start, state=state)
     if each.marker is None:

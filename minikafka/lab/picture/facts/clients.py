@@ -17,7 +17,7 @@ IN_DOUBT = ("timeout", "timed", "connect", "network", "after_append", "afterappe
 
 
 @dataclass(slots=True)
-class Producer:
+class ProducerFacts:
     """One watched producer. `waiting`: number of a record -> when it was sent."""
 
     sent: int = 0
@@ -32,7 +32,7 @@ class Producer:
     last_sent: float | None = None                     # when
     early: tuple[Any, ...] = ()                        # numbers whose answer was told before the question
 
-    def copy(self) -> Producer:
+    def copy(self) -> ProducerFacts:
         return replace(self, waiting=self.waiting.copy(), last=self.last.copy())
 
     def send(self, event: Event) -> None:
@@ -70,14 +70,14 @@ class Producer:
 
 
 @dataclass(slots=True)
-class Consumer:
+class ConsumerFacts:
     """A watched consumer. `positions`: partition -> offset of the next record it will be handed."""
 
     group: str | None = None
     member: str | None = None
     positions: dict[str, int] = field(default_factory=dict)
 
-    def copy(self) -> Consumer:
+    def copy(self) -> ConsumerFacts:
         return replace(self, positions=self.positions.copy())
 
 
@@ -85,7 +85,7 @@ BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a KIP-848 group that 
 
 
 @dataclass(slots=True)
-class Group:
+class GroupFacts:
     """A consumer group as its coordinator told it."""
 
     state: str | None = None
@@ -96,7 +96,7 @@ class Group:
     committed: dict[str, int] = field(default_factory=dict)
     rebalancing: float | None = None                   # since when
 
-    def copy(self) -> Group:
+    def copy(self) -> GroupFacts:
         return replace(self, committed=self.committed.copy(), assignment=self.assignment.copy(), names=self.names.copy())
 
     def owner(self, tp: str) -> str | None:

@@ -1,6 +1,6 @@
 """Fold one event of a trace into the state: one small handler for each kind of event.
 
-    state = State()
+    state = RunState()
     for event in events:
         fold(state, event)
 
@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minikafka.lab.picture.facts import fold_clients, fold_cluster, fold_replicas, queries
-from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.state import Event, RunState
 
-HANDLERS: dict[str, Callable[[State, Event], None]] = {
+HANDLERS: dict[str, Callable[[RunState, Event], None]] = {
     **fold_cluster.HANDLERS, **fold_replicas.HANDLERS, **fold_clients.HANDLERS, **queries.HANDLERS}
 
 
-def fold(state: State, event: Event) -> None:
+def fold(state: RunState, event: Event) -> None:
     """Put the next event of the trace into `state`, whose time becomes the event's."""
     state.t = event["t"]
     handler = HANDLERS.get(event["k"])

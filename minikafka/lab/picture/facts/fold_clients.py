@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, Consumer, Group, Producer, is_in_doubt
-from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, ConsumerFacts, GroupFacts, ProducerFacts, is_in_doubt
+from minikafka.lab.picture.facts.state import Event, RunState
 
 
-def _sent(state: State, event: Event) -> None:
+def _sent(state: RunState, event: Event) -> None:
     state.account.producers_told = True
-    state.producers.setdefault(event["client"], Producer()).send(event)
+    state.producers.setdefault(event["client"], ProducerFacts()).send(event)
 
 
-def _acked(state: State, event: Event) -> None:
-    producer = state.producers.setdefault(event["client"], Producer())
+def _acked(state: RunState, event: Event) -> None:
+    producer = state.producers.setdefault(event["client"], ProducerFacts())
     began = producer.answered(event)
     tp, offset = event["tp"], event["offset"]
     if offset < 0:                                     # acks=0: nobody told the producer anything
@@ -30,8 +30,8 @@ def _acked(state: State, event: Event) -> None:
         state.account.reordered += 1
 
 
-def _failed(state: State, event: Event) -> None:
-    producer = state.producers.setdefault(event["client"], Producer())
+def _failed(state: RunState, event: Event) -> None:
+    producer = state.producers.setdefault(event["client"], ProducerFacts())
     producer.answered(event)
     producer.last_error = event.get("error")
     if is_in_doubt(event):
@@ -40,8 +40,8 @@ def _failed(state: State, event: Event) -> None:
         producer.failed += 1
 
 
-def _position(state: State, event: Event) -> None:
-    consumer = state.consumers.setdefault(event["client"], Consumer())
+def _position(state: RunState, event: Event) -> None:
+    consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
     consumer.group, consumer.member = event.get("group", consumer.group), event.get("member", consumer.member)
     tp, position = event["tp"], event["position"]
     state.account.consumers_told = True
@@ -52,16 +52,16 @@ def _position(state: State, event: Event) -> None:
         state.account.deliver(consumer.group or event["client"], tp, parts, event.get("records"))
 
 
-def _assigned(state: State, event: Event) -> None:
+def _assigned(state: RunState, event: Event) -> None:
     """Forget the positions of a watched consumer in the partitions that it lost: it was given others."""
-    consumer = state.consumers.setdefault(event["client"], Consumer())
+    consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
     consumer.group = event.get("group", consumer.group)
     kept = event["partitions"]
     consumer.positions = {tp: position for tp, position in consumer.positions.items() if tp in kept}
 
 
-def _group(state: State, event: Event) -> None:
-    group = state.groups.setdefault(event["group"], Group())
+def _group(state: RunState, event: Event) -> None:
+    group = state.groups.setdefault(event["group"], GroupFacts())
     group.state, group.generation, group.members = event["state"], event["generation"], tuple(event["members"])
     group.names.update(event.get("names", {}))
     assignment = event.get("assignment", group.assignment)
@@ -70,15 +70,15 @@ def _group(state: State, event: Event) -> None:
     group.rebalancing = (group.rebalancing or event["t"]) if busy else None
 
 
-def _commit(state: State, event: Event) -> None:
-    state.groups.setdefault(event["group"], Group()).committed[event["tp"]] = event["offset"]
+def _commit(state: RunState, event: Event) -> None:
+    state.groups.setdefault(event["group"], GroupFacts()).committed[event["tp"]] = event["offset"]
 
 
-def _committed(state: State, event: Event) -> None:
+def _committed(state: RunState, event: Event) -> None:
     """Take note of what a client says it committed: of use only where no coordinator writes a trace."""
     group = event.get("group")
     if group is not None:
-        state.groups.setdefault(group, Group()).committed[event["tp"]] = event["offset"]
+        state.groups.setdefault(group, GroupFacts()).committed[event["tp"]] = event["offset"]
 
 
 HANDLERS: dict[str, Any] = {

@@ -9,12 +9,12 @@ from typing import Any
 from minikafka.lab.picture.facts.conditions import KILLED, STOPPED, node_of
 from minikafka.lab.picture.facts.fold_replicas import haunt
 from minikafka.lab.picture.facts.quorum import METADATA
-from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.state import Event, RunState
 
 # --- processes ------------------------------------------------------------------------------------------------------
 
 
-def _start(state: State, event: Event) -> None:
+def _start(state: RunState, event: Event) -> None:
     node = event["b"]
     _die(state, node)                                  # what the process before it believed is gone
     state.conditions.started(node, event["t"])
@@ -25,19 +25,19 @@ def _start(state: State, event: Event) -> None:
         state.quorum.voters = tuple(event["voters"])
 
 
-def _stop(state: State, event: Event) -> None:
+def _stop(state: RunState, event: Event) -> None:
     state.conditions.enter(event["b"], STOPPED, event["t"])
     _die(state, event["b"])
 
 
-def _crash(state: State, event: Event) -> None:
+def _crash(state: RunState, event: Event) -> None:
     node = event.get("broker", event["b"])
     if not state.conditions.is_down(node):
         state.conditions.enter(node, KILLED, event["t"])
     _die(state, node)
 
 
-def _die(state: State, node: int) -> None:
+def _die(state: RunState, node: int) -> None:
     """Forget the process of a node, and with it all that it believed."""
     state.quorum.died(node, state.t)
     for partition in state.partitions.values():
@@ -46,7 +46,7 @@ def _die(state: State, node: int) -> None:
             replica.role, replica.epoch, replica.leader = "unknown", None, None
 
 
-def _fault(state: State, event: Event) -> None:
+def _fault(state: RunState, event: Event) -> None:
     if event["b"] != 0:                                # a broker's own account of what the cluster has told already
         return
     state.conditions.strike(event)
@@ -62,7 +62,7 @@ def _fault(state: State, event: Event) -> None:
 # --- controllers ----------------------------------------------------------------------------------------------------
 
 
-def _raft(state: State, event: Event) -> None:
+def _raft(state: RunState, event: Event) -> None:
     if event["epoch"] < 0:
         return
     state.quorum.told(event["b"], event["role"], event["epoch"], event["leader"], event["t"])
@@ -75,7 +75,7 @@ def _raft(state: State, event: Event) -> None:
         partition.led(event["leader"], event["epoch"], event["t"])
 
 
-def _broker(state: State, event: Event) -> None:
+def _broker(state: RunState, event: Event) -> None:
     node, told = event["id"], event["state"]
     state.know(node)
     if told in ("registered", "fenced", "unfenced"):

@@ -8,15 +8,15 @@ from typing import Any
 
 from minikafka.lab.picture.facts.ledger import Part
 from minikafka.lab.picture.facts.logs import Written
-from minikafka.lab.picture.facts.partitions import Behind, Partition
-from minikafka.lab.picture.facts.state import Event, State
+from minikafka.lab.picture.facts.partitions import Behind, PartitionFacts
+from minikafka.lab.picture.facts.state import Event, RunState
 from minikafka.lab.picture.facts.transactions import appended
 from minikafka.lab.picture.frame import Ghost
 
 BIRTH = (0, 0)                                         # leader epoch and partition epoch of every new topic
 
 
-def _role(state: State, event: Event) -> None:
+def _role(state: RunState, event: Event) -> None:
     partition, node = state.partition(event["tp"]), event["b"]
     replica = partition.replica(node)
     replica.role, replica.epoch, replica.leader = event["role"], event["epoch"], event["leader"]
@@ -35,7 +35,7 @@ def _role(state: State, event: Event) -> None:
         partition._watch_stall(event["t"])
 
 
-def _decided(state: State, event: Event) -> None:
+def _decided(state: RunState, event: Event) -> None:
     """Take over what the active controller committed about a partition."""
     if (event["epoch"], event["partition_epoch"]) == BIRTH < state.partition(event["tp"]).isr_version:
         state.forget(event["tp"])                      # another topic of that name, and a dead broker held the old one
@@ -45,7 +45,7 @@ def _decided(state: State, event: Event) -> None:
     partition.in_sync(tuple(event["isr"]), event["epoch"], event["partition_epoch"])
 
 
-def _isr(state: State, event: Event) -> None:
+def _isr(state: RunState, event: Event) -> None:
     version = event.get("partition_epoch", event["n"])
     partition = state.partition(event["tp"])
     partition.in_sync(tuple(event["isr"]), event["leader_epoch"], version)
@@ -53,7 +53,7 @@ def _isr(state: State, event: Event) -> None:
         del partition.behind[follower]
 
 
-def _recover(state: State, event: Event) -> None:
+def _recover(state: RunState, event: Event) -> None:
     partition = state.partition(event["tp"])
     log = partition.replica(event["b"]).log
     if log.end is not None and event["leo"] < log.end:
@@ -63,27 +63,27 @@ def _recover(state: State, event: Event) -> None:
     log.opened(event.get("start"), event["leo"], written)
 
 
-def _append(state: State, event: Event) -> None:
+def _append(state: RunState, event: Event) -> None:
     partition = state.partition(event["tp"])
     partition.appended(event["b"], event["epoch"], event["base"], event["last"] + 1, event["t"])
     if event["b"] == partition.leader and ("txn" in event or partition.transactions):
         partition.transactions = appended(partition.transactions, event)
 
 
-def _hw(state: State, event: Event) -> None:
+def _hw(state: RunState, event: Event) -> None:
     state.partition(event["tp"]).moved(event["b"], event["hw"], event.get("lso"), event["t"])
 
 
-def _truncate(state: State, event: Event) -> None:
+def _truncate(state: RunState, event: Event) -> None:
     partition = state.partition(event["tp"])
     haunt(state, partition, event["b"], partition.replica(event["b"]).log.cut(event["to"]), event["t"])
 
 
-def _log_start(state: State, event: Event) -> None:
+def _log_start(state: RunState, event: Event) -> None:
     state.partition(event["tp"]).replica(event["b"]).log.begin_at(event["start"])
 
 
-def _removed(state: State, event: Event) -> None:
+def _removed(state: RunState, event: Event) -> None:
     """Forget a partition's replica on a broker: it went elsewhere, or its topic was deleted."""
     partition = state.partition(event["tp"])
     partition.replicas.pop(event["b"], None)
@@ -91,7 +91,7 @@ def _removed(state: State, event: Event) -> None:
         state.forget(event["tp"])
 
 
-def _behind(state: State, event: Event) -> None:
+def _behind(state: RunState, event: Event) -> None:
     known = state.partition(event["tp"]).epoch
     if event.get("epoch", known) < known:
         return                                         # of a leader that is none any more
@@ -101,13 +101,13 @@ def _behind(state: State, event: Event) -> None:
     state.partition(event["tp"]).behind[event["follower"]] = told
 
 
-def _settings(state: State, event: Event) -> None:
+def _settings(state: RunState, event: Event) -> None:
     settings = state.partition(event["tp"]).settings
     settings.min_isr = event.get("min_isr", settings.min_isr)
     settings.unclean = event.get("unclean", settings.unclean)
 
 
-def haunt(state: State, partition: Partition, node: int, gone: tuple[Part, ...], t: float) -> None:
+def haunt(state: RunState, partition: PartitionFacts, node: int, gone: tuple[Part, ...], t: float) -> None:
     ghosts = (Ghost(start, end, epoch, state.account.count(partition.name, ((epoch, start, end),)), t)
               for epoch, start, end in gone)
     partition.replica(node).log.haunted(*ghosts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minikafka.lab.picture.facts.intervals import Intervals
-from minikafka.lab.picture.facts.logs import Log
+from minikafka.lab.picture.facts.logs import LogFacts
 
 Epoch = int | None
 Part = tuple[Epoch, int, int]                          # (leader epoch, start, end)
@@ -100,18 +100,18 @@ class Account:
         offsets = self.acked.get(tp, {}).get(epoch)
         return offsets is not None and offset in offsets
 
-    def readable(self, tp: str, log: Log) -> int:
+    def readable(self, tp: str, log: LogFacts) -> int:
         """Return how many acknowledged records of a partition are below this log's high watermark."""
         mark = log.high_watermark or 0
         if log.end is None:                            # polled: nobody told which records these are, only up to where
             return sum(offsets.overlap(0, mark) for offsets in self.acked.get(tp, {}).values())
         return self.count(tp, log.parts(0, mark))
 
-    def is_judged(self, tp: str, log: Log | None) -> bool:
+    def is_judged(self, tp: str, log: LogFacts | None) -> bool:
         """Return whether the trace tells enough to say what of this partition is lost."""
         return not self.acked.get(tp) or log is not None and log.end is not None
 
-    def lost(self, tp: str, log: Log) -> int:
+    def lost(self, tp: str, log: LogFacts) -> int:
         """Return how many acknowledged records of a partition this log does not hold (I-LEDGER-1)."""
         epochs = self.acked.get(tp)
         if not epochs or log.end is None:

@@ -21,7 +21,7 @@ GHOSTS = 8                            # of one replica; older ones are forgotten
 
 
 @dataclass(slots=True)
-class Log:
+class LogFacts:
     """Offsets [start, end) with the epochs that wrote them; `high_watermark` as this replica knows it."""
 
     start: int | None = None
@@ -31,8 +31,8 @@ class Log:
     ghosts: tuple[Ghost, ...] = ()
     last_stable: int | None = None     # None: no open transaction told of
 
-    def copy(self) -> Log:                             # by hand: checkpoints copy thousands
-        return Log(self.start, self.end, self.high_watermark, self.written, self.ghosts, self.last_stable)
+    def copy(self) -> LogFacts:                             # by hand: checkpoints copy thousands
+        return LogFacts(self.start, self.end, self.high_watermark, self.written, self.ghosts, self.last_stable)
 
     # --- what happens to it ---------------------------------------------------------------------------------------
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from minikafka.lab.picture.facts.conditions import CLIENTS, Event, arguments
-from minikafka.lab.picture.facts.partitions import NOBODY, Partition
+from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
-from minikafka.lab.picture.facts.state import State
-from minikafka.lab.picture.frame import Kind, Level, Mark
+from minikafka.lab.picture.facts.state import RunState
+from minikafka.lab.picture.frame import Level, Mark, MomentKind
 from minikafka.lab.picture.sentences.phrases import brokers, count
 
 TOGETHER = 0.5         # seconds within which the same happening to another partition is the same mark
@@ -25,12 +25,12 @@ SCAN = 0.25            # seconds between two looks for such
 
 
 @dataclass(slots=True)
-class Found:
+class FoundMark:
     """A mark with what it is about; `number` of the event that made it, `t` by the trace's clock."""
 
     number: int
     t: float
-    kind: Kind
+    kind: MomentKind
     level: Level
     key: tuple[Any, ...]
     about: list[str]
@@ -41,7 +41,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Seen:
+class PartitionSeen:
     """The state of a partition at the last look."""
 
     leader: tuple[int, int | None] = (NOBODY, None)
@@ -54,20 +54,20 @@ class Seen:
 class Marker:
     """Looks at every event together with the state after it."""
 
-    found: list[Found] = field(default_factory=list)
-    seen: dict[str, Seen] = field(default_factory=dict)
+    found: list[FoundMark] = field(default_factory=list)
+    seen: dict[str, PartitionSeen] = field(default_factory=dict)
     active: tuple[int | None, int | None] = (None, None)
     booted: dict[int, None] = field(default_factory=dict)
     scanned: float = float("-inf")
 
     def copy(self) -> Marker:
-        seen = {tp: Seen(s.leader, s.isr, s.lost, s.stalled) for tp, s in self.seen.items()}
+        seen = {tp: PartitionSeen(s.leader, s.isr, s.lost, s.stalled) for tp, s in self.seen.items()}
         return Marker(self.found.copy(), seen, self.active, self.booted.copy(), self.scanned)
 
     def marks(self, zero: float) -> list[Mark]:
         return sorted((found.mark(zero) for found in self.found), key=lambda mark: mark.t)
 
-    def look(self, number: int, event: Event, state: State) -> None:
+    def look(self, number: int, event: Event, state: RunState) -> None:
         kind = event["k"]
         if kind in _OF_PARTITIONS:
             self._partition(number, event, state)
@@ -81,36 +81,36 @@ class Marker:
             self.scanned = event["t"]
             self._scan(number, event["t"], state)
 
-    def _add(self, number: int, t: float, kind: Kind, level: Level, key: tuple[Any, ...], about: str,
+    def _add(self, number: int, t: float, kind: MomentKind, level: Level, key: tuple[Any, ...], about: str,
              words: Callable[[list[str]], str]) -> None:
         for at in range(len(self.found) - 1, -1, -1):
             before = self.found[at]
-            if t - before.t > TOGETHER and before.kind is not Kind.STALL:
+            if t - before.t > TOGETHER and before.kind is not MomentKind.STALL:
                 break
             if (before.kind, before.key) == (kind, key) and abs(t - before.t) <= TOGETHER:
                 merged = before.about if about in before.about else [*before.about, about]
-                self.found[at] = Found(before.number, before.t, kind, level, key, merged, words)
+                self.found[at] = FoundMark(before.number, before.t, kind, level, key, merged, words)
                 return
-        self.found.append(Found(number, t, kind, level, key, [about], words))
+        self.found.append(FoundMark(number, t, kind, level, key, [about], words))
 
     # --- partitions -----------------------------------------------------------------------------------------------
 
-    def _partition(self, number: int, event: Event, state: State) -> None:
+    def _partition(self, number: int, event: Event, state: RunState) -> None:
         p = state.partitions.get(event["tp"])
         if p is None or p.internal:
             return
-        seen = self.seen.setdefault(p.name, Seen())
+        seen = self.seen.setdefault(p.name, PartitionSeen())
         self._leader(number, event["t"], p, seen)
         self._isr(number, event["t"], p, seen)
         log = p.reference
         lost = state.account.lost(p.name, log) if log is not None else 0
         if lost > seen.lost:
             more = lost - seen.lost
-            self._add(number, event["t"], Kind.LOSS, Level.BAD, (p.name, lost), p.name,
+            self._add(number, event["t"], MomentKind.LOSS, Level.BAD, (p.name, lost), p.name,
                       lambda about: f"{count(more, 'acknowledged record')} of {about[0]} lost")
         seen.lost = lost
 
-    def _leader(self, number: int, t: float, p: Partition, seen: Seen) -> None:
+    def _leader(self, number: int, t: float, p: PartitionFacts, seen: PartitionSeen) -> None:
         told = (p.epoch, p.leader)
         if told == seen.leader:
             return
@@ -119,59 +119,62 @@ class Marker:
             return
         leader, epoch = p.leader, p.epoch
         if leader is None or leader == NOBODY:
-            self._add(number, t, Kind.ELECTION, Level.BAD, (NOBODY,), p.name, lambda about: f"{_named(about)} without a leader")
+            self._add(number, t, MomentKind.ELECTION, Level.BAD, (NOBODY,), p.name,
+                      lambda about: f"{_named(about)} without a leader")
         else:
-            self._add(number, t, Kind.ELECTION, Level.WAIT, (leader,), p.name,
+            self._add(number, t, MomentKind.ELECTION, Level.WAIT, (leader,), p.name,
                       lambda about: f"broker {leader} leads {_named(about)}" + (f", epoch {epoch}" if len(about) == 1 else ""))
 
-    def _isr(self, number: int, t: float, p: Partition, seen: Seen) -> None:
+    def _isr(self, number: int, t: float, p: PartitionFacts, seen: PartitionSeen) -> None:
         before, seen.isr = seen.isr, p.isr
         if before is None or p.isr is None or before == p.isr:
             return
         out, back = [b for b in before if b not in p.isr], [b for b in p.isr if b not in before]
         if out:
-            self._add(number, t, Kind.ISR, Level.WAIT, ("out", *sorted(out)), p.name,
+            self._add(number, t, MomentKind.ISR, Level.WAIT, ("out", *sorted(out)), p.name,
                       lambda about: f"{brokers(out)} out of the ISR of {_named(about)}")
         if back:
-            self._add(number, t, Kind.ISR, Level.GOOD, ("in", *sorted(back)), p.name,
+            self._add(number, t, MomentKind.ISR, Level.GOOD, ("in", *sorted(back)), p.name,
                       lambda about: f"{brokers(back)} in the ISR of {_named(about)}")
 
-    def _scan(self, number: int, t: float, state: State) -> None:
+    def _scan(self, number: int, t: float, state: RunState) -> None:
         """Look for high watermarks that have not moved for long."""
         for p in state.partitions.values():
             if p.stalled is None or t - p.stalled < STALL or p.internal:
                 continue
-            seen = self.seen.setdefault(p.name, Seen())
+            seen = self.seen.setdefault(p.name, PartitionSeen())
             if seen.stalled != p.stalled:
                 seen.stalled, mark = p.stalled, p.high_watermark
-                self._add(number, p.stalled, Kind.STALL, Level.WAIT, (p.name, mark), p.name,
+                self._add(number, p.stalled, MomentKind.STALL, Level.WAIT, (p.name, mark), p.name,
                           lambda about, mark=mark: f"high watermark of {about[0]} stands at {mark}")    # type: ignore[misc]
 
     # --- the cluster ----------------------------------------------------------------------------------------------
 
-    def _controller(self, number: int, event: Event, state: State) -> None:
+    def _controller(self, number: int, event: Event, state: RunState) -> None:
         quorum = state.quorum
         now = (quorum.active, quorum.epoch)
         if now != self.active and quorum.active is not None:
-            self._add(number, event["t"], Kind.ELECTION, Level.WAIT, ("controller", *now), METADATA,
+            self._add(number, event["t"], MomentKind.ELECTION, Level.WAIT, ("controller", *now), METADATA,
                       lambda about: f"broker {now[0]} is the active controller, epoch {now[1]}")
         self.active = now
 
     def _group(self, number: int, event: Event) -> None:
         name = event["group"]
         if event["state"] == "PreparingRebalance":
-            self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name,), name, lambda about: f"group {about[0]} rebalances")
+            self._add(number, event["t"], MomentKind.REBALANCE, Level.WAIT, (name,), name,
+                      lambda about: f"group {about[0]} rebalances")
         elif event["state"] == "Reconciling":
-            self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name,), name,
+            self._add(number, event["t"], MomentKind.REBALANCE, Level.WAIT, (name,), name,
                       lambda about: f"group {about[0]} moves partitions")
         elif event["state"] == "Empty" and event["generation"] > 0:
-            self._add(number, event["t"], Kind.REBALANCE, Level.WAIT, (name, "empty"), name,
+            self._add(number, event["t"], MomentKind.REBALANCE, Level.WAIT, (name, "empty"), name,
                       lambda about: f"group {about[0]} has no members")
 
     def _fault(self, number: int, event: Event) -> None:
         if event["k"] != "fault":
             node, text, level = event.get("broker", event["b"]), "died", Level.BAD
-            self._add(number, event["t"], Kind.FAULT, level, ("died", node), str(node), lambda about: f"broker {about[0]} {text}")
+            self._add(number, event["t"], MomentKind.FAULT, level, ("died", node), str(node),
+                      lambda about: f"broker {about[0]} {text}")
             return
         told = None if event["b"] != 0 else fault_in_words(event)
         node = next(iter(arguments(event)), None)
@@ -179,7 +182,7 @@ class Marker:
             self.booted[node] = None
             return
         if told is not None:
-            self._add(number, event["t"], Kind.FAULT, told[1], (event["fault"], *arguments(event)), told[0],
+            self._add(number, event["t"], MomentKind.FAULT, told[1], (event["fault"], *arguments(event)), told[0],
                       lambda about: about[0])
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
-from minikafka.lab.picture.facts.logs import Log
-from minikafka.lab.picture.frame import Transaction
+from minikafka.lab.picture.facts.logs import LogFacts
+from minikafka.lab.picture.frame import ShownTransaction
 
 NOBODY = -1
 STEP = 0.1             # seconds between two remembered ends of a leader's log
@@ -20,17 +20,17 @@ REMEMBERED = 300       # of them; a follower further behind than that has been o
 
 
 @dataclass(slots=True)
-class Replica:
+class ReplicaFacts:
     """The replica of the partition on one broker. `epoch`, `leader`: as this broker knows them; None before it said."""
 
-    log: Log = field(default_factory=Log)
+    log: LogFacts = field(default_factory=LogFacts)
     role: str = "unknown"
     epoch: int | None = None
     leader: int | None = None
     polled: bool = False
 
-    def copy(self) -> Replica:
-        return Replica(self.log.copy(), self.role, self.epoch, self.leader, self.polled)
+    def copy(self) -> ReplicaFacts:
+        return ReplicaFacts(self.log.copy(), self.role, self.epoch, self.leader, self.polled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Behind:
 
 
 @dataclass(slots=True)
-class Topic:
+class TopicFacts:
     """Settings of one partition's topic that the picture shows; None: not told."""
 
     min_isr: int | None = None
@@ -51,11 +51,11 @@ class Topic:
 
 
 @dataclass(slots=True)
-class Partition:
+class PartitionFacts:
     """All that is known of one partition. `leader` None: not told; -1: nobody leads."""
 
     name: str
-    replicas: dict[int, Replica] = field(default_factory=dict)
+    replicas: dict[int, ReplicaFacts] = field(default_factory=dict)
     assigned: tuple[int, ...] | None = None            # the replicas that the controller wants
     leader: int | None = None
     epoch: int = NOBODY
@@ -64,15 +64,15 @@ class Partition:
     isr: tuple[int, ...] | None = None
     isr_version: tuple[int, int] = (NOBODY, NOBODY)
     elr: tuple[int, ...] = ()
-    settings: Topic = field(default_factory=Topic)
+    settings: TopicFacts = field(default_factory=TopicFacts)
     behind: dict[int, Behind] = field(default_factory=dict)
     ends: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))    # (t, offset) the leader wrote
     stalled: float | None = None                       # since when the high watermark stands below the log end
     births: dict[int | None, tuple[float, float, int, int]] = field(default_factory=dict)
-    transactions: tuple[Transaction, ...] = ()         # the leader's (transactions.py)
+    transactions: tuple[ShownTransaction, ...] = ()         # the leader's (transactions.py)
 
-    def copy(self) -> Partition:
-        settings = Topic(self.settings.min_isr, self.settings.unclean)
+    def copy(self) -> PartitionFacts:
+        settings = TopicFacts(self.settings.min_isr, self.settings.unclean)
         return replace(self, replicas={b: r.copy() for b, r in self.replicas.items()}, led_by=self.led_by.copy(),
                        settings=settings, behind=self.behind.copy(), ends=self.ends.copy(), births=self.births.copy())
 
@@ -92,9 +92,9 @@ class Partition:
 
     # --- who ------------------------------------------------------------------------------------------------------
 
-    def replica(self, broker: int) -> Replica:
+    def replica(self, broker: int) -> ReplicaFacts:
         if broker not in self.replicas:
-            self.replicas[broker] = Replica()
+            self.replicas[broker] = ReplicaFacts()
         return self.replicas[broker]
 
     def led(self, leader: int, epoch: int, t: float) -> None:
@@ -115,7 +115,7 @@ class Partition:
         return self.led_by[max(self.led_by)] if self.led_by else None
 
     @property
-    def reference(self) -> Log | None:
+    def reference(self) -> LogFacts | None:
         """Return the log that counts, which is that of the present leader, or of the last one; None if there is none."""
         leader = self.last_leader
         return self.replicas[leader].log if leader in self.replicas else None

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minikafka.lab.picture.facts.state import Event, State
+    from minikafka.lab.picture.facts.state import Event, RunState
 
 KEPT = 8  # plans: more brackets than that are not drawn
 
 
 @dataclass(slots=True)
-class Query:
+class QueryFacts:
     """A Spark query. `plans`: number of a batch -> where it ends in each partition. `watermark`: milliseconds of event
     time, 0 for none."""
 
@@ -33,7 +33,7 @@ class Query:
     sink: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)   # place -> times written, rows there
     verdict: tuple[tuple[str, Any], ...] = ()
 
-    def copy(self) -> Query:
+    def copy(self) -> QueryFacts:
         return replace(self, plans=self.plans.copy(), sink=self.sink.copy())
 
     def written(self, tp: str) -> list[tuple[int, int, int]]:
@@ -50,30 +50,30 @@ class Query:
         return found
 
 
-def _planned(state: State, event: Event) -> None:
-    query = state.queries.setdefault(event["client"], Query())
+def _planned(state: RunState, event: Event) -> None:
+    query = state.queries.setdefault(event["client"], QueryFacts())
     query.plans[event["batch"]] = event["ends"]
     query.plans.pop(event["batch"] - KEPT, None)
     query.planned, query.watermark = event["batch"], event["watermark"]
 
 
-def _done(state: State, event: Event) -> None:
-    state.queries.setdefault(event["client"], Query()).done = event["batch"]
+def _done(state: RunState, event: Event) -> None:
+    state.queries.setdefault(event["client"], QueryFacts()).done = event["batch"]
 
 
-def _runs(state: State, event: Event) -> None:
-    state.queries.setdefault(event["client"], Query()).running = event["running"]
+def _runs(state: RunState, event: Event) -> None:
+    state.queries.setdefault(event["client"], QueryFacts()).running = event["running"]
 
 
-def _written(state: State, event: Event) -> None:
-    sink = state.queries.setdefault(event["client"], Query()).sink
+def _written(state: RunState, event: Event) -> None:
+    sink = state.queries.setdefault(event["client"], QueryFacts()).sink
     for offset, rows in event["rows"]:
         times, _ = sink.get((event["tp"], offset), (0, 0))
         sink[event["tp"], offset] = times + 1, rows
 
 
-def _judged(state: State, event: Event) -> None:
-    state.queries.setdefault(event["client"], Query()).verdict = tuple(event["counts"].items())
+def _judged(state: RunState, event: Event) -> None:
+    state.queries.setdefault(event["client"], QueryFacts()).verdict = tuple(event["counts"].items())
 
 
 HANDLERS: dict[str, Any] = {"batch": _planned, "batch_done": _done, "query": _runs, "written": _written, "verdict": _judged}

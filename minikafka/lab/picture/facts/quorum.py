@@ -12,7 +12,7 @@ METADATA = "__cluster_metadata-0"
 
 
 @dataclass(slots=True)
-class Quorum:
+class QuorumFacts:
     """The controllers. `roles`: node -> (role, epoch, leader) as it said last."""
 
     voters: tuple[int, ...] | None = None
@@ -22,7 +22,7 @@ class Quorum:
     since: float | None = None                         # when the active one was elected, or lost
     states: dict[int, str] = field(default_factory=dict)        # broker -> "registered", "fenced", "unfenced", ...
 
-    def copy(self) -> Quorum:
+    def copy(self) -> QuorumFacts:
         return replace(self, roles=self.roles.copy(), states=self.states.copy())
 
     def told(self, node: int, role: str, epoch: int, leader: int, t: float) -> bool:

@@ -1,7 +1,7 @@
 """A run: the events of a cluster from its first to its last, and the picture of any moment in between.
 
-    run = Run.of(cluster); run.refresh(); frame = run.at(None, "flights-0")
-    run.save("run.mk"); Run.open("run.mk").at(31.4)
+    run = RecordedRun.of(cluster); run.refresh(); frame = run.at(None, "flights-0")
+    run.save("run.mk"); RecordedRun.open("run.mk").at(31.4)
 
 Checkpoints of the state every few hundred events make any moment cheap; what a live trace adds is folded on, and an event
 that arrives late is put in its place, which costs folding from the checkpoint before it.
@@ -25,15 +25,15 @@ from minikafka.lab.picture.compose import compose
 from minikafka.lab.picture.facts import recording
 from minikafka.lab.picture.facts.fold import fold
 from minikafka.lab.picture.facts.marks import Marker
-from minikafka.lab.picture.facts.state import State
-from minikafka.lab.picture.frame import Frame, Kind, Mark
-from minikafka.lab.picture.scene import Scene, names
+from minikafka.lab.picture.facts.state import RunState
+from minikafka.lab.picture.frame import Frame, Mark, MomentKind
+from minikafka.lab.picture.scene import PictureScene, names
 
 Event = dict[str, Any]
 EVERY = 300                            # events between two checkpoints
 
 
-class Run:
+class RecordedRun:
     """Events and the moments between them; times in seconds since the first event. Threads may share it."""
 
     def __init__(self, events: Iterable[Event], live: bool = False, engine: str = "", seed: Any = None,
@@ -41,11 +41,11 @@ class Run:
         self.events: list[Event] = []
         self.live, self.engine, self.seed, self.title = live, engine, seed, title
         self._times: list[float] = []
-        self._checkpoints = [(State(), Marker())]      # as they were before event number i * EVERY
-        self._state = State()                          # after all events
+        self._checkpoints = [(RunState(), Marker())]      # as they were before event number i * EVERY
+        self._state = RunState()                          # after all events
         self._marker = Marker()
         self._marks: list[Mark] | None = None          # as they were asked for last
-        self._asked: tuple[int, State] = (0, State())  # the state that was composed last: stepping on is cheap
+        self._asked: tuple[int, RunState] = (0, RunState())  # the state that was composed last: stepping on is cheap
         self._source: Callable[[], list[Event]] = list
         self._now: Callable[[], float | None] = lambda: None
         self._closed: Callable[[], bool] = lambda: True
@@ -53,7 +53,7 @@ class Run:
         self.add(events)
 
     @classmethod
-    def of(cls, cluster: Any) -> Run:
+    def of(cls, cluster: Any) -> RecordedRun:
         """Follow the trace of a cluster, live or simulated."""
         run = cls([], live=True, engine=cluster.engine, seed=getattr(cluster, "seed", None))
         trace = cluster.trace
@@ -70,14 +70,14 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
+    def open(cls, path: str | Path) -> RecordedRun:
         """Return a run that `save` wrote, or the trace of a cluster that ended (its folder, or a file of `Trace.save`)."""
         if Path(path).is_dir() or Path(path).suffix == ".trace":
             return cls(Trace.open(path).events(), title=Path(path).name)
         return cls.unpacked(Path(path).read_bytes(), path)
 
     @classmethod
-    def unpacked(cls, packed: bytes, name: str | Path = "this") -> Run:
+    def unpacked(cls, packed: bytes, name: str | Path = "this") -> RecordedRun:
         """Return the run of which `packed` gave the bytes. Raises ValueError for other bytes."""
         head, events = recording.unpack(packed, name)
         return cls(events, engine=head.get("engine", ""), seed=head.get("seed"), title=head.get("title", ""))
@@ -129,7 +129,7 @@ class Run:
         self._state, self._marker = state.copy(), marker.copy()
         if last:
             self._checkpoints.pop()                    # `add` makes it again
-        self._asked = (0, State())
+        self._asked = (0, RunState())
         return sorted([*again, *new], key=order)
 
     def events_between(self, a: float, b: float) -> list[Event]:
@@ -171,7 +171,7 @@ class Run:
         with self._lock:
             return list(self._all_marks())
 
-    def next_mark(self, t: float, direction: int, *kinds: Kind) -> Mark | None:
+    def next_mark(self, t: float, direction: int, *kinds: MomentKind) -> Mark | None:
         """Return the next mark after `t` (+1), or the last before it (-1), of these kinds if any are given; None if
         there is none."""
         marks = [mark for mark in self.marks if not kinds or mark.kind in kinds]
@@ -201,15 +201,15 @@ class Run:
             state = self._state_after(number)
             recent = self.events[bisect_right(self._times, zero + moment - 1) : number]
             chosen = tp if tp is not None else next(iter(names(state)), None)
-            scene = Scene(state, zero + moment, zero, chosen, recent)
+            scene = PictureScene(state, zero + moment, zero, chosen, recent)
             return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
 
-    def state_at(self, t: float) -> State:
+    def state_at(self, t: float) -> RunState:
         """Return a copy of the folded state itself, for a caller that wants more than a frame."""
         with self._lock:
             return self._state_after(bisect_right(self._times, self._zero + t + 1e-9)).copy()
 
-    def _state_after(self, number: int) -> State:
+    def _state_after(self, number: int) -> RunState:
         """Return the state after the first `number` events; it must only be read."""
         if number == len(self.events):
             return self._state

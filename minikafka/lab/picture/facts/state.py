@@ -1,10 +1,10 @@
 """The facts about a cluster at a moment, as its trace told them.
 
-`fold.py` puts one event after the other into a State. No broker is asked and nothing is drawn here: the state holds facts in
+`fold.py` puts one event after the other into a RunState. No broker is asked and nothing is drawn here: the state holds facts in
 the words of the trace, `compose.py` makes a frame of them. A field that the trace lacks (Apache's brokers are only polled, older
 runs tell less) stays None.
 
-Owns: all facts that were folded; `copy` gives an independent State (checkpoints).
+Owns: all facts that were folded; `copy` gives an independent RunState (checkpoints).
 Invariants
   I-STATE-1  the state is a function of the events in their order: folding at once or in steps gives the same
   I-STATE-2  a broker's death takes what it believed, never what its log holds
@@ -13,35 +13,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from minikafka.lab.picture.facts.clients import Consumer, Group, Producer
+from minikafka.lab.picture.facts.clients import ConsumerFacts, GroupFacts, ProducerFacts
 from minikafka.lab.picture.facts.conditions import Conditions
 from minikafka.lab.picture.facts.ledger import Account, Part
-from minikafka.lab.picture.facts.partitions import Partition
-from minikafka.lab.picture.facts.queries import Query
-from minikafka.lab.picture.facts.quorum import Quorum
+from minikafka.lab.picture.facts.partitions import PartitionFacts
+from minikafka.lab.picture.facts.queries import QueryFacts
+from minikafka.lab.picture.facts.quorum import QuorumFacts
 
 Event = dict[str, Any]
 LAG, SESSION = "replica.lag.time.max.ms", "broker.session.timeout.ms"
 
 
-class State:
+class RunState:
     """Everything folded so far; `t` is the time of the last event, by the trace's clock."""
 
     def __init__(self) -> None:
         self.t = 0.0
         self.brokers: tuple[int, ...] = ()             # nodes that serve clients, in order
         self.conditions = Conditions()
-        self.partitions: dict[str, Partition] = {}
-        self.quorum = Quorum()
-        self.producers: dict[str, Producer] = {}
-        self.consumers: dict[str, Consumer] = {}
-        self.groups: dict[str, Group] = {}
-        self.queries: dict[str, Query] = {}
+        self.partitions: dict[str, PartitionFacts] = {}
+        self.quorum = QuorumFacts()
+        self.producers: dict[str, ProducerFacts] = {}
+        self.consumers: dict[str, ConsumerFacts] = {}
+        self.groups: dict[str, GroupFacts] = {}
+        self.queries: dict[str, QueryFacts] = {}
         self.account = Account()
         self.config: dict[str, float] = {}             # Kafka's name -> milliseconds
 
-    def copy(self) -> State:
-        other = State()
+    def copy(self) -> RunState:
+        other = RunState()
         other.t, other.brokers = self.t, self.brokers
         other.conditions, other.quorum = self.conditions.copy(), self.quorum.copy()
         other.partitions = {name: each.copy() for name, each in self.partitions.items()}
@@ -65,9 +65,9 @@ class State:
 
     # --- questions ------------------------------------------------------------------------------------------------
 
-    def partition(self, name: str) -> Partition:
+    def partition(self, name: str) -> PartitionFacts:
         if name not in self.partitions:
-            self.partitions[name] = Partition(name)
+            self.partitions[name] = PartitionFacts(name)
         return self.partitions[name]
 
     def seconds(self, name: str) -> float | None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from minikafka.lab.picture.frame import Transaction
+from minikafka.lab.picture.frame import ShownTransaction
 
 KEPT = 12                              # decided ones; older ones are forgotten
 
 
-def appended(known: tuple[Transaction, ...], event: dict[str, Any]) -> tuple[Transaction, ...]:
+def appended(known: tuple[ShownTransaction, ...], event: dict[str, Any]) -> tuple[ShownTransaction, ...]:
     """Return the transactions after an append of the leader, which may belong to none."""
     known = cut(known, event["base"])
     producer = event.get("txn")
@@ -26,14 +26,14 @@ def appended(known: tuple[Transaction, ...], event: dict[str, Any]) -> tuple[Tra
         return known
     mine = next((each for each in known if each.producer == producer and each.marker is None), None)
     if "marker" not in event:
-        return known if mine is not None else (*known, Transaction(producer, event["base"]))
+        return known if mine is not None else (*known, ShownTransaction(producer, event["base"]))
     if mine is None:                                   # a transaction that wrote nothing here since the trace began
         return known
     decided = replace(mine, marker=event["base"], committed=event["marker"] == "commit")
     return forgotten(tuple(decided if each is mine else each for each in known))
 
 
-def cut(known: tuple[Transaction, ...], end: int) -> tuple[Transaction, ...]:
+def cut(known: tuple[ShownTransaction, ...], end: int) -> tuple[ShownTransaction, ...]:
     """Return the transactions of a log that ends at `end`."""
     if all(each.start < end and (each.marker is None or each.marker < end) for each in known):
         return known
@@ -41,7 +41,7 @@ def cut(known: tuple[Transaction, ...], end: int) -> tuple[Transaction, ...]:
                  for each in known if each.start < end)
 
 
-def forgotten(known: tuple[Transaction, ...]) -> tuple[Transaction, ...]:
+def forgotten(known: tuple[ShownTransaction, ...]) -> tuple[ShownTransaction, ...]:
     """Return the open ones and the last of the decided ones."""
     decided = [each for each in known if each.marker is not None]
     old = decided[: max(0, len(decided) - KEPT)]

@@ -1,19 +1,19 @@
 """Sentences about the controllers and about brokers that are out: who decides, who is missing, until when.
 
-Owns: nothing; one rule a function, Scene -> Sentence | None.
+Owns: nothing; one rule a function, PictureScene -> Sentence | None.
 """
 from __future__ import annotations
 
 from minikafka.lab.picture.facts.conditions import PAUSED
-from minikafka.lab.picture.facts.partitions import NOBODY, Partition
+from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.facts.state import SESSION
 from minikafka.lab.picture.frame import Level, Sentence
-from minikafka.lab.picture.scene import Scene
+from minikafka.lab.picture.scene import PictureScene
 from minikafka.lab.picture.sentences.phrases import brokers, count, limit, listed, seconds, upper, verb
 
 
-def no_quorum(scene: Scene) -> Sentence | None:
+def no_quorum(scene: PictureScene) -> Sentence | None:
     voters = scene.state.quorum.voters
     if voters is None:
         return None
@@ -24,7 +24,7 @@ def no_quorum(scene: Scene) -> Sentence | None:
                     f"({listed(out)}). No leader can be elected and no ISR changed until {len(voters) // 2 + 1} run.")
 
 
-def no_controller(scene: Scene) -> Sentence | None:
+def no_controller(scene: PictureScene) -> Sentence | None:
     quorum = scene.state.quorum
     if quorum.voters is None:
         return None
@@ -38,14 +38,14 @@ def no_controller(scene: Scene) -> Sentence | None:
     return Sentence(Level.WAIT, f"No active controller{waited}: {running} of {len(quorum.voters)} voters run, and elect one.")
 
 
-def no_leader(scene: Scene) -> Sentence | None:
+def no_leader(scene: PictureScene) -> Sentence | None:
     for p in scene.by_interest:
         if p.leader == NOBODY and p.name != METADATA:
             return Sentence(Level.BAD, _why_no_leader(scene, p))
     return None
 
 
-def _why_no_leader(scene: Scene, p: Partition) -> str:
+def _why_no_leader(scene: PictureScene, p: PartitionFacts) -> str:
     fit = sorted({*(p.isr or ()), *p.elr})
     others = [b for b in sorted({*p.replicas, *(p.assigned or ())}) if b not in fit and scene.runs(b)]
     text = f"{p.name} has no leader: nothing can be written or read."
@@ -65,7 +65,7 @@ def _why_no_leader(scene: Scene, p: Partition) -> str:
     return text
 
 
-def leader_out(scene: Scene) -> Sentence | None:
+def leader_out(scene: PictureScene) -> Sentence | None:
     """Say that the leader is gone or stands still and no broker has taken its place yet; None if that is not so."""
     for p in scene.by_interest:
         if p.leader is None or p.leader == NOBODY or scene.runs(p.leader):
@@ -78,7 +78,7 @@ def leader_out(scene: Scene) -> Sentence | None:
     return None
 
 
-def suspected(scene: Scene) -> Sentence | None:
+def suspected(scene: PictureScene) -> Sentence | None:
     """Say that a broker is out and the controller still counts it among the living; None if that is not so."""
     state, active = scene.state, scene.state.quorum.active
     for broker in state.brokers:
@@ -96,7 +96,7 @@ def suspected(scene: Scene) -> Sentence | None:
     return None
 
 
-def how_out(scene: Scene, broker: int) -> str:
+def how_out(scene: PictureScene, broker: int) -> str:
     """Return how a broker went out: "was killed 1.2 s ago"."""
     conditions = scene.state.conditions
     waited, process = seconds(scene.t - conditions.since.get(broker, scene.t)), conditions.process.get(broker)
@@ -105,7 +105,7 @@ def how_out(scene: Scene, broker: int) -> str:
     return f"was {process} {waited} ago"
 
 
-def _until_fenced(scene: Scene, broker: int, since: float) -> str:
+def _until_fenced(scene: PictureScene, broker: int, since: float) -> str:
     session = scene.state.seconds(SESSION)
     if session is None or scene.state.quorum.states.get(broker) != "unfenced":
         return ""

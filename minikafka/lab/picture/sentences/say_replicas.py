@@ -1,20 +1,20 @@
 """Sentences about the replicas of a partition: who is in sync, whom the high watermark waits for, what is lost.
 
-Owns: nothing; one rule a function, Scene -> Sentence | None.
+Owns: nothing; one rule a function, PictureScene -> Sentence | None.
 """
 from __future__ import annotations
 
 from minikafka.lab.picture.facts.conditions import CLIENTS
-from minikafka.lab.picture.facts.partitions import NOBODY, Partition
+from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.frame import Level, Sentence
-from minikafka.lab.picture.scene import Scene
+from minikafka.lab.picture.scene import PictureScene
 from minikafka.lab.picture.sentences.phrases import brokers, count, limit, offsets, seconds, upper, verb
 
 LATE = 0.5             # seconds: a follower that is behind for less is only on its way
 
 
-def below_minimum(scene: Scene) -> Sentence | None:
+def below_minimum(scene: PictureScene) -> Sentence | None:
     for p in scene.by_interest:
         wanted = p.settings.min_isr
         if wanted is None or p.isr is None or p.leader is None or p.leader == NOBODY:
@@ -32,7 +32,7 @@ def below_minimum(scene: Scene) -> Sentence | None:
     return None
 
 
-def slow_follower(scene: Scene) -> Sentence | None:
+def slow_follower(scene: PictureScene) -> Sentence | None:
     """Say that an in-sync follower is behind and the high watermark waits for it; None if that is not so."""
     for p in scene.by_interest:
         mark, end, limit_s = p.high_watermark, p.log_end, scene.lag_limit
@@ -44,7 +44,7 @@ def slow_follower(scene: Scene) -> Sentence | None:
     return None
 
 
-def _waits_for(scene: Scene, p: Partition, late: dict[int, float], mark: int, end: int, limit_s: float) -> str:
+def _waits_for(scene: PictureScene, p: PartitionFacts, late: dict[int, float], mark: int, end: int, limit_s: float) -> str:
     one, longest = len(late) == 1, max(late.values())
     who = f"{upper(brokers(late))} {verb(len(late), 'has', 'have')} not caught up for {seconds(longest)} of {limit(limit_s)}."
     unread = f"{offsets(mark, end)} {verb(end - mark, 'is', 'are')} written, not readable"
@@ -57,7 +57,7 @@ def _waits_for(scene: Scene, p: Partition, late: dict[int, float], mark: int, en
            f"{mark}: {unread}."
 
 
-def clients_cut(scene: Scene) -> Sentence | None:
+def clients_cut(scene: PictureScene) -> Sentence | None:
     """Say that clients and a leader do not hear each other; None if that is not so."""
     cuts = scene.state.conditions.cut
     for p in scene.by_interest:
@@ -76,7 +76,7 @@ def clients_cut(scene: Scene) -> Sentence | None:
     return None
 
 
-def two_leaders(scene: Scene) -> Sentence | None:
+def two_leaders(scene: PictureScene) -> Sentence | None:
     for p in scene.by_interest:
         both = scene.believers(p)
         if len(both) < 2 or p.name == METADATA:
@@ -89,7 +89,7 @@ def two_leaders(scene: Scene) -> Sentence | None:
     return None
 
 
-def lost_records(scene: Scene) -> Sentence | None:
+def lost_records(scene: PictureScene) -> Sentence | None:
     for p in scene.by_interest:
         log = p.reference
         lost = scene.state.account.lost(p.name, log) if log is not None else 0
@@ -103,7 +103,7 @@ def lost_records(scene: Scene) -> Sentence | None:
 # --- what is mended by itself ---------------------------------------------------------------------------------------
 
 
-def catching_up(scene: Scene) -> Sentence | None:
+def catching_up(scene: PictureScene) -> Sentence | None:
     """Say that a replica outside the ISR is on its way back; None if that is not so."""
     for p in scene.by_interest:
         end = p.log_end
@@ -120,7 +120,7 @@ def catching_up(scene: Scene) -> Sentence | None:
     return None
 
 
-def replica_out(scene: Scene) -> Sentence | None:
+def replica_out(scene: PictureScene) -> Sentence | None:
     """Say that fewer replicas are in sync than there should be, and that the partition works all the same; None if that
     is not so."""
     for p in scene.by_interest:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN
 from minikafka.lab.picture.frame import Level, Sentence
-from minikafka.lab.picture.scene import Scene
+from minikafka.lab.picture.scene import PictureScene
 from minikafka.lab.picture.sentences.phrases import count, seconds, verb
 from minikafka.lab.picture.sentences.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
 from minikafka.lab.picture.sentences.say_replicas import (
@@ -27,10 +27,10 @@ from minikafka.lab.picture.sentences.say_replicas import (
     two_leaders,
 )
 
-Rule = Callable[[Scene], Sentence | None]
+Rule = Callable[[PictureScene], Sentence | None]
 
 
-def sentence(scene: Scene) -> Sentence:
+def sentence(scene: PictureScene) -> Sentence:
     """Return the sentence of the first rule that has something to say."""
     return next(said for rule in RULES if (said := rule(scene)) is not None)
 
@@ -38,7 +38,7 @@ def sentence(scene: Scene) -> Sentence:
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
-def rebalancing(scene: Scene) -> Sentence | None:
+def rebalancing(scene: PictureScene) -> Sentence | None:
     for name, group in sorted(scene.state.groups.items()):
         if group.rebalancing is not None and group.state in BROKERS_ASSIGN:
             return Sentence(Level.WAIT, f"Group {name} moves partitions for {seconds(scene.t - group.rebalancing)}: what a "
@@ -49,7 +49,7 @@ def rebalancing(scene: Scene) -> Sentence | None:
     return None
 
 
-def abandoned(scene: Scene) -> Sentence | None:
+def abandoned(scene: PictureScene) -> Sentence | None:
     """Say that a group without members leaves records unread; None if that is not so."""
     for name, group in sorted(scene.state.groups.items()):
         if group.state != "Empty":
@@ -65,7 +65,7 @@ def abandoned(scene: Scene) -> Sentence | None:
 # --- nothing --------------------------------------------------------------------------------------------------------
 
 
-def nothing_known(scene: Scene) -> Sentence | None:
+def nothing_known(scene: PictureScene) -> Sentence | None:
     p = scene.chosen
     if p is None:
         return Sentence(Level.UNKNOWN, f"{count(len(scene.state.brokers), 'broker')}, no partition yet.")
@@ -74,7 +74,7 @@ def nothing_known(scene: Scene) -> Sentence | None:
     return None
 
 
-def open_transaction(scene: Scene) -> Sentence | None:
+def open_transaction(scene: PictureScene) -> Sentence | None:
     """Say that readers of committed records stop where the oldest open transaction begins; None if that is not so."""
     p = scene.chosen
     stable = p.reference.last_stable if p is not None and p.reference is not None else None
@@ -87,7 +87,7 @@ def open_transaction(scene: Scene) -> Sentence | None:
                     f"{p.name} at {stable}; the high watermark is {p.high_watermark}.")
 
 
-def calm(scene: Scene) -> Sentence:
+def calm(scene: PictureScene) -> Sentence:
     p = scene.chosen
     assert p is not None, "nothing_known comes before"
     sync = ""

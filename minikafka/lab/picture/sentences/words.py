@@ -11,19 +11,19 @@ import time
 from collections.abc import Sequence
 
 from minikafka.lab.picture.frame import (
-    Batch,
     EpochSpan,
-    Flow,
     Ghost,
-    Group,
     Lane,
     Ledger,
-    Partition,
-    Producer,
-    Progress,
-    Query,
-    Quorum,
-    Transaction,
+    ShownBatch,
+    ShownFlow,
+    ShownGroup,
+    ShownPartition,
+    ShownProducer,
+    ShownProgress,
+    ShownQuery,
+    ShownQuorum,
+    ShownTransaction,
 )
 
 UNKNOWN = "?"
@@ -76,18 +76,18 @@ def ends(ids: Sequence[int]) -> str:
     return ", ".join("clients" if id == 0 else f"{id}" for id in ids)
 
 
-def flow(flow: Flow) -> str:
+def flow(flow: ShownFlow) -> str:
     """Return in words what moves between two ends."""
     waiting = f", {count(flow.under_way)} under way" if flow.under_way else ""
     return f"{flow.what} {rate(flow.rate)}{waiting}{', held by a fault' if flow.broken else ''}"
 
 
-def acks(producer: Producer) -> str:
+def acks(producer: ShownProducer) -> str:
     """Return what a producer waits for; only kafka-python's and simulated ones tell."""
     return f"acks={'all' if producer.acks == -1 else offset(producer.acks)}"
 
 
-def query(query: Query) -> str:
+def query(query: ShownQuery) -> str:
     """Return how far a Spark query is: what is planned and not done would run again after a crash."""
     if query.planned is None:
         return "no batch yet"
@@ -95,40 +95,40 @@ def query(query: Query) -> str:
     return f"{running}{'none' if query.done is None else query.done} done"
 
 
-def watermark(query: Query) -> str:
+def watermark(query: ShownQuery) -> str:
     """Return the query's watermark as a time of day, "" without one."""
     return f"watermark {time.strftime('%H:%M:%S', time.gmtime(query.watermark / 1000))}" if query.watermark else ""
 
 
-def batch(batch: Batch) -> str:
+def batch(batch: ShownBatch) -> str:
     """Return one micro-batch in words."""
     first = UNKNOWN if batch.start is None else str(batch.start)
     return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
 
 
-def transaction(each: Transaction) -> str:
+def transaction(each: ShownTransaction) -> str:
     """Return whose transaction it is, and how it stands."""
     return f"producer {each.producer}: {decision(each)}"
 
 
-def decision(each: Transaction) -> str:
+def decision(each: ShownTransaction) -> str:
     """Return how a transaction stands."""
     return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
-def title(chosen: Partition) -> tuple[str, str]:
+def title(chosen: ShownPartition) -> tuple[str, str]:
     """Return the two parts of a partition's name in the head of the picture."""
     return chosen.topic, "the metadata log" if chosen.topic == METADATA else f"partition {chosen.index}"
 
 
-def crown(lane: Lane, chosen: Partition) -> str:
+def crown(lane: Lane, chosen: ShownPartition) -> str:
     """Return the lane's crown: "worn", "dead" (its wearer does not run), "hollow" (only the wearer believes in it), or ""."""
     if chosen.leader == lane.broker:
         return "dead" if lane.process in ("killed", "stopped") else "worn"
     return "hollow" if lane.believes_leader else ""
 
 
-def role(lane: Lane, chosen: Partition) -> str:
+def role(lane: Lane, chosen: ShownPartition) -> str:
     """Return the lane's first line."""
     mine = crown(lane, chosen)
     if mine == "hollow":
@@ -170,7 +170,7 @@ def short_epoch(span: EpochSpan) -> str:
     return f"epoch {span.epoch}" if span.leader is None else f"epoch {span.epoch} · broker {span.leader}"
 
 
-def producer(producer: Producer) -> list[tuple[str, str, str]]:
+def producer(producer: ShownProducer) -> list[tuple[str, str, str]]:
     """Return (label, value, look) of each entry of a producer's card."""
     return [("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
             ("in doubt", count(producer.unknown), "wait" if producer.unknown else ""),
@@ -178,7 +178,7 @@ def producer(producer: Producer) -> list[tuple[str, str, str]]:
             ("waiting", count(producer.waiting), ""), ("last took", seconds(producer.last_latency), "")]
 
 
-def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
+def quorum(quorum: ShownQuorum) -> list[tuple[str, str, str]]:
     """Return (label, value, look) of each entry of the controllers' card."""
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
     told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
@@ -188,7 +188,7 @@ def quorum(quorum: Quorum) -> list[tuple[str, str, str]]:
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
 
 
-def member(group: Group, progress: Progress) -> str:
+def member(group: ShownGroup, progress: ShownProgress) -> str:
     """Return the member that reads a partition; in a group without members it is nobody, or a reader that chose the
     partition itself."""
     if progress.member and not group.members and group.state is not None:
@@ -196,7 +196,7 @@ def member(group: Group, progress: Progress) -> str:
     return progress.member or (UNKNOWN if group.members or group.state is None else "nobody")
 
 
-def group(group: Group) -> str:
+def group(group: ShownGroup) -> str:
     """Return the state of a group, for the right of its card."""
     generation = "" if group.generation is None else f" · gen. {group.generation}"
     return f"{group.state or 'state ?'}{generation} · {len(group.members)} member{'s' * (len(group.members) != 1)}"

@@ -26,6 +26,7 @@ from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import KafkaError
+from minikafka.sim.ablations.worlds.lone_log import Died, Fallen
 from minikafka.sim.world.disk import Mount, SimDisk
 
 NOW = 1_700_000_000_000
@@ -33,7 +34,7 @@ DEATHS, STEPS = 6, 60
 RECORD = ProducerIdsRecord(1, 1, 0)  # the content of a snapshot, which is not read here
 
 
-class Row(NamedTuple):
+class BatchRow(NamedTuple):
     """One batch of the log."""
 
     base: int
@@ -46,7 +47,7 @@ class Contents(NamedTuple):
     """A possible content of a log: its batches from the snapshot on, and that snapshot."""
 
     snapshot: SnapshotId | None
-    rows: tuple[Row, ...]
+    rows: tuple[BatchRow, ...]
 
     @property
     def end(self) -> int:
@@ -55,14 +56,6 @@ class Contents(NamedTuple):
     @property
     def epoch(self) -> int:
         return self.rows[-1].epoch if self.rows else self.snapshot.epoch if self.snapshot else 0
-
-
-class Died(Exception):
-    """Death of the process or the machine, at a change of the disk."""
-
-
-class Fallen(AssertionError):
-    """A start found something other than what was written."""
 
 
 class LoneEnv:
@@ -148,7 +141,7 @@ class LoneMetadataLog:
         base, count = self.log.end_offset, self.rng.choice((1, 1, 2, 20))
         values = tuple(range(self.written, self.written + count))
         self.written += count
-        self._changes(Contents(self.now.snapshot, (*self.now.rows, Row(base, base + count - 1, self.epoch, values))))
+        self._changes(Contents(self.now.snapshot, (*self.now.rows, BatchRow(base, base + count - 1, self.epoch, values))))
         self.log.append(self.log.to_batch([ProducerIdsRecord(1, 1, value) for value in values]), self.epoch)
         self._changed()
 
@@ -233,7 +226,7 @@ class LoneMetadataLog:
             decisions = list(self.log.decisions(self.log.start_offset, self.log.end_offset))
         except (LogDirError, KafkaError, AssertionError, ValueError, IndexError, OSError) as error:
             raise Fallen(f"cannot be opened: {error!r}") from error
-        rows = tuple(Row(each.last_offset - len(each.records) + 1, each.last_offset, each.epoch,
+        rows = tuple(BatchRow(each.last_offset - len(each.records) + 1, each.last_offset, each.epoch,
                          tuple(record.next_producer_id for record in each.records)) for each in decisions)
         start = self.log.oldest_snapshot
         if self.log.start_offset != (start.end_offset if start else 0):

@@ -29,7 +29,7 @@ class Stuck:
         self.story.world.net.heal(self.host, host_name(self.node))
 
 
-class Client:
+class StoryClient:
     """A client that talks to brokers under a name; `host` is the path that it takes now."""
 
     def __init__(self, story: Story, name: str) -> None:

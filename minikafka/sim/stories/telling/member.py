@@ -16,14 +16,14 @@ from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchReques
 
 from minikafka.client.consumer import assignors
 from minikafka.protocol.errors import Err
-from minikafka.sim.stories.telling.client import NO_ANSWER, Client
+from minikafka.sim.stories.telling.client import NO_ANSWER, StoryClient
 from minikafka.sim.stories.telling.story import PATIENCE, Story
 
 GROUP, TOPIC, SESSION = "g", "t", 6.0  # seconds
 SHARE = (TOPIC, 0)
 
 
-class Member(Client):
+class StoryMember(StoryClient):
     """One member. `home` is the broker that coordinates the group; `instance` makes it a static member."""
 
     def __init__(self, story: Story, name: str, home: int, instance: str | None = None) -> None:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from minikafka.broker.raft.effects import InvariantViolation
 from minikafka.sim.raft.oracle import RaftViolation
-from minikafka.sim.raft.world import RaftNode, RaftWorld, Settings
+from minikafka.sim.raft.world import QuorumSettings, RaftNode, RaftWorld
 from minikafka.sim.stories.telling.tables import layout
 from minikafka.sim.stories.telling.teller import Teller
 
@@ -27,11 +27,11 @@ PATIENCE = 20.0  # seconds that a story waits for anything
 
 
 class QuorumStory(Teller):
-    """One telling of a story; `world` are fields of sim/raft/node.py's Settings."""
+    """One telling of a story; `world` are fields of sim/raft/node.py's QuorumSettings."""
 
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__()
-        self.world = RaftWorld(seed, Settings(**{"observers": 0, "latency": (0.001, 0.001)} | world))
+        self.world = RaftWorld(seed, QuorumSettings(**{"observers": 0, "latency": (0.001, 0.001)} | world))
         self.world.listener = self._heard
         # A vote that leaves before it is on disk is a violation at once; a story goes on and shows what it leads to.
         self.world.oracle.speaks = lambda node: None  # type: ignore[method-assign]

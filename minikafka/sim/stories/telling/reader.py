@@ -1,5 +1,5 @@
 """Consumers that a story controls: one fetch from one broker, from the start of the log (`poll`), or from the position of a
-consumer that keeps one (`Reader`).
+consumer that keeps one (`StoryReader`).
 
 Owns: what the history says of it, and the filtering that read_committed leaves to the client: the leader sends aborted
 records too, and a list of the aborted producers with their first offsets (rule 54).
@@ -56,7 +56,7 @@ async def fetch(story: Story, topic: str, node: int, isolation: str, offset: int
     return (await story.peer(node).request(request, 12, PATIENCE)).responses[0].partitions[0]
 
 
-class Reader:
+class StoryReader:
     """A consumer that goes on from its position, and names the newest leader epoch that it has heard of (KIP-320). Where its
     offset does not exist it begins again at the start, as auto.offset.reset=earliest says."""
 

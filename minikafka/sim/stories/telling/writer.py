@@ -25,11 +25,11 @@ from kafka.protocol.producer.transaction import (
 )
 
 from minikafka.broker.server.peer import Peer
-from minikafka.broker.transactions.transaction import Identity
 from minikafka.log.batch import build
 from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
-from minikafka.sim.stories.telling.client import NO_ANSWER, Client
+from minikafka.sim.stories.telling.client import NO_ANSWER, StoryClient
 from minikafka.sim.stories.telling.ending import CoordinatedStory
 from minikafka.sim.stories.telling.story import PATIENCE
 
@@ -39,7 +39,7 @@ NOT_YET = (Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.CO
            Err.NOT_COORDINATOR)
 
 
-class Writer(Client):
+class StoryWriter(StoryClient):
     """One producer. `home` is the broker that coordinates its transactions; without one it is merely idempotent."""
 
     classic = False  # the protocol before KIP-890; an ablation of rule 52 sets it
@@ -50,7 +50,7 @@ class Writer(Client):
         super().__init__(story, name)
         self.home, self.node = home, home or node
         self.transactional_id = (id or name) if home is not None else None
-        self.who = Identity(-1, -1)
+        self.who = ProducerIdAndEpoch(-1, -1)
         self.txn: str | None = None  # the transaction's name in the history
         self._transactions = 0
         self._next: dict[str, int] = {}  # the next sequence, by topic
@@ -85,9 +85,9 @@ class Writer(Client):
                                         producer_id=-1, producer_epoch=-1)
         answer = await self._ask(request, 4)
         assert answer.error_code == 0, Err(answer.error_code).name
-        self._become(Identity(answer.producer_id, answer.producer_epoch))
+        self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
 
-    def _become(self, who: Identity) -> None:
+    def _become(self, who: ProducerIdAndEpoch) -> None:
         if who != self.who:
             self.who = who
             self._next.clear()  # sequences begin again at 0 in a new epoch
@@ -96,7 +96,7 @@ class Writer(Client):
     def raise_epoch(self) -> None:
         """Go on under the next epoch, with sequences from 0, as an idempotent producer that waits no longer: records without
         an answer will be sent again like that (KIP-360)."""
-        self._become(Identity(self.who.producer_id, self.who.epoch + 1))
+        self._become(ProducerIdAndEpoch(self.who.producer_id, self.who.epoch + 1))
         for value, asked in self._open.items():
             self._batches[value] = self._build(value, asked["topic"], asked.get("key"), transactional=False)
 
@@ -240,7 +240,7 @@ class Writer(Client):
             self._ending = None
             (self.story.history.ok if error is Err.NONE else self.story.history.info)(asked)
         if error is Err.NONE and not self.classic:
-            self._become(Identity(answer.producer_id, answer.producer_epoch))
+            self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         return error.name
 
 
