@@ -5,6 +5,7 @@ build/screenshots afterwards.
 """
 from __future__ import annotations
 
+import re
 import shutil
 
 import pytest
@@ -19,8 +20,8 @@ LEADER = """() => document.querySelector('.mk-stage [data-part="partition"] [dat
 
 def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
     """Fails if JupyterLab does not open on the notebook, if a cell stops the run, if an unsolved exercise is taken for a
-    solved one, if a figure of the lab is wrong, if the projector's fonts are not set, if the page asks another host, or if
-    the run cannot be looked at again once its cluster is gone.
+    solved one, if a figure of the lab is wrong, if the projector's fonts are not set, if the page asks another host, if
+    the run cannot be looked at again once its cluster is gone, or if Jupyter warns in the terminal.
     """
     shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")
     with jupyter(tmp_path, "00") as address, browser(tmp_path, address) as page:
@@ -46,6 +47,8 @@ def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
         page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
         page.picture("lab-00-back")
         assert page.strangers == set() and page.complaints == []
+    warned = [line for line in (tmp_path / "jupyter.log").read_text().splitlines() if re.search(r"^\[[WE] |WARNING|ERROR", line)]
+    assert all("is not trusted" in line for line in warned), warned  # so Jupyter calls a notebook that was made elsewhere
 
 
 @pytest.mark.soak
