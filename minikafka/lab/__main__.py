@@ -80,7 +80,7 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
         f"--ServerApp.allow_root={os.geteuid() == 0}",
         "--ServerApp.answer_yes=True",  # Ctrl-C ends it without a question
         "--Application.log_level=WARN",  # the address and what is wrong, not each extension and missing language server
-        "--MappingKernelManager.transport_encryption=auto",  # between server and kernels: no neighbour on this machine reads along
+        "--MappingKernelManager.transport_encryption=auto",  # to the kernels: no neighbour here reads along
         # No pings: the browser is on this machine. Jupyter's wait for an answer, 90 s, is longer than Tornado allows.
         "--ServerApp.tornado_settings={'ws_ping_interval': 0}",
         *extra,

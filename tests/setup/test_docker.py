@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
 # JSON with comments, and with nothing else that JSON has not.
-DEVCONTAINER = json.loads(re.sub(r"^\s*//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text(), flags=re.MULTILINE))
+DEVCONTAINER = json.loads(re.sub(r"(?m)^\s*//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text()))
 
 
 def test_the_image_is_made_from_the_lock():
@@ -50,8 +50,8 @@ def test_the_address_that_is_printed_opens_the_labs(name):
 
 
 def test_compose_yaml_says_nothing_that_compose_does_not_know():
-    """Fails if a key is mistyped, or if a service starts before the one whose network or image it takes: implementations of compose
-    differ in whether they see that without `depends_on`."""
+    """Fails if a key is mistyped, or if a service may start before the one whose network or image it takes: not every
+    implementation of compose sees that order without `depends_on`."""
     services = COMPOSE["services"]
     assert set(COMPOSE) == {"name", "services", "volumes"}
     for name, service in services.items():
