@@ -77,12 +77,6 @@ class Views:
 
         return await self._patiently(ask)
 
-    async def topics(self) -> dict[str, dict[int, int]]:
-        """Return {topic: {partition: leader}} of every topic that this client uses, after fresh metadata."""
-        await self.client.refresh()
-        known = self.client.metadata.topics
-        return {name: {p: leader.node for p, leader in topic.partitions.items()} for name, topic in known.items()}
-
     async def leader(self, topic: str, partition: int = 0) -> int:
         """Return the leader of a partition as one broker knows it now; -1 for none."""
         self.client.metadata.wanted.setdefault(topic)

@@ -152,14 +152,12 @@ class SeedRun:
     async def _read_everything(self) -> None:
         """Read every partition to its end, for the history."""
         transactional = [topic for work in self.work for topic in work.transactional]
-        admin = Admin(self.world.client_env(), self.world.bootstrap, name="last look")
-        for topic, partitions in sorted((await admin.topics()).items()):
+        self.watch.sample()
+        for topic, partition in sorted(self.watch.cluster.states):
             if topic.startswith("__"):
                 continue
-            for partition in sorted(partitions):
-                for isolation in ["read_uncommitted", *["read_committed"] * (topic in transactional)]:
-                    await self._read(topic, partition, isolation)
-        await admin.close()
+            for isolation in ["read_uncommitted", *["read_committed"] * (topic in transactional)]:
+                await self._read(topic, partition, isolation)
 
     async def _read(self, topic: str, partition: int, isolation: str) -> None:
         try:
