@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import heapq
 import inspect
 import random
 import sys
@@ -24,6 +23,7 @@ from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -90,12 +90,11 @@ class Timeline:
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0
         self._random = random.Random(f"{seed}:loop").random
-        self._current: ProcessLoop | None = None  # the process whose callback ran last
 
     def at(self, when: float, handle: SimHandle) -> None:
         """Make a callback ready at a time of this clock."""
         self._count += 1
-        heapq.heappush(self._timers, (when, self._count, handle))
+        heappush(self._timers, (when, self._count, handle))
 
     def run_until(self, done: Callable[[], bool]) -> None:
         """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2), Endless after `most_steps`.
@@ -106,55 +105,55 @@ class Timeline:
         gc.disable()
         try:
             with _apart():
-                self._current = None
-                while not done():
-                    self.step()
-                    if self.steps > self.most_steps:
-                        raise Endless(f"more than {self.most_steps:,} steps by {self.clock:.1f} s")
+                self._drive(done)
         finally:
-            self._current = None
             if collects:
                 gc.enable()
 
-    def step(self) -> None:
-        """Run one callback of a process that runs."""
-        ready = self.ready
-        if not ready:
-            self._advance()
-        count = len(ready)
-        handle = ready.pop(int(self._random() * count)) if count > 1 else ready.pop()
-        loop = handle.loop
-        if handle._cancelled or loop.state is not RUNNING:
-            if loop.state is PAUSED:
-                loop.parked.append(handle)
-            return
-        self.steps += 1
-        if loop is not self._current:
-            events._set_running_loop(loop)
-            self._current = loop
-        try:
-            if handle.context is None:
-                handle.callback(*handle.args)
-            else:
-                handle.context.run(handle.callback, *handle.args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except Killed:
-            pass
-        except BaseException as error:
-            loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
-        for look in self.after_step:
-            look()
+    def _drive(self, done: Callable[[], bool]) -> None:
+        """Run one callback after the other, each in its process, as long as that runs."""
+        ready, draw, looks = self.ready, self._random, self.after_step
+        current = None  # the process whose callback ran last
+        while not done():
+            if not ready:
+                self._advance()
+            count = len(ready)
+            handle = ready.pop(int(draw() * count)) if count > 1 else ready.pop()
+            loop = handle.loop
+            if handle._cancelled or loop.state is not RUNNING:
+                if loop.state is PAUSED:
+                    loop.parked.append(handle)
+                continue
+            self.steps += 1
+            if loop is not current:
+                events._set_running_loop(loop)
+                current = loop
+            try:
+                if handle.context is None:
+                    handle.callback(*handle.args)
+                else:
+                    handle.context.run(handle.callback, *handle.args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except Killed:
+                pass
+            except BaseException as error:
+                loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
+            for look in looks:
+                look()
+            if self.steps > self.most_steps:
+                raise Endless(f"more than {self.most_steps:,} steps by {self.clock:.1f} s")
 
     def _advance(self) -> None:
-        timers = self._timers
+        """Go on to the next timer, and make ready all that are due by then."""
+        timers, ready = self._timers, self.ready
         while timers and timers[0][2]._cancelled:
-            heapq.heappop(timers)
+            heappop(timers)
         if not timers:
             raise RuntimeError(f"deadlock at {self.clock:.3f} s: nothing is ready and no timer is set")
-        self.clock = max(self.clock, timers[0][0])
-        while timers and timers[0][0] <= self.clock:
-            self.ready.append(heapq.heappop(timers)[2])
+        clock = self.clock = max(self.clock, timers[0][0])
+        while timers and timers[0][0] <= clock:
+            ready.append(heappop(timers)[2])
 
 
 class ProcessLoop(asyncio.AbstractEventLoop):
@@ -167,7 +166,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self.errors: list[dict[str, Any]] = []  # exceptions that no code caught
         self.lines: deque[str] = deque(maxlen=LINES)  # the end of the process's log
         self._buried: list[asyncio.Task[Any]] = []
-        self._rate, self._since, self._shift = 1.0, 0.0, 0.0  # see drift()
+        self._rate, self._since, self._shift, self._drifts = 1.0, 0.0, 0.0, False  # see drift()
 
     # --- the life of a process --------------------------------------------------------------------------------
 
@@ -210,12 +209,13 @@ class ProcessLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         """Return this process's monotonic clock."""
         clock = self.timeline.clock
-        return clock if self._rate == 1.0 and not self._shift else self._shift + (clock - self._since) * self._rate
+        return self._shift + (clock - self._since) * self._rate if self._drifts else clock
 
     def drift(self, rate: float) -> None:
         """Let this process's clock count `rate` seconds in one from now on, without a jump. Timers that are set stay."""
         now = self.time()
         self._rate, self._since, self._shift = rate, self.timeline.clock, now
+        self._drifts = rate != 1.0 or now != 0.0
 
     # --- what asyncio asks of a loop --------------------------------------------------------------------------
 
@@ -225,17 +225,21 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         return handle
 
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
+        timeline = self.timeline
+        if not self._drifts:
+            handle = SimHandle(self, callback, args, context, timeline.clock + delay)
+            timeline.at(handle._when, handle)
+            return handle
         handle = SimHandle(self, callback, args, context, self.time() + delay)
         pause = delay / self._rate
-        if pause > 0 and (self._rate != 1.0 or self._shift):  # so that rounding never fires a timer before its time
+        if pause > 0:  # so that rounding never fires a timer before its time
             pause = max(pause, 1e-9)
-        self.timeline.at(self.timeline.clock + pause, handle)
+        timeline.at(timeline.clock + pause, handle)
         return handle
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
         handle = SimHandle(self, callback, args, context, when)
-        drifts = self._rate != 1.0 or self._shift
-        self.timeline.at(self.timeline.clock + (when - self.time()) / self._rate if drifts else when, handle)
+        self.timeline.at(self.timeline.clock + (when - self.time()) / self._rate if self._drifts else when, handle)
         return handle
 
     def create_future(self) -> asyncio.Future[Any]:
