@@ -212,7 +212,8 @@ class SessionClient(Generic[Wanted]):
             self.sent = dict(wanted)
             return wanted, []
         changed = {key: value for key, value in wanted.items() if self.sent.get(key) != value}
-        forgotten = [key for key in self.sent if key not in wanted]
+        kept = len(wanted) - sum(key not in self.sent for key in changed)
+        forgotten = [key for key in self.sent if key not in wanted] if kept < len(self.sent) else []
         self.sent = dict(wanted)
         return changed, forgotten
 

@@ -165,7 +165,8 @@ class Replica:
     def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
         """Return where the log of a follower, whose last record before `offset` has `last_epoch`, leaves ours (rule 21); None if
         our log contains it."""
-        if last_epoch == NO_EPOCH:
+        log = self.log
+        if last_epoch == NO_EPOCH or last_epoch == log.epochs.latest and log.start_offset <= offset <= log.end_offset:
             return None
         end = EpochEnd(*self.log.epochs.end_offset_for(last_epoch, self.log.end_offset))
         if end.epoch == UNDEFINED or end.end_offset == UNDEFINED or offset < self.log.start_offset:

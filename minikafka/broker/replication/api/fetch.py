@@ -21,6 +21,7 @@ Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -43,6 +44,7 @@ from minikafka.protocol.maker import maker
 METADATA_TOPIC_ID = UUID(int=1)
 MANY = 1000                    # partitions whose answer is measured in a thread
 NO_REPLICA = NO_EPOCH = -1
+NEVER = -1                     # no count of moves
 BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
 
 Answers = dict[Key, Any]
@@ -64,6 +66,29 @@ def _of_metadata_log(ctx: Context, request: Any) -> bool:
     return ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics)
 
 
+@dataclass(slots=True)
+class FetchPartitionStatus:
+    """One partition of a request: what is wanted of it, and what was found."""
+
+    key: Key
+    wanted: Wanted
+    name: str                                        # of its topic, as it was when the request came
+    partition: Partition | None = None               # once it was found
+    moves: int = NEVER                               # its count of moves when it was read without records
+    found: LogReadResult | Err = Err.NONE
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes of records were found."""
+        return len(self.found.records) if isinstance(self.found, LogReadResult) else 0
+
+    @property
+    def stands_still(self) -> bool:
+        """Return whether another read would find the same: nothing (I-FET-6)."""
+        partition = self.partition
+        return partition is not None and partition.moves == self.moves and not partition.failed
+
+
 class ServedFetch:
     """One request while it is being served."""
 
@@ -83,28 +108,28 @@ class ServedFetch:
         self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
-        self.wanted: dict[Key, Wanted] = {}          # what is to be read
-        self.names: dict[Key, str] = {}              # of its topics, as they were when the request came
+        self.asked: list[FetchPartitionStatus] = []                 # what is to be read
         self.refused: Answers = {}                   # what cannot even be looked for
-        self.empty: dict[Key, tuple[Partition, int, LogReadResult]] = {}     # read without records, at this count of moves
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """Return the answer, or an awaitable of it."""
         context = yield from self._open_session()
         yield from self._sort_out(context)
-        if self.wanted and self.request.isolation_level not in (0, 1):
+        if self.asked and self.request.isolation_level not in (0, 1):
             return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
-        results, paused = yield from self._read_all(count=self.ctx.listener == INTERNAL)
-        if context.error or self._enough(results):
-            return (yield from self._answer(context, results))
-        if _size(results):                           # the limits of the request may have left something out
-            self.empty.clear()
+        paused = yield from self._read_all(count=self.ctx.listener == INTERNAL)
+        if context.error or self._enough():
+            return (yield from self._answer(context))
+        if any(one.size for one in self.asked):      # the limits of the request may have left something out
+            for one in self.asked:
+                one.moves = NEVER
         try:
-            partitions = {key: self._partition(key) for key in self.wanted}
-            waiting = {partitions[key]: wanted for key, wanted in self.wanted.items()}
+            partitions = {self._partition(one) if paused or one.partition is None else one.partition: one
+                          for one in self.asked}
         except KafkaError:                           # others had a turn, and it is not here any more
-            return (yield from self._answer(context, (yield from self._read_all(count=False))[0]))
-        found = {partitions[key]: len(read.records) for key, read in results.items() if isinstance(read, LogReadResult)}
+            return (yield from self._read_again(context))
+        waiting = {partition: one.wanted for partition, one in partitions.items()}
+        found = {partition: one.size for partition, one in partitions.items()}
         delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
@@ -139,7 +164,7 @@ class ServedFetch:
             elif image.partition(name, key[1]) is None:
                 self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_OR_PARTITION, [])
             else:
-                self.wanted[key], self.names[key] = wanted, name
+                self.asked.append(FetchPartitionStatus(key, wanted, name))
 
     def _name(self, key: Key) -> str | None:
         if not self.by_id:
@@ -149,36 +174,30 @@ class ServedFetch:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _read_all(self, count: bool) -> Steps[tuple[dict[Key, LogReadResult | Err], bool]]:
-        """Read every partition within the limits of the request; `count` only at the first time (I-FET-2).
-
-        Return what was read, and whether others had a turn meanwhile.
-        """
-        results: dict[Key, LogReadResult | Err] = {}
+    def _read_all(self, count: bool) -> Steps[bool]:
+        """Read every partition within the limits of the request, but for those in which nothing has moved since (I-FET-6);
+        `count` only at the first time (I-FET-2). Return whether others had a turn meanwhile."""
         left, min_one, paused = self.max_bytes, True, False
-        for key, wanted in self.wanted.items():
+        for one in self.asked:
             paused = (yield None) or paused
-            try:
-                results[key] = read = self._read(key, wanted, min(wanted.max_bytes, left), min_one, count)
-            except KafkaError as refused:
-                results[key] = refused.code
-                left = max(0, left)
-                continue
-            left, min_one = max(0, left - len(read.records)), min_one and not read.records
-        return results, paused
+            if not one.stands_still:
+                try:
+                    one.found = self._read(one, min(one.wanted.max_bytes, left), min_one, count)
+                except KafkaError as refused:
+                    one.found = refused.code
+            size = one.size
+            left, min_one = max(0, left - size), min_one and not size
+        return paused
 
-    def _partition(self, key: Key) -> Partition:
-        partition = self.replicas.get(self.names[key], key[1])
-        if self.by_id and partition.topic_id != key[0]:
+    def _partition(self, one: FetchPartitionStatus) -> Partition:
+        partition = self.replicas.get(one.name, one.key[1])
+        if self.by_id and partition.topic_id is not one.key[0] and partition.topic_id != one.key[0]:
             raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
         return partition
 
-    def _read(self, key: Key, wanted: Wanted, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:
-        if key in self.empty:
-            partition, moves, read = self.empty[key]
-            if partition.moves == moves and not partition.failed:
-                return read
-        partition = self._partition(key)
+    def _read(self, one: FetchPartitionStatus, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:
+        one.moves = NEVER
+        partition, wanted = self._partition(one), one.wanted
         moves = partition.moves
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
@@ -190,31 +209,33 @@ class ServedFetch:
         if self.from_follower and count and read.diverging_epoch is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
                                        wanted.log_start)
-        if not read.records:
-            self.empty[key] = partition, moves, read
+        one.partition, one.moves = partition, NEVER if read.records else moves
         return read
 
-    def _enough(self, results: dict[Key, LogReadResult | Err]) -> bool:
-        if self.request.max_wait_ms <= 0 or not results:
+    def _enough(self) -> bool:
+        if self.request.max_wait_ms <= 0 or not self.asked:
             return True
-        if any(not isinstance(r, LogReadResult) or r.diverging_epoch is not None or r.preferred_read_replica >= 0
-               for r in results.values()):
-            return True
-        return _size(results) >= self.min_bytes
+        size = 0
+        for one in self.asked:
+            found = one.found
+            if not isinstance(found, LogReadResult) or found.diverging_epoch is not None or found.preferred_read_replica >= 0:
+                return True
+            size += len(found.records)
+        return size >= self.min_bytes
 
     async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
         await delayed.done()
         return await self.ctx.node.env.turns.take(self._read_again(context))
 
     def _read_again(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
-        results, _ = yield from self._read_all(count=False)
-        return (yield from self._answer(context, results))
+        yield from self._read_all(count=False)
+        return (yield from self._answer(context))
 
     # --- answer ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, context: FetchContext[Wanted], results: dict[Key, LogReadResult | Err]) -> Steps[FetchResponse]:
-        found = {key: result if isinstance(result, LogReadResult) else self._error_data(key, result)
-                 for key, result in results.items()} | self.refused
+    def _answer(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
+        found = {one.key: one.found if isinstance(one.found, LogReadResult) else self._error_data(one, one.found)
+                 for one in self.asked} | self.refused
         if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
         follower = self.from_follower and self.ctx.listener == INTERNAL     # clients may call themselves so, too
@@ -272,12 +293,12 @@ class ServedFetch:
             aborted_transactions=aborted, records=read.records, **diverging,
             preferred_read_replica=read.preferred_read_replica)
 
-    def _error_data(self, key: Key, error: Err) -> Any:
+    def _error_data(self, one: FetchPartitionStatus, error: Err) -> Any:
         if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
             error = Err.NOT_LEADER_OR_FOLLOWER
-        data = _error(key[1], error, None)
+        data = _error(one.key[1], error, None)
         if self.ctx.version >= TELLS_LEADER and error in (Err.NOT_LEADER_OR_FOLLOWER, Err.FENCED_LEADER_EPOCH):
-            leader, epoch = self.replicas.current_leader(self.names[key], key[1])
+            leader, epoch = self.replicas.current_leader(one.name, one.key[1])
             data.current_leader = Data.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
             data.tags = {"current_leader"}
         return data
@@ -299,10 +320,6 @@ class ServedFetch:
             for topic in self.request.topics]
         return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=self.request.session_id,
                              responses=topics)
-
-
-def _size(results: dict[Key, LogReadResult | Err]) -> int:
-    return sum(len(r.records) for r in results.values() if isinstance(r, LogReadResult))
 
 
 def _error(index: int, error: Err, aborted: list[Any] | None) -> Any:

@@ -147,9 +147,9 @@ class ReplicaFetcher:
             self._peer = None
 
     def _ready(self) -> dict[Key, PartitionFetchState]:
-        now = self.env.now()
+        now, pauses = self.env.now(), self._pauses
         return {key: self._position(p) for key, p in self.partitions.items()
-                if key not in self._pauses or self._pauses[key][0] <= now}
+                if not pauses or key not in pauses or pauses[key][0] <= now}
 
     def _position(self, partition: Partition) -> PartitionFetchState:
         log = partition.log
@@ -215,9 +215,9 @@ class ReplicaFetcher:
                 await self._find_range(key, asked)
 
     def _current(self, key: Key, asked: dict[Key, PartitionFetchState]) -> bool:
-        partition = self.partitions.get(key)
-        return (partition is not None and key in asked and partition.leader_epoch == asked[key].leader_epoch
-                and partition.log.end_offset == asked[key].offset)
+        partition, position = self.partitions.get(key), asked.get(key)
+        return (partition is not None and position is not None and partition.leader_epoch == position.leader_epoch
+                and partition.log.end_offset == position.offset)
 
     def _take(self, key: Key, data: Any) -> Err:
         """Use one partition's answer; returns its error code."""
