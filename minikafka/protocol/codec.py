@@ -12,7 +12,7 @@ Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whateve
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import kafka.protocol.admin
@@ -68,11 +68,22 @@ def parse_header(frame: memoryview) -> RequestHeader:
             pos += length
         if key not in REQUESTS:
             raise ProtocolError(f"Unknown API key {key}")
-        if REQUESTS[key].flexible_version_q(version):
+        if _is_flexible(REQUESTS[key], version):
             pos = skip_tags(frame, pos)
     except (struct.error, IndexError) as short:
         raise ProtocolError("the frame is shorter than its header") from short
     return RequestHeader(key, version, correlation_id, client_id, pos)
+
+
+@lru_cache(maxsize=1000)  # versions that do not exist are asked for, too
+def _is_flexible(cls: type[ApiMessage], version: int) -> bool:
+    return bool(cls.flexible_version_q(version))
+
+
+@lru_cache(maxsize=1000)
+def _has_response_tags(cls: type[ApiMessage], version: int) -> bool:
+    """Return whether tags stand in the header of a response, too; a client reads that of ApiVersions before it knows them."""
+    return _is_flexible(cls, version) and cls.API_KEY != API_VERSIONS
 
 
 def decode_request(header: RequestHeader, frame: memoryview, most: int = MAX_ELEMENTS) -> ApiMessage:
@@ -105,7 +116,7 @@ def decode_response(cls: type[ApiMessage], version: int, frame: memoryview, most
     """Return the body of a response frame (without its size), for our own requests to other nodes; LongMessage if it has more
     than `most` elements."""
     pos = _CORRELATION.size
-    if cls.flexible_version_q(version) and cls.API_KEY != API_VERSIONS:
+    if _has_response_tags(cls, version):
         pos = skip_tags(frame, pos)
     return read_message(cls, version, frame, pos, most)
 
@@ -119,7 +130,7 @@ def encode_request(request: ApiMessage, version: int, correlation: int, client_i
     """Return the whole frame of a request, size included."""
     name = client_id.encode() if client_id is not None else b""
     length = -1 if client_id is None else len(name)
-    tags = b"\0" if request.flexible_version_q(version) else b""
+    tags = b"\0" if _is_flexible(type(request), version) else b""
     return b"".join(_frame(_START.pack(request.API_KEY, version, correlation, length) + name + tags, request, version))
 
 
@@ -136,8 +147,8 @@ def encode_response(response: ApiMessage, version: int, correlation: int) -> byt
 
 def response_pieces(response: ApiMessage, version: int, correlation: int) -> list[bytes]:
     """Return the whole frame of a response, size included, in pieces: what is large is not copied."""
-    tagged = response.flexible_version_q(version) and response.API_KEY != API_VERSIONS
-    return _frame(_CORRELATION.pack(correlation) + (b"\0" if tagged else b""), response, version)
+    tags = b"\0" if _has_response_tags(type(response), version) else b""
+    return _frame(_CORRELATION.pack(correlation) + tags, response, version)
 
 
 def encoded_size(message: ApiMessage, version: int) -> int:
