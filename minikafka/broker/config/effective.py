@@ -141,7 +141,7 @@ def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[s
 def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:
     """Return one typed effective value of a topic."""
     config = TOPIC_CONFIGS[name]
-    return effective(config, resolve_topic(image, broker, topic, config))
+    return effective(config, _set_for_topic(image, broker, topic, config))
 
 
 def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[ConfigEntry]:
@@ -149,14 +149,16 @@ def resolve_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None,
 
     As in Kafka, the defaults of the synonyms in coarser units are listed only if the first synonym is set.
     """
-    entries: list[ConfigEntry] = []
-    own = image.topic_configs(topic).get(config.name) if topic is not None else None
-    if own is not None:
-        entries.append(ConfigEntry(config.name, own, DYNAMIC_TOPIC))
     names = [name for name, _ in config.synonyms]
-    on_brokers = _set_on_brokers(image, broker, names)
-    first_is_set = any(entry.name == names[0] for entry in on_brokers)
-    return entries + on_brokers + _defaults_of(names if first_is_set else names[:1])
+    entries = _set_for_topic(image, broker, topic, config)
+    first_is_set = any(entry.name == names[0] for entry in entries if entry.source != DYNAMIC_TOPIC)
+    return entries + _defaults_of(names if first_is_set else names[:1])
+
+
+def _set_for_topic(image: MetadataImage, broker: BrokerConfig, topic: str | None, config: Config) -> list[ConfigEntry]:
+    own = image.topic_configs(topic).get(config.name) if topic is not None else None
+    on_brokers = _set_on_brokers(image, broker, [name for name, _ in config.synonyms])
+    return [ConfigEntry(config.name, own, DYNAMIC_TOPIC), *on_brokers] if own is not None else on_brokers
 
 
 def _set_on_brokers(image: MetadataImage, broker: BrokerConfig, names: list[str]) -> list[ConfigEntry]:
