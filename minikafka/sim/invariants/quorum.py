@@ -21,6 +21,8 @@ from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, LogCursor, log_on_disk
 
+UNSEEN = None, ElectionState()  # no file, and what it would say
+
 
 class Voter:
     """One node in one life, and its state when it was last looked at."""
@@ -118,7 +120,7 @@ class QuorumIsSafe(Invariant):
     def _look_at_election_state(self, node: int) -> None:
         path = self._folder(node) + QUORUM_STATE_FILE
         file = self.cluster.disk(node).durable.get(path)
-        seen, before = self._election_states.get(node, (None, ElectionState()))
+        seen, before = self._election_states.get(node, UNSEEN)
         if file is None or file is seen:
             return
         try:

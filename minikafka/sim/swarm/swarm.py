@@ -30,7 +30,7 @@ from minikafka.sim.swarm import coverage, faults, workload
 from minikafka.sim.swarm.client_process import ClientProcess
 from minikafka.sim.swarm.operator import Operator
 from minikafka.sim.world.loop import Endless
-from minikafka.sim.world.world import World
+from minikafka.sim.world.world import World, trace_hash
 
 MAX_STEPS = 3_000_000  # callbacks: a run that takes more goes round in circles
 BROKERS = 3
@@ -46,11 +46,16 @@ class Result:
     seed: int
     violations: list[Violation]
     coverage: Counter[str]
-    trace_hash: str
+    ending: tuple[Any, ...]  # the world's
     history: History
     events: list[dict[str, Any]]
     plan: list[faults.SwarmFault] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
+
+    @property
+    def trace_hash(self) -> str:
+        """Return World.trace_hash as it was at the end."""
+        return trace_hash(self.events, self.ending)
 
 
 class SeedRun:
@@ -101,7 +106,7 @@ class SeedRun:
             self._violated("I14", f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno})")
         counted = coverage.of_cluster(self.world, self.history, self.watch)
         counted.update(coverage.may_have(self.seed))
-        result = Result(self.seed, self.watch.violations, counted, self.world.trace_hash(), self.history,
+        result = Result(self.seed, self.watch.violations, counted, self.world.ending(), self.history,
                         self.world.events, self.plan, self.watch.losses)
         for client in self.clients:
             client.close()

@@ -38,6 +38,11 @@ RESUMED = 0.01  # seconds in which a resumed node may find that it must end: its
 FEW_PARTITIONS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 
+def trace_hash(events: list[Event], ending: tuple[Any, ...]) -> str:
+    """Return the hash of a run with these events and this World.ending."""
+    return hashlib.sha256(repr((events, *ending)).encode()).hexdigest()
+
+
 class World(Breakable):
     """A cluster of `brokers` nodes with ids from 1, the first of them voters too, or with `controllers` other voters (101...).
 
@@ -242,8 +247,11 @@ class World(Breakable):
 
     def trace_hash(self) -> str:
         """Return a hash that is equal for equal runs, to the last byte sent and the last callback run."""
-        state = repr((self.events, self.net.digest, self.loop.timeline.steps, self.now(), self.net.rng.getstate()))
-        return hashlib.sha256(state.encode()).hexdigest()
+        return trace_hash(self.events, self.ending())
+
+    def ending(self) -> tuple[Any, ...]:
+        """Return the numbers in which two runs differ that have the same events, and sent other bytes or ran other callbacks."""
+        return self.net.digest, self.loop.timeline.steps, self.now(), self.net.rng.getstate()
 
     def close(self) -> None:
         """Free everything; the clients' process ends too."""
