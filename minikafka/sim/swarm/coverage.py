@@ -38,7 +38,7 @@ LEAST: dict[str, dict[str, float]] = {
         "torn tails": 30, "rebalances": 60, "transaction CompleteAbort": 30, "transaction CompleteCommit": 200,
         "segments rolled": 100, "compactions": 100, "brokers died of their disk": 10, "fault kill": 60,
         "fault powerloss": 40, "fault pause": 40, "fault cut": 60, "fault stop": 20, "fault reset": 20, "fault wipe": 3,
-        "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3,
+        "send ok": 20_000, "send info": 200, "commit ok": 500, "delete-topic ok": 20, "requests fenced": 3, "final ok": 300,
     },
 }  # fmt: skip
 # What the cluster's seeds from a certain one on must show in addition, for what came with them (swarm.Shape).
