@@ -5,8 +5,8 @@
 
 There is about one entry per index.interval.bytes of log. An offset entry names the *last* offset of the batch at that
 position; a time entry says that up to this offset no timestamp is greater. Both are derived from the log, so a damaged index
-is rebuilt. Entries are kept in two arrays and written to the file in `write`, before the segment counts as flushed. A crash
-before that loses nothing: recovery rebuilds the indexes of all that was not flushed.
+is rebuilt. Entries are kept in two arrays, in 16 bytes each, and written to the file in `write`, before the segment counts as
+flushed. A crash before that loses nothing: recovery rebuilds the indexes of all that was not flushed.
 
 Invariants: I-INDEX-1 offsets increase strictly (offset index); timestamps strictly, offsets weakly (time index).
             I-INDEX-2 a lookup returns the last entry not above its target, or the segment's start.
@@ -22,8 +22,10 @@ Source: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex.
 from __future__ import annotations
 
 import struct
+from array import array
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
+from collections.abc import Callable
+from operator import le, lt
 
 from minikafka.log.disk import File
 
@@ -31,15 +33,16 @@ MAX_RELATIVE = 0x7FFFFFFF
 
 
 class SparseIndex:
-    """Two parallel lists of increasing numbers and the part of them that is in the file already."""
+    """Two parallel arrays of increasing numbers and the part of them that is in the file already."""
 
     entry: struct.Struct
+    increases: Callable[[int, int], bool]  # whether one value may follow another; keys increase strictly
 
-    def __init__(self, file: File, base_offset: int) -> None:
+    def __init__(self, file: File, base_offset: int, from_key: int, from_value: int) -> None:
         self.file = file
         self.base_offset = base_offset
-        self.keys: list[int] = []
-        self.values: list[int] = []
+        self._from = from_key, from_value  # what the numbers in the file are relative to
+        self.keys, self.values = array("q"), array("q")
         self.written = 0
         self.loaded = False  # from a file: what it says must be compared with the log (I-INDEX-4)
 
@@ -51,12 +54,16 @@ class SparseIndex:
         size = self.file.size()
         if size % self.entry.size:
             return False
-        pairs = [self._decode(*pair) for pair in self.entry.iter_unpack(self.file.pread(size, 0))]
-        if not self._in_order(pairs):
+        data, (from_key, from_value) = self.file.pread(size, 0), self._from
+        try:
+            keys = array("q", (from_key + key for key, _ in self.entry.iter_unpack(data)))
+            values = array("q", (from_value + value for _, value in self.entry.iter_unpack(data)))
+        except OverflowError:  # no offset is so large
             return False
-        self.keys = [key for key, _ in pairs]
-        self.values = [value for _, value in pairs]
-        self.written = len(pairs)
+        if not (all(map(lt, keys, keys[1:])) and all(map(self.increases, values, values[1:]))):
+            return False
+        self.keys, self.values = keys, values
+        self.written = len(keys)
         self.loaded = True
         return True
 
@@ -65,7 +72,8 @@ class SparseIndex:
         count = len(self.keys)
         if count > self.written:
             pairs = zip(self.keys[self.written : count], self.values[self.written : count], strict=True)
-            data = b"".join(self.entry.pack(*self._encode(key, value)) for key, value in pairs)
+            from_key, from_value = self._from
+            data = b"".join(self.entry.pack(key - from_key, value - from_value) for key, value in pairs)
             self.file.pwrite(data, self.written * self.entry.size)
             self.written = count
 
@@ -79,20 +87,15 @@ class SparseIndex:
     def close(self) -> None:
         self.file.close()
 
-    def _decode(self, first: int, second: int) -> tuple[int, int]:
-        raise NotImplementedError
-
-    def _encode(self, key: int, value: int) -> tuple[int, int]:
-        raise NotImplementedError
-
-    def _in_order(self, pairs: list[tuple[int, int]]) -> bool:
-        raise NotImplementedError
-
 
 class OffsetIndex(SparseIndex):
     """Last offset of a batch -> its position in the file, in bytes."""
 
     entry = struct.Struct(">II")
+    increases = staticmethod(lt)
+
+    def __init__(self, file: File, base_offset: int) -> None:
+        super().__init__(file, base_offset, from_key=base_offset, from_value=0)
 
     def append(self, offset: int, position: int) -> None:
         self.keys.append(offset)
@@ -111,26 +114,21 @@ class OffsetIndex(SparseIndex):
     def agrees(self, position: int, last_offset: int) -> bool:
         """Return whether the index says that the batch at `position` ends at `last_offset`, or says nothing of it."""
         slot = bisect_left(self.values, position)
-        return self.values[slot : slot + 1] != [position] or self.keys[slot] == last_offset
+        return slot == len(self.values) or self.values[slot] != position or self.keys[slot] == last_offset
 
     def truncate(self, offset: int) -> None:
         """Drop the entries at or above `offset`."""
         self.cut(bisect_left(self.keys, offset))
-
-    def _decode(self, first: int, second: int) -> tuple[int, int]:
-        return self.base_offset + first, second
-
-    def _encode(self, key: int, value: int) -> tuple[int, int]:
-        return key - self.base_offset, value
-
-    def _in_order(self, pairs: list[tuple[int, int]]) -> bool:
-        return all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(pairs))
 
 
 class TimeIndex(SparseIndex):
     """Timestamp in ms -> the last offset of the first batch that has it as its maximum."""
 
     entry = struct.Struct(">qI")
+    increases = staticmethod(le)
+
+    def __init__(self, file: File, base_offset: int) -> None:
+        super().__init__(file, base_offset, from_key=0, from_value=base_offset)
 
     @property
     def last(self) -> tuple[int, int]:
@@ -152,12 +150,3 @@ class TimeIndex(SparseIndex):
     def truncate(self, offset: int) -> None:
         """Drop the entries that point at or above `offset`."""
         self.cut(bisect_left(self.values, offset))
-
-    def _decode(self, first: int, second: int) -> tuple[int, int]:
-        return first, self.base_offset + second
-
-    def _encode(self, key: int, value: int) -> tuple[int, int]:
-        return key, value - self.base_offset
-
-    def _in_order(self, pairs: list[tuple[int, int]]) -> bool:
-        return all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(pairs))

@@ -15,8 +15,10 @@ Source: org.apache.kafka.storage.internals.log.LocalLog.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 
 from minikafka.log.batch import BatchHeader
 from minikafka.log.config import LogConfig
@@ -133,10 +135,10 @@ class SegmentedLog:
 
     def _slot(self, offset: int) -> int:
         """Return the index of the segment that holds `offset`; most reads are near the end."""
-        for slot in range(len(self.segments) - 1, 0, -1):
-            if self.segments[slot].base_offset <= offset:
-                return slot
-        return 0
+        last = len(self.segments) - 1
+        if offset >= self.segments[last].base_offset:
+            return last
+        return max(0, bisect_right(self.segments, offset, key=attrgetter("base_offset")) - 1)
 
     # --- shortening ---------------------------------------------------------------------------------------------
 

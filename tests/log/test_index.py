@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -108,4 +109,23 @@ def test_an_index_reaches_the_file_in_pieces() -> None:
     index.append(BASE + 90, 900)
     index.write()
     again = offset_index(fs)
-    assert again.load() and again.keys == [entries[0][0], entries[1][0], BASE + 90]
+    assert again.load() and list(again.keys) == [entries[0][0], entries[1][0], BASE + 90]
+
+
+def test_an_entry_takes_no_more_memory_than_its_numbers() -> None:
+    """Fails if entries are kept as Python's objects: a segment of 1 GiB has 260,000, and a log many segments."""
+    index = offset_index(MemFs())
+    tracemalloc.start()
+    for step in range(10_000):
+        index.append(BASE + 1000 * step, 5000 * step)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 10_000 * 24
+
+
+def test_offsets_beyond_all_numbers_load_as_none() -> None:
+    """Fails if a flipped bit in a segment's name, or in its index, raises at the start of a broker (I-INDEX-3)."""
+    fs = MemFs()
+    fs.open("/i").pwrite(struct.pack(">II", 5, 10), 0)
+    index = OffsetIndex(fs.open("/i"), 2**63 - 1)
+    assert not index.load() and len(index) == 0
