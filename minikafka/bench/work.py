@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from minikafka.bench.machine import cpu_seconds, memory_mib
 from minikafka.cluster.cluster import Cluster
-from minikafka.cluster.wire import PartitionInfo
+from minikafka.cluster.wire import PartitionInfo, end_offsets
 
 Figures = dict[str, float]
 Work: TypeAlias = Callable[[Cluster, str, float], Figures]
@@ -45,12 +45,19 @@ def result(process: subprocess.Popen[str]) -> Figures:
 
 
 def create(cluster: Cluster, topic: str, partitions: int = 1, replicas: int = 3) -> None:
-    """Create a topic, and wait until all its partitions are led."""
+    """Create a topic, and wait until its leaders serve all partitions: metadata may name them before."""
     admin = _admin(cluster)
     for done in admin.create_topics([NewTopic(topic, partitions, replicas)], operation_timeout=30).values():
         done.result()
-    cluster.wait(lambda: (found := cluster.partitions(topic)) and len(found) == partitions
-                 and all(p.leader >= 0 for p in found.values()), PATIENCE)
+    cluster.wait(lambda: _served(cluster, topic) == partitions, PATIENCE)
+
+
+def _served(cluster: Cluster, topic: str) -> int:
+    """Return how many partitions of a topic are served by the leader that the metadata names."""
+    by_leader: dict[int, list[tuple[str, int]]] = {}
+    for name, found in cluster.partitions(topic).items():
+        by_leader.setdefault(found.leader, []).append((topic, int(name.rpartition("-")[2])))
+    return sum(len(end_offsets(cluster.address(leader), tps, PATIENCE)) for leader, tps in by_leader.items() if leader >= 0)
 
 
 def delete(cluster: Cluster, topic: str) -> None:
