@@ -26,6 +26,16 @@ from .trace import Trace
 
 LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
 HEARD_WITHIN = 10.0  # seconds that a busy node has to confirm a fault; after that nobody waits for it
+MEMORY = "The memory is full: shut down the kernels of other notebooks, then start the cluster again."
+REMEDIES = {  # words at the end of a node's log, ours or Apache's, and what to do about it
+    "no space left on device": "The disk is full: delete what you do not need, then start the cluster again.",
+    "file too large": "A file is as large as your account allows (`ulimit -f`): start a new cluster.",
+    "address already in use": "Another program has one of its ports: end that one, or start a cluster without `port`.",
+    "too many open files": "Too many files are open: allow more with `ulimit -n 4096`, then start the labs again.",
+    "cannot allocate memory": MEMORY,
+    "memoryerror": MEMORY,
+    "outofmemoryerror": MEMORY,
+}
 
 
 class Nodes:
@@ -87,8 +97,7 @@ class Nodes:
                 self._say("exit", broker=node, how=self.children[node].how_it_ended())
             # A full disk ends a broker, so the call that filled the disk has asked for this death too.
             unasked = [n for n in new if self.faults.page(n).disk_budget is None]
-            return [f"node {n} died ({self.children[n].how_it_ended()}). The end of its log:\n"
-                    f"{self.children[n].last_lines()}" for n in unasked]
+            return [death(n, self.children[n].how_it_ended(), self.children[n].last_lines()) for n in unasked]
 
     def end(self, gently: bool) -> None:
         """End all of them; `gently`, by a controlled shutdown, if their data will be used again."""
@@ -101,3 +110,11 @@ class Nodes:
             if not gently or not child.end(signal.SIGTERM, LEAVE_WITHIN):
                 child.kill()
         self._launcher.close()
+
+
+def death(node: int, how: str, log: str) -> str:
+    """Return what is said of a node that ended unasked: what to do, where its log names the cause, and the end of that log."""
+    remedy = next((told for words, told in REMEDIES.items() if words in log.lower()), "")
+    if how == "signal SIGKILL":  # a process that is killed leaves no word in its log
+        remedy = f"Another program has killed it, or Linux has, for want of memory. {MEMORY}"
+    return f"node {node} died ({how}). {remedy + ' ' if remedy else ''}The end of its log:\n{log}"
