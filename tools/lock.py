@@ -28,11 +28,12 @@ ENVIRONMENT_HEAD = """\
 # For users of conda. Made by `make lock` from requirements.lock: do not edit; a test compares them.
 #   conda env create -f environment.yml && conda activate minikafka && make lab
 # Only Python comes from conda: the packages are the same wheels, at the same versions, as in .venv.
+# One Python, no range: Binder begins with the one that it reads here, and with 3.10 where it finds a range.
 name: minikafka
 channels:
   - conda-forge
 dependencies:
-  - python >=3.11,<3.15
+  - python =3.13
   - pip
   - make
   - pip:

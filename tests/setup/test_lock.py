@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,13 +57,16 @@ def test_the_lock_honours_requirements_in():
 
 
 def test_conda_users_get_the_same_pins():
-    """I-LOCK-3: fails if environment.yml and the lock differ by one line, or allow a Python that pyproject.toml refuses."""
+    """I-LOCK-3: fails if environment.yml and the lock differ by one line, or name a Python that pyproject.toml refuses or
+    that Binder does not understand."""
     text = (ROOT / "environment.yml").read_text()
     assert text == lock.environment(LOCK)
     items = yaml.safe_load(text)["dependencies"]
     assert [Requirement(line) for line in items[-1]["pip"][:-1]] == PINS
-    conda_python = next(item for item in items if str(item).startswith("python "))
-    assert conda_python.split(" ", 1)[1] in (ROOT / "pyproject.toml").read_text()
+    (conda_python,) = (item for item in items if str(item).startswith("python "))
+    read = re.fullmatch(r"python\s*=+\s*([\d.]+)", conda_python)  # how Binder's repo2docker reads it
+    (allowed,) = re.findall(r'^requires-python = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert read and read[1] in SpecifierSet(allowed)
 
 
 def test_what_is_installed_is_what_is_locked():
