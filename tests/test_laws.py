@@ -229,6 +229,20 @@ def test_a_class_name_means_one_thing() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+def test_any_in_a_signature_of_the_broker_says_why() -> None:
+    """A request, an answer or a record has a class; what may truly be anything has a comment `# Any: why` in the signature."""
+    silent = []
+    for module, tree in trees().items():
+        lines = (ROOT / module).read_text().split("\n") if module.parts[0] == "broker" else []
+        for node in ast.walk(tree) if lines else ():
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                told = [node.returns, *(each.annotation for each in ast.walk(node.args) if isinstance(each, ast.arg))]
+                named = any(isinstance(part, ast.Name) and part.id == "Any" for one in told if one for part in ast.walk(one))
+                if named and "# Any: " not in "\n".join(lines[node.lineno - 1:node.body[0].lineno]):
+                    silent.append(f"{module}:{node.lineno} {node.name}")
+    assert silent == []
+
+
 def test_every_module_says_what_it_is() -> None:
     """A module opens with a docstring (style: what it is, what it owns)."""
     mute = [str(module) for module, tree in trees().items() if tree.body and ast.get_docstring(tree) is None]

@@ -14,7 +14,6 @@ Source: kafka.server.BrokerServer, SharedServer; KIP-500, KIP-631.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
 from minikafka.broker.config.effective import BrokerConfig
@@ -24,6 +23,7 @@ from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.metadata.records import MetadataRecord
 from minikafka.broker.quotas.throttling import ClientQuotas, Window
 from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.shell.metadata_publisher import MetadataPublisher
@@ -136,17 +136,17 @@ class Broker:
 
     # --- metadata ----------------------------------------------------------------------------------------------------
 
-    def on_metadata(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
+    def on_metadata(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
         self.image.replay(records, offset, epoch, self.env.contained)
         return self._publish(records, offset, epoch)
 
-    def on_snapshot(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
+    def on_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         """Load a snapshot in place of the records up to `offset`: at the start, or when the leader has deleted them."""
         self.image.load(records, offset, epoch)
         return self._publish([], offset, epoch)
 
-    def _publish(self, records: list[Any], offset: int, epoch: int) -> Steps[None]:
+    def _publish(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         changes, contained = self.image.take_changes(), self.env.contained
         if changes.quotas:
             with contained("new quotas"):

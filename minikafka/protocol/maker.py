@@ -10,12 +10,14 @@ Invariants: I-MAKE-1 what `maker(cls)` makes equals `cls(**fields)` to every rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka.protocol.api_message import ApiMessage
 
+Message = TypeVar("Message")  # an ApiMessage, or a struct within one
 
-def maker(cls: type) -> Callable[..., Any]:
+
+def maker(cls: type[Message]) -> Callable[..., Message]:
     """Return a function that takes some of the fields of `cls` by name and returns an instance, for example
 
         def make(*, partition_index=default_0, records=default_1):

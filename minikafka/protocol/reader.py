@@ -23,13 +23,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any
-
-from kafka.protocol.api_message import ApiMessage
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.record_codec import Uuid, uuid_of
 
+if TYPE_CHECKING:
+    from kafka.protocol.api_data import ApiData
+    from kafka.protocol.api_message import ApiMessage
+
+Message = TypeVar("Message", bound="ApiMessage | ApiData")
 Reader = Callable[[memoryview, int], tuple[Any, int]]
 
 FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d", "bool": "?"}
@@ -42,7 +45,7 @@ class LongMessage(Exception):
     """The message has more elements than the reader was to read at once."""
 
 
-def read_message(cls: type[ApiMessage], version: int, data: memoryview, pos: int = 0, most: int = MAX_ELEMENTS) -> ApiMessage:
+def read_message(cls: type[Message], version: int, data: memoryview, pos: int = 0, most: int = MAX_ELEMENTS) -> Message:
     """Read one request or response body of `cls` at `version`; raises ProtocolError for anything malformed, LongMessage if it
     has more than `most` elements."""
     key = (cls, version)

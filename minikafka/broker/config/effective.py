@@ -67,7 +67,7 @@ class BrokerConfig(Mapping[str, Any]):
                 raise UnknownConfigError(name)
             self._typed[name] = BROKER_CONFIGS[name].parse(text)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Any:  # Any: by the name
         return self._typed[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -126,19 +126,19 @@ def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:
             for name, config in TOPIC_CONFIGS.items()}
 
 
-def topic_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+def topic_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:  # Any: by the name
     """Return the typed effective configuration of `topic` by Kafka's names, as this broker uses it."""
     return {name: topic_value(image, broker, topic, name) for name in TOPIC_CONFIGS}
 
 
-def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:
+def log_config(image: MetadataImage, broker: BrokerConfig, topic: str) -> dict[str, Any]:  # Any: by the name
     """Return topic_config() with names fit for keyword arguments: `segment_bytes`, `cleanup_policy`, ..."""
     values = {name.replace(".", "_"): value for name, value in topic_config(image, broker, topic).items()}
     small = values.pop("internal_segment_bytes")        # Kafka's own tests go below the lower limit this way
     return {**values, "segment_bytes": small} if small is not None else values
 
 
-def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:
+def topic_value(image: MetadataImage, broker: BrokerConfig, topic: str, name: str) -> Any:  # Any: by the name
     """Return one typed effective value of a topic."""
     config = TOPIC_CONFIGS[name]
     return effective(config, _set_for_topic(image, broker, topic, config))
@@ -203,7 +203,7 @@ def resolve_broker(image: MetadataImage, broker: BrokerConfig, config: Config) -
     return list(dropwhile(lambda entry: entry.name != config.name, entries))
 
 
-def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:
+def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any:  # Any: by the name
     """Return the present typed value of a broker's own configuration: from its file, or as altered since."""
     config = BROKER_CONFIGS[name]
     for entry in _set_on_brokers(image, broker, [name]):        # its names in other units are other configurations
@@ -240,7 +240,8 @@ _REQUIRED: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def validate_broker_configs(configs: Mapping[str, str], everywhere: bool, present: Callable[[str], Any]) -> None:
+def validate_broker_configs(configs: Mapping[str, str], everywhere: bool,
+                            present: Callable[[str], Any]) -> None:  # Any: by the name
     """Raise ConfigError if broker configurations are read-only at run time or wrong; `present` returns a present value.
 
     `everywhere`: they are to be the default of all brokers. Unknown names are allowed, as in Kafka: they may be a plug-in's.

@@ -64,7 +64,7 @@ def validate_group_configs(configs: Mapping[str, str], broker: BrokerConfig) -> 
             raise plain(f"{name} must be less than or equal to {high}")
 
 
-def group_value(own: Mapping[str, str], name: str, otherwise: Any) -> Any:
+def group_value(own: Mapping[str, str], name: str, otherwise: Any) -> Any:  # Any: by the name
     """Return the typed value that a group sets, or `otherwise`, which is the brokers' (I-CFG-8)."""
     try:
         return GROUP_CONFIGS[name].parse(own[name]) if name in own else otherwise

@@ -24,7 +24,7 @@ RACK_AWARE = OneOf(("org.apache.kafka.common.replica.RackAwareReplicaSelector",)
 
 
 def _topic(name: str, kind: Type, default: Value, valid: Validator | None, doc: str, *synonyms: str | tuple[str, int],
-           **more: Any) -> Config:
+           **more: Any) -> Config:  # Any: fields of Config
     pairs = tuple((s, 1) if isinstance(s, str) else s for s in synonyms)
     return Config(name, kind, default, doc, valid, synonyms=pairs, **more)
 
@@ -114,11 +114,11 @@ TOPIC_CONFIGS: dict[str, Config] = {config.name: config for config in _TOPICS}
 
 
 def _broker(name: str, kind: Type, default: Value, valid: Validator | None, doc: str, importance: str = "MEDIUM",
-            **more: Any) -> Config:
+            **more: Any) -> Config:  # Any: fields of Config
     return Config(name, kind, default, doc, valid, importance, **more)
 
 
-def _log(name: str, topic: str, **more: Any) -> Config:
+def _log(name: str, topic: str, **more: Any) -> Config:  # Any: fields of Config
     """Return the broker configuration that is the default of a topic configuration: same type, default and limits."""
     t = TOPIC_CONFIGS[topic]
     return Config(name, t.type, t.default, f"Default of {topic} for topics that do not set it.", t.valid, "HIGH",

@@ -139,7 +139,8 @@ def _last_known_leader_may_lead(partition: PartitionRegistration, rules: Rules) 
     return rules.elr and len(partition.last_known_elr) == 1 and rules.may_lead(partition.last_known_elr[0])
 
 
-def _changed_fields(partition: PartitionRegistration, rules: Rules, elected: Elected) -> dict[str, Any]:
+def _changed_fields(partition: PartitionRegistration, rules: Rules,
+                    elected: Elected) -> dict[str, Any]:  # Any: fields of PartitionChangeRecord
     fields: dict[str, Any] = {}
     if elected.leader != partition.leader:
         fields["leader"] = elected.leader
@@ -155,7 +156,8 @@ def _changed_fields(partition: PartitionRegistration, rules: Rules, elected: Ele
     return fields
 
 
-def _reassigned_fields(partition: PartitionRegistration, rules: Rules, assignment: Assignment) -> dict[str, Any]:
+def _reassigned_fields(partition: PartitionRegistration, rules: Rules,
+                       assignment: Assignment) -> dict[str, Any]:  # Any: fields of PartitionChangeRecord
     fields: dict[str, Any] = {}
     if assignment.replicas != partition.replicas:
         fields["replicas"] = assignment.replicas

@@ -23,7 +23,7 @@ class Random(Protocol):
 
     def randrange(self, stop: int) -> int: ...
 
-    def shuffle(self, x: MutableSequence[Any]) -> None: ...
+    def shuffle(self, x: MutableSequence[Any]) -> None: ...  # Any: as random.Random has it
 
 
 class _Ring:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from minikafka.broker.groups.classic.messages import Call, Join, Leaving, Sync
 from minikafka.broker.groups.offsets import Key
@@ -131,7 +130,7 @@ class Group(ABC):
         """Return whether the group has no members (and is not deleted)."""
 
     @abstractmethod
-    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+    def settled_fields(self, image: MetadataImage) -> dict[str, object]:
         """Return the trace's fields for a Stable group: the members' names and partitions."""
 
     # --- life ----------------------------------------------------------------------------------------------------

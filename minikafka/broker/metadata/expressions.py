@@ -40,7 +40,7 @@ def _options() -> re2.Options:
 _OPTIONS = _options()
 
 
-def compile_expression(expression: str) -> Any:
+def compile_expression(expression: str) -> Any:  # Any: re2 has no types
     """Return the compiled expression. Raises ValueError with re2j's reason if it is not in re2j's language."""
     try:
         compiled = re2.compile(expression, _OPTIONS)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from minikafka.broker.metadata.records import (
     BROKER_RESOURCE,
@@ -295,6 +295,10 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     return tuple(sorted(dict(parts).items()))
 
 
-def _differing(old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, None]:
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _differing(old: dict[K, V], new: dict[K, V]) -> dict[K, None]:
     """Return the keys whose values differ, or which are in one of the two dicts only."""
     return {key: None for key in [*old, *(key for key in new if key not in old)] if old.get(key) != new.get(key)}

@@ -6,7 +6,7 @@ Source: KafkaApis.handleDescribeClientQuotasRequest, ControllerApis; KIP-546.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
@@ -30,6 +30,7 @@ from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQuotasResponse.EntryData
+Part = TypeVar("Part", AlteredRow.EntityData, DescribedRow.EntityData)
 
 
 def _alter(ctx: Context, controller: Controller,
@@ -58,11 +59,11 @@ def _altered(verdicts: Verdicts) -> AlterClientQuotasResponse:
 def _altered_row(verdict: tuple[QuotaEntity, KafkaError | None]) -> AlteredRow:
     entity, refusal = verdict
     return AlteredRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else None,
-                      entity=_parts(AlteredRow, entity))
+                      entity=_parts(AlteredRow.EntityData, entity))
 
 
-def _parts(row: Any, entity: QuotaEntity) -> list[Any]:
-    return [row.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+def _parts(row: type[Part], entity: QuotaEntity) -> list[Part]:
+    return [row(entity_type=kind, entity_name=name) for kind, name in entity]
 
 
 forwarded(AlterClientQuotasRequest, _alter, refuse_quotas)
@@ -83,5 +84,5 @@ def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -
 
 def _described(found: tuple[QuotaEntity, dict[str, float]]) -> DescribedRow:
     entity, quotas = found
-    return DescribedRow(entity=_parts(DescribedRow, entity),
+    return DescribedRow(entity=_parts(DescribedRow.EntityData, entity),
                         values=[DescribedRow.ValueData(key=key, value=value) for key, value in quotas.items()])

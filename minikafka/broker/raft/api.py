@@ -9,8 +9,6 @@ Source: kafka.server.ControllerApis, KafkaApis.forwardToController; KIP-595, KIP
 
 from __future__ import annotations
 
-from typing import Any
-
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.raft import wire
 from minikafka.broker.raft.messages import Answer, FetchAnswer, SnapshotAnswer
@@ -30,6 +28,7 @@ from minikafka.protocol.apis import (
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 _FORWARD_S = 5.0
+Node = DescribeQuorumResponse.Node
 
 
 @handles(VoteRequest, on=(INTERNAL,), needs=(Quorum,))
@@ -106,8 +105,8 @@ def _refusal(error: Err) -> DescribeQuorumResponse:
     return DescribeQuorumResponse(error_code=int(error), error_message=None, topics=[], nodes=[])
 
 
-def _response(topics: list[tuple[str, list[int]]], error: Err, nodes: list[Any] | None = None,
-              **state: Any) -> DescribeQuorumResponse:
+def _response(topics: list[tuple[str, list[int]]], error: Err, nodes: list[Node] | None = None,
+              **state: object) -> DescribeQuorumResponse:
     """Return one row for each partition asked for: `state`, or the error if it is not the one of the metadata log."""
     topic = DescribeQuorumResponse.TopicData
     nothing = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
@@ -117,7 +116,6 @@ def _response(topics: list[tuple[str, list[int]]], error: Err, nodes: list[Any] 
     return DescribeQuorumResponse(error_code=0, error_message="", topics=rows, nodes=nodes or [])
 
 
-def _nodes(ctx: Context) -> list[Any]:
-    cls = DescribeQuorumResponse.Node
-    return [cls(node_id=node, listeners=[cls.Listener(name="INTERNAL", host=host, port=port)])
+def _nodes(ctx: Context) -> list[Node]:
+    return [Node(node_id=node, listeners=[Node.Listener(name="INTERNAL", host=host, port=port)])
             for node, (host, port) in sorted(ctx.node.peers.voters.items())]

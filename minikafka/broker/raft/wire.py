@@ -55,6 +55,7 @@ make_partition, make_replica = maker(FetchRequest.FetchTopic.FetchPartition), ma
 make_answer, make_answered_topic = maker(FetchResponse), maker(FetchResponse.FetchableTopicResponse)
 make_data, make_leader = maker(FetchData), maker(FetchData.LeaderIdAndEpoch)
 QuorumRequest = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest
+WireRequest = QuorumRequest | FetchRequest | FetchSnapshotRequest
 QuorumResponse = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 WireResponse = QuorumResponse | FetchResponse | FetchSnapshotResponse
 QUORUM_RESPONSES: dict[type[QuorumRequest], type[QuorumResponse]] = {
@@ -66,7 +67,7 @@ LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = (struct.pack(">hh", 0, kind) f
 # --- requests -----------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, to: int, cluster_id: str) -> tuple[Any, int]:
+def encode_request(request: Request, to: int, cluster_id: str) -> tuple[WireRequest, int]:
     """Return the Kafka request for node `to`, and its version."""
     if isinstance(request, Fetch):
         return _fetch_request(request, cluster_id), FETCH_VERSION
@@ -132,7 +133,7 @@ def _fetch_snapshot_request(fetch: FetchSnapshot, cluster_id: str) -> FetchSnaps
                                 topics=[data(name=TOPIC, partitions=[part])])
 
 
-def _only_snapshot(topics: list[Any]) -> Any:
+def _only_snapshot(topics: list[Any]) -> Any:  # Any: of a request or a response
     if len(topics) != 1 or topics[0].name != TOPIC or len(topics[0].partitions) != 1:
         raise KafkaError(Err.INVALID_REQUEST)
     return topics[0].partitions[0]
@@ -155,12 +156,12 @@ def _check_cluster(theirs: str | None, ours: str) -> None:
         raise KafkaError(Err.INCONSISTENT_CLUSTER_ID)
 
 
-def _topics(cls: Any, part: dict[str, Any]) -> list[Any]:
+def _topics(cls: Any, part: dict[str, Any]) -> list[Any]:  # Any: of any quorum message
     data = cls.TopicData
     return [data(topic_name=TOPIC, partitions=[data.PartitionData(partition_index=0, **part)])]
 
 
-def _only_partition(topics: list[Any]) -> Any:
+def _only_partition(topics: list[Any]) -> Any:  # Any: of a request or a response
     if len(topics) != 1 or topics[0].topic_name != TOPIC or len(topics[0].partitions) != 1:
         raise KafkaError(Err.INVALID_REQUEST)
     return topics[0].partitions[0]
@@ -235,19 +236,19 @@ def decode_response(wire: WireResponse) -> Response:
     return Answer(part.leader_epoch, part.leader_id, Err(part.error_code), granted)
 
 
-def _leader(part: Any) -> tuple[int, int]:
+def _leader(part: FetchData | FetchSnapshotResponse.TopicSnapshot.PartitionSnapshot) -> tuple[int, int]:
     known = part.current_leader
     return (known.leader_id, known.leader_epoch) if known is not None else (-1, -1)
 
 
-def _snapshot_answer(part: Any) -> SnapshotAnswer:
+def _snapshot_answer(part: FetchSnapshotResponse.TopicSnapshot.PartitionSnapshot) -> SnapshotAnswer:
     leader, epoch = _leader(part)
     id = SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
     data = bytes(part.unaligned_records or b"")
     return SnapshotAnswer(epoch, leader, Err(part.error_code), id, part.size, part.position, data)
 
 
-def _fetch_answer(part: Any) -> FetchAnswer:
+def _fetch_answer(part: FetchData) -> FetchAnswer:
     leader, epoch = _leader(part)
     end = part.diverging_epoch
     diverging = (end.epoch, end.end_offset) if end is not None and end.epoch >= 0 else None
@@ -258,11 +259,11 @@ def _fetch_answer(part: Any) -> FetchAnswer:
                        snapshot=snapshot)  # fmt: skip
 
 
-def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_ms: int) -> dict[str, Any]:
+def describe(leader: Leader, epoch: int, high_watermark: int, now: float, wall_ms: int) -> dict[str, object]:
     """Return the fields of DescribeQuorum's partition, as the leader knows them; `wall_ms` is the wall clock at `now`."""
     state = DescribeQuorumResponse.TopicData.PartitionData.ReplicaState
 
-    def replica(node: int) -> Any:
+    def replica(node: int) -> DescribeQuorumResponse.TopicData.PartitionData.ReplicaState:
         fetched = wall_ms if node == leader.node_id else wall_ms - int((now - leader.fetched_at.get(node, now)) * 1000)
         end = leader.acknowledged.get(node, -1)
         caught_up = fetched if end >= high_watermark else -1

@@ -18,9 +18,9 @@ goes, consumers' before followers'. There a session may grow without end. Source
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from minikafka.protocol.errors import Err
 
@@ -32,6 +32,26 @@ MAX_EPOCH = 0x7FFFFFFF
 
 Key = tuple[Hashable, int]            # (topic id or topic name, partition)
 Wanted = TypeVar("Wanted")            # a partition of the request, opaque here
+
+
+class PartitionData(Protocol):
+    """The part of a Fetch response about one partition, as much of it as a session looks at."""
+
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def preferred_read_replica(self) -> int: ...
+    @property
+    def diverging_epoch(self) -> object | None: ...
+    @property
+    def records(self) -> Sized | None: ...
+
+
+Told = TypeVar("Told", bound=PartitionData)
 
 
 def next_epoch(epoch: int) -> int:
@@ -47,9 +67,8 @@ class Cached(Generic[Wanted]):
     high_watermark: int = -1
     log_start_offset: int = -1
 
-    def has_news(self, answer: Any) -> bool:
-        """Return whether `answer` must be sent (I-SESSION-3), and remember it. `answer` is a PartitionData, or has the
-        same fields."""
+    def has_news(self, answer: PartitionData) -> bool:
+        """Return whether `answer` must be sent (I-SESSION-3), and remember it."""
         news = (bool(answer.records) or answer.error_code != 0 or answer.high_watermark != self.high_watermark
                 or answer.log_start_offset != self.log_start_offset or answer.preferred_read_replica >= 0
                 or answer.diverging_epoch is not None)
@@ -130,8 +149,8 @@ class FetchSessions(Generic[Wanted]):
         everything = {key: cached.wanted for key, cached in session.partitions.items()}
         return FetchContext(everything, session, epoch=session.epoch)
 
-    def answer(self, context: FetchContext[Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
-               now: float) -> tuple[Err, int, dict[Key, Any]]:
+    def answer(self, context: FetchContext[Wanted], answers: dict[Key, Told], by_topic_id: bool, follower: bool,
+               now: float) -> tuple[Err, int, dict[Key, Told]]:
         """Return (top-level error, session id, the answers to send) for a context whose partitions were read."""
         error, session_id = self.head(context)
         if error:
@@ -152,7 +171,7 @@ class FetchSessions(Generic[Wanted]):
         # Another connection may have used the session meanwhile.
         return Err.NONE if session.epoch == context.epoch else Err.INVALID_FETCH_SESSION_EPOCH, session.id
 
-    def _news(self, session: FetchSession[Wanted], answers: dict[Key, Any]) -> dict[Key, Any]:
+    def _news(self, session: FetchSession[Wanted], answers: dict[Key, Told]) -> dict[Key, Told]:
         news = {}
         for key, answer in answers.items():
             cached = session.partitions[key]
@@ -162,7 +181,7 @@ class FetchSessions(Generic[Wanted]):
                     session.partitions[key] = session.partitions.pop(key)
         return news
 
-    def _create(self, wanted: dict[Key, Wanted], answers: dict[Key, Any], by_topic_id: bool, follower: bool,
+    def _create(self, wanted: dict[Key, Wanted], answers: dict[Key, Told], by_topic_id: bool, follower: bool,
                 now: float) -> int:
         session_id = self._new_id()
         while session_id == NO_SESSION or session_id in self.sessions:

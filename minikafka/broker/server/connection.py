@@ -30,13 +30,13 @@ import logging
 import struct
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
-from minikafka.broker.server.registry import CloseConnection, Context, Later, Served
+from minikafka.broker.server.registry import Answer, CloseConnection, Context, Later, Served
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
@@ -78,7 +78,7 @@ class Owed(NamedTuple):
     header: RequestHeader
     context: Context
     done: asyncio.Future[None] | None  # None: it could leave now
-    answer: Callable[[], Any]  # raises where the request failed
+    answer: Callable[[], Answer]  # raises where the request failed
     frame: list[bytes] | None = None  # its bytes, where they are written already
 
 
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
 
     # --- what the transport tells us -----------------------------------------------------------------------------
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: Any) -> None:  # Any: asyncio's, a LinkedTransport or the simulator's
         self.transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else "unknown"
@@ -344,7 +344,7 @@ class Connection(asyncio.Protocol):
         elif self.guest.proven:
             self.guest = None
 
-    def _call(self, header: RequestHeader, served: Served, request: Any, cost: int, size: int) -> None:
+    def _call(self, header: RequestHeader, served: Served, request: ApiMessage, cost: int, size: int) -> None:
         """Serve a request of `size` bytes, which takes `cost` bytes of memory while it waits."""
         context = Context(
             self.server.node,
@@ -376,7 +376,8 @@ class Connection(asyncio.Protocol):
         if self.cost > MUCH:
             self.server.shed_load()
 
-    async def _finish(self, header: RequestHeader, context: Context, request: Any, pending: Any) -> None:
+    async def _finish(self, header: RequestHeader, context: Context, request: ApiMessage,
+                      pending: Any) -> None:  # Any: an awaitable of an answer, or of one more
         try:
             answer, frame = await pending, None
             if not _is_ready(answer):  # long work has come to where it waits
@@ -392,7 +393,7 @@ class Connection(asyncio.Protocol):
             self.busy = None
         self._pump()
 
-    def _request_failed(self, header: RequestHeader, context: Context, request: Any, error: Exception) -> None:
+    def _request_failed(self, header: RequestHeader, context: Context, request: ApiMessage | None, error: Exception) -> None:
         """Answer a request that failed, once: with the code of a KafkaError, else with UNKNOWN_SERVER_ERROR, and a report,
         because that is a bug of ours (I-CONN-3). Hang up where Kafka does, and where no response can say it."""
         if isinstance(error, ProtocolError | CloseConnection):
@@ -408,7 +409,7 @@ class Connection(asyncio.Protocol):
         else:
             self._answer(header, context, response)
 
-    def _answer(self, header: RequestHeader, context: Context, answer: Any, frame: list[bytes] | None = None) -> None:
+    def _answer(self, header: RequestHeader, context: Context, answer: Answer, frame: list[bytes] | None = None) -> None:
         """Send an answer, after those that are owed; `frame` is its bytes where they are written already."""
         if self.owed:
             self._owe(Owed(header, context, None, lambda: answer, frame))
@@ -435,7 +436,7 @@ class Connection(asyncio.Protocol):
         if settled:
             self._pump()
 
-    def _send(self, header: RequestHeader, context: Context, answer: Any, frame: list[bytes] | None) -> None:
+    def _send(self, header: RequestHeader, context: Context, answer: Answer, frame: list[bytes] | None) -> None:
         if context.throttle_ms:
             self._mute(context.throttle_ms / 1000)
         if answer is None or self.closed:
@@ -444,11 +445,11 @@ class Connection(asyncio.Protocol):
         self.transport.writelines(self._encoded(header, answer) if frame is None else frame)
 
     @staticmethod
-    def _encoded(header: RequestHeader, answer: Any) -> list[bytes]:
+    def _encoded(header: RequestHeader, answer: ApiMessage) -> list[bytes]:
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
 
 
-def _is_ready(answer: Any) -> bool:
+def _is_ready(answer: object) -> TypeGuard[Answer]:
     """Return whether a handler's answer is a message, or none at all (acks=0), and not an awaitable of it."""
     return answer is None or isinstance(answer, ApiMessage)
 

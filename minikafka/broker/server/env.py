@@ -53,7 +53,7 @@ class Env:
         self.now = now or loop.time  # monotonic seconds; only differences mean anything
         self.seed = seed
         self.crashed: asyncio.Future[None] = loop.create_future()
-        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._tasks: dict[asyncio.Task[object], None] = {}
         self._rngs: dict[str, random.Random] = {}
         self.turns = Turns(self)
 
@@ -76,17 +76,17 @@ class Env:
 
     # --- tasks --------------------------------------------------------------------------------------------------
 
-    def future(self) -> asyncio.Future[Any]:
+    def future(self) -> asyncio.Future[Any]:  # Any: the caller says of what
         return self.loop.create_future()
 
-    def spawn(self, coro: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+    def spawn(self, coro: Coroutine[object, None, T], name: str) -> asyncio.Task[T]:
         """Run `coro` as a task, and keep a reference to it. An unexpected exception in it takes the broker down (I-ENV-2)."""
         task = self.loop.create_task(coro, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._reap)
         return task
 
-    def _reap(self, task: asyncio.Task[Any]) -> None:
+    def _reap(self, task: asyncio.Task[object]) -> None:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.crash(error)

@@ -41,9 +41,10 @@ class PeerLink:
 class _Lane:
     """One direction of one connection: a queue that drains when the link lets it."""
 
-    def __init__(self, link: PeerLink, loop: asyncio.AbstractEventLoop, deliver: Callable[[Any], None], name: str) -> None:
+    def __init__(self, link: PeerLink, loop: asyncio.AbstractEventLoop, deliver: Callable[[bytes | None], None],
+                 name: str) -> None:
         self.link, self.loop, self.deliver, self.cut = link, loop, deliver, name
-        self.queue: deque[Any] = deque()
+        self.queue: deque[bytes | None] = deque()
         self.busy = False
 
     @property
@@ -51,7 +52,7 @@ class _Lane:
         """Return whether what is pushed now is delivered at once."""
         return not self.queue and not getattr(self.link, self.cut) and not self.link.slow
 
-    def push(self, data: Any) -> None:
+    def push(self, data: bytes | None) -> None:
         if self.clear:
             self.deliver(data)
             return
@@ -80,12 +81,13 @@ class _Lane:
 class LinkedTransport(asyncio.Protocol):
     """Stands between a real transport and our protocol, and is the transport for our protocol."""
 
-    def __init__(self, inner: Any, link: PeerLink, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: Any, link: PeerLink,
+                 loop: asyncio.AbstractEventLoop) -> None:  # Any: `inner` is one of our protocols
         self.inner, self.link = inner, link
         self.inbound = _Lane(link, loop, self._deliver_in, "inbound_cut")
         self.outbound = _Lane(link, loop, self._deliver_out, "outbound_cut")
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: Any) -> None:  # Any: asyncio's or the simulator's
         self.transport = transport
         self.link.wires[self] = None
         self.inner.connection_made(self)
@@ -109,7 +111,7 @@ class LinkedTransport(asyncio.Protocol):
         else:
             self.transport.write(data)
 
-    def write(self, data: Any) -> None:
+    def write(self, data: bytes) -> None:
         self.outbound.push(data)
 
     def writelines(self, pieces: list[bytes]) -> None:
@@ -138,7 +140,7 @@ class LinkedTransport(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.inner.resume_writing()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # Any: whatever the transport has
         if name == "transport":  # not connected yet: there is nothing to ask
             raise AttributeError(name)
         return getattr(self.transport, name)

@@ -15,10 +15,12 @@ Source: kafka.server.KafkaConfig.validateValues (the refusal of 0.0.0.0); the re
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from minikafka.broker.config.definition import ConfigError, plain
+
+if TYPE_CHECKING:
+    from minikafka.broker.config.effective import BrokerConfig
 
 WILDCARD = "0.0.0.0"
 
@@ -37,12 +39,12 @@ def parse_listeners(texts: list[str]) -> Addresses:
     return listeners
 
 
-def advertised(config: Mapping[str, Any]) -> Addresses:
+def advertised(config: BrokerConfig) -> Addresses:
     """Return the addresses that clients and brokers learn: `advertised.listeners` where it is set, else `listeners`."""
     return parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
 
 
-def check_listeners(config: Mapping[str, Any]) -> None:
+def check_listeners(config: BrokerConfig) -> None:
     """Raise ConfigError if a listener is missing, or has a security protocol other than PLAINTEXT."""
     needed = {"INTERNAL"} | ({"PLAINTEXT"} if "broker" in config["process.roles"] else set())
     names = parse_listeners(config["listeners"])
@@ -55,7 +57,7 @@ def check_listeners(config: Mapping[str, Any]) -> None:
             raise ConfigError("listener.security.protocol.map", pair, f"{name} can only be PLAINTEXT here")
 
 
-def check_exposure(config: Mapping[str, Any]) -> list[str]:
+def check_exposure(config: BrokerConfig) -> list[str]:
     """Return warnings for the log; raise ConfigError if the broker must not start with these listeners."""
     for host, _ in advertised(config).values():
         if host in (WILDCARD, ""):

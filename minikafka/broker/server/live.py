@@ -26,7 +26,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.links import LinkedTransport, PeerLink
@@ -285,7 +285,7 @@ class LiveFaults:
     def link(self, peer: int | str) -> PeerLink:
         return self.links.setdefault(peer, PeerLink())
 
-    def apply(self, command: dict[str, Any]) -> None:
+    def apply(self, command: dict[str, object]) -> None:
         """Carry out one command; an unknown one raises AttributeError, because the caller is at fault."""
         self.env.trace("fault", **command)
         kind = command["fault"]

@@ -29,10 +29,10 @@ class Node:
     quotas: ClientQuotas
     peers: Peers
 
-    def setting(self, name: str) -> Any:
+    def setting(self, name: str) -> Any:  # Any: by the name
         """Return a broker configuration as it is now: it may have been altered since the start."""
         return broker_value(self.image, self.config, name)
 
-    def topic_setting(self, topic: str, name: str) -> Any:
+    def topic_setting(self, topic: str, name: str) -> Any:  # Any: by the name
         """Return a topic's configuration as it is now: its own, or the default that brokers have for it."""
         return topic_value(self.image, self.config, topic, name)

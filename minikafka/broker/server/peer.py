@@ -74,7 +74,8 @@ class Peer:
         self._session: _Session | None = None
         self._connecting = asyncio.Lock()
 
-    async def request(self, message: ApiMessage, version: int, timeout: float, client_id: str | None = None) -> Any:
+    async def request(self, message: ApiMessage, version: int, timeout: float,
+                      client_id: str | None = None) -> Any:  # Any: the response class of `message`
         """Send `message`, in our name or in that of the client `client_id`, and return its answer. Raises ConnectionError, or
         TimeoutError after `timeout` seconds."""
         name = self.client_id if client_id is None else client_id
@@ -136,7 +137,7 @@ class _Session(asyncio.Protocol):
         self._correlation = 0
 
     def send(self, message: ApiMessage, version: int, client_id: str | None, timeout: float,
-             frame: bytes | None = None) -> asyncio.Future[Any]:
+             frame: bytes | None = None) -> asyncio.Future[Any]:  # Any: the response class of `message`
         """Send a request; `frame` is its bytes, but for the correlation id, where they are written already."""
         if self.lost:  # since it was opened, before its first request; uvloop's write would raise RuntimeError
             raise ConnectionError(f"node {self.node_id} closed the connection")
@@ -192,7 +193,7 @@ class _Session(asyncio.Protocol):
 
     # --- called by the transport -----------------------------------------------------------------------------------
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: Any) -> None:  # Any: asyncio's, a LinkedTransport or the simulator's
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:

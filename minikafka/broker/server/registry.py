@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kafka.protocol.api_message import ApiMessage
 
@@ -54,13 +54,14 @@ class Later(NamedTuple):
     done: Future[None]
     answer: Callable[[], Answer]
 
-    def __await__(self) -> Generator[Any, None, Answer]:
+    def __await__(self) -> Generator[object, None, Answer]:
         yield from self.done.__await__()
         return self.answer()
 
 
+Handled: TypeAlias = Answer | Later | Awaitable[Answer]  # what a handler comes to
 # (context, request, one instance of each class in `needs`)
-Handler = Callable[..., Answer | Later | Awaitable[Answer] | Steps[Answer]]
+Handler = Callable[..., Handled | Steps[Handled]]
 
 
 class Served(NamedTuple):
@@ -71,7 +72,7 @@ class Served(NamedTuple):
     max: int
     advertised_min: int
     needs: tuple[type, ...]  # the classes of the parts of a broker that the handler works with
-    parts: tuple[Any, ...] = ()  # those parts of one broker, once its tables are bound
+    parts: tuple[object, ...] = ()  # those parts of one broker, once its tables are bound
 
 
 HANDLERS: dict[str, dict[int, Served]] = {CLIENTS: {}, INTERNAL: {}}
@@ -98,7 +99,7 @@ def handles(
     return register
 
 
-def bound(listener: str, parts: Mapping[type, Any]) -> dict[int, Served]:
+def bound(listener: str, parts: Mapping[type, object]) -> dict[int, Served]:
     """Return the table of a listener for one broker, by API key: each handler with the parts that it needs. KeyError if the
     broker has no such part."""
     return {key: served._replace(parts=tuple(parts[kind] for kind in served.needs))

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from minikafka.broker.server.env import Env
 
-A, T = TypeVar("A"), TypeVar("T")
-Steps: TypeAlias = Generator[Callable[[], Any] | None, Any, T]
+A = TypeVar("A")
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Callable[[], object] | None, Any, T]
 
 SLICE_S = 0.005
 MOST_STEPS = 1000
@@ -103,7 +104,7 @@ class Turns:
             return result
         return await self._rest(steps, wanted)
 
-    async def _rest(self, steps: Steps[T], wanted: Callable[[], Any] | None) -> T:
+    async def _rest(self, steps: Steps[T], wanted: Callable[[], object] | None) -> T:
         while True:
             resume = partial(steps.send, True)
             if wanted is None:
@@ -119,11 +120,11 @@ class Turns:
                 result: T = stop.value
                 return result
 
-    def _slice(self, resume: Callable[[], Any], steps: Steps[Any]) -> Callable[[], Any] | None:
+    def _slice(self, resume: Callable[[], Callable[[], object] | None], steps: Steps[T]) -> Callable[[], object] | None:
         """Do steps until the slice is over (None) or a function is to be called; StopIteration when all are done."""
         now = self.now
         end = now() + SLICE_S
-        wanted: Callable[[], Any] | None = resume()
+        wanted = resume()
         for _ in range(MOST_STEPS):
             if wanted is not None or now() >= end:
                 break

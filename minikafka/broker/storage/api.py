@@ -10,8 +10,6 @@ Source: ReplicaManager.describeLogDirs, alterReplicaLogDirs; KIP-113, KIP-827 (r
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.admin import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
@@ -27,12 +25,14 @@ from minikafka.protocol.errors import Err, KafkaError
 
 Folder = DescribeLogDirsResponse.DescribeLogDirsResult
 Topic = Folder.DescribeLogDirsTopic
+Row = Topic.DescribeLogDirsPartition
 LONGEST_NAME = 255 - len(".-future") - 32      # a replica that moves lies in a folder with a longer name, for a while
 Moved = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+MovedRow = Moved.AlterReplicaLogDirPartitionResult
 
 
 @handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
-def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
+def describe_log_dirs(ctx: Context, request: DescribeLogDirsRequest, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
     """Return the one folder, with the partitions asked for that are in it; null asks for all."""
     path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
@@ -42,7 +42,7 @@ def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> S
     if request.topics is not None:
         asked = {(t.topic, index) for t in request.topics for index in t.partitions}
         hosted = [p for p in hosted if (p.topic, p.index) in asked]
-    topics: dict[str, list[Any]] = {}
+    topics: dict[str, list[Row]] = {}
     for partition in hosted:
         topics.setdefault(partition.topic, []).append(_row(partition))
         yield None
@@ -52,21 +52,21 @@ def describe_log_dirs(ctx: Context, request: Any, replicas: ReplicaManager) -> S
     return DescribeLogDirsResponse(throttle_time_ms=0, error_code=0, results=[folder])
 
 
-def _row(partition: Partition) -> Any:
+def _row(partition: Partition) -> Row:
     lag = max(partition.high_watermark - partition.log.end_offset, 0)
-    return Topic.DescribeLogDirsPartition(partition_size=partition.log.size, partition_index=partition.index,
-                                          offset_lag=lag, is_future_key=False)
+    return Row(partition_size=partition.log.size, partition_index=partition.index, offset_lag=lag, is_future_key=False)
 
 
 @handles(AlterReplicaLogDirsRequest, needs=(ReplicaManager,))
-def alter_replica_log_dirs(_ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[AlterReplicaLogDirsResponse]:
+def alter_replica_log_dirs(_ctx: Context, request: AlterReplicaLogDirsRequest,
+                           replicas: ReplicaManager) -> Steps[AlterReplicaLogDirsResponse]:
     """Answer for each partition; one that is named twice is answered for the folder that was named last."""
     asked = {(topic.name, index): folder.path
              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
-    topics: dict[str, list[Any]] = {}
+    topics: dict[str, list[MovedRow]] = {}
     for (name, index), path in asked.items():
         error = _move(replicas, path, name, index)
-        row = Moved.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(error))
+        row = MovedRow(partition_index=index, error_code=int(error))
         topics.setdefault(name, []).append(row)
         yield None
     return AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[

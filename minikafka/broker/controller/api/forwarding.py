@@ -46,7 +46,8 @@ def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: i
             return refuse(request, error.code)
 
 
-async def forward(ctx: Context, channel: Channel, request: Any, version: int | None = None) -> Any | None:
+async def forward(ctx: Context, channel: Channel, request: ApiMessage,
+                  version: int | None = None) -> Any | None:  # Any: the response class of `request`
     """Return the active controller's response; None when the request's own timeout is over (0 or less: at once)."""
     timeout_ms = getattr(request, "timeout_ms", ctx.node.config["request.timeout.ms"])
     if timeout_ms <= 0:

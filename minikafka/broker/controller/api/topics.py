@@ -11,7 +11,7 @@ Source: ControllerApis; KIP-4, KIP-195, KIP-516, KIP-599.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeVar
 
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
@@ -40,14 +40,15 @@ CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these v
 WITHOUT_TEXT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)       # refused without a text, as in Kafka
 WITHOUT_TEXT_FOR_PARTITIONS = (*WITHOUT_TEXT, Err.UNKNOWN_TOPIC_OR_PARTITION, Err.NOT_CONTROLLER,
                                Err.UNKNOWN_SERVER_ERROR)
+Response = TypeVar("Response", CreateTopicsResponse, CreatePartitionsResponse, DeleteTopicsResponse)
 
 
 async def _charged(ctx: Context, active: ActiveController, strict_since: int,
-                   decide: Callable[[Controller, Charge], Steps[tuple[Records, Any]]]) -> Any:
+                   decide: Callable[[Controller, Charge], Steps[tuple[Records, Response]]]) -> Response:
     """Take a decision that the client's quota of changes pays for; return the response, which says how long to wait."""
     charge = FREE
 
-    def decision(controller: Controller, now: float) -> Steps[tuple[Records, Any]]:
+    def decision(controller: Controller, now: float) -> Steps[tuple[Records, Response]]:
         nonlocal charge
         charge.refund()                         # of a decision that is taken anew
         if ctx.client_id is not None:           # a broker's own request has no quota

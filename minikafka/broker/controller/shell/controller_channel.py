@@ -33,7 +33,7 @@ class Channel:
         quorum.leader_listeners.append(self._leader_changed)
 
     async def request(self, message: ApiMessage, version: int, timeout: float | None = None,
-                      client_id: str | None = None) -> Any:
+                      client_id: str | None = None) -> Any:  # Any: the response class of `message`
         """Send `message` to the active controller and return its response; TimeoutError after `timeout` seconds.
 
         `client_id` is the id of the client for whom the request is sent; a broker's own requests have none, and no quota.
@@ -66,7 +66,7 @@ class Channel:
             self.close()  # the requests under way fail and are sent to the new one
 
 
-def refused(answer: Any) -> bool:
+def refused(answer: ApiMessage) -> bool:
     """Return whether the response only says that the node is not the active controller, at the top or in its first item."""
     codes = (Err.NOT_CONTROLLER, Err.NOT_LEADER_OR_FOLLOWER)
     if getattr(answer, "error_code", Err.NONE) in codes:

@@ -7,7 +7,6 @@ Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe; Con
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from minikafka.broker.groups.api.admin import GROUP_OPERATIONS
 from minikafka.broker.groups.consumer.group import ConsumerGroup
@@ -69,7 +68,7 @@ def _tuple(names: list[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _owned(topics: Iterable[Any]) -> frozenset[TopicIdPartition]:
+def _owned(topics: Iterable[ConsumerGroupHeartbeatRequest.TopicPartitions]) -> frozenset[TopicIdPartition]:
     return frozenset((topic.topic_id, index) for topic in topics for index in topic.partitions)
 
 
@@ -116,7 +115,7 @@ def _size(group: ConsumerGroup, member_id: str, member: ConsumerGroupMember) -> 
     return ROW + sum(len(text or "") for text in texts) + 4 * partitions
 
 
-def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: ConsumerGroupMember) -> Any:
+def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: ConsumerGroupMember) -> Described.Member:
     said, current = member.metadata, member.current
     return Described.Member(
         member_id=member_id, instance_id=said.instance_id, rack_id=said.rack_id, member_epoch=current.epoch,
@@ -126,7 +125,7 @@ def _member(ctx: Context, group: ConsumerGroup, member_id: str, member: Consumer
         member_type=CLASSIC_MEMBER if member.is_classic else CONSUMER_MEMBER)
 
 
-def _assignment(ctx: Context, partitions: Iterable[TopicIdPartition]) -> Any:
+def _assignment(ctx: Context, partitions: Iterable[TopicIdPartition]) -> Assignment:
     """Return partitions by topic, with the topics' names; those of deleted topics are left out."""
     topics = [(ctx.node.image.topic_by_id(one.topic_id), one) for one in pack(set(partitions))]
     return Assignment(topic_partitions=[

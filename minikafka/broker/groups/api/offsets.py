@@ -8,9 +8,10 @@ Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, Offset
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.consumer.group import (
     OffsetCommitRequest,
@@ -37,8 +38,13 @@ NO_MEMBER = (None, -1)     # id and epoch of a client that names no member
 FOR_EVER = 2**63 - 1  # the latest time that fits into a record, in ms (in Kafka the sum overflows and is negative)
 
 
-Refused = tuple[Any, int, Err]            # (requested topic, partition, error)
-Wanted = tuple[Any, int, Key, Any]        # (requested topic, partition, key, requested partition)
+Committing = OffsetCommitRequest.OffsetCommitRequestTopic
+Refused = tuple[Committing, int, Err]     # (requested topic, partition, error)
+# (requested topic, partition, key, requested partition)
+Wanted = tuple[Committing, int, Key, Committing.OffsetCommitRequestPartition]
+Committed = OffsetCommitResponse.OffsetCommitResponseTopic
+Fetching = OffsetFetchRequest.OffsetFetchRequestTopic | OffsetFetchRequest.OffsetFetchRequestGroup.OffsetFetchRequestTopics
+Deleted = OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePartition
 
 
 # --- OffsetCommit --------------------------------------------------------------------------------------------------
@@ -54,7 +60,7 @@ async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: Grou
     return OffsetCommitResponse(throttle_time_ms=0, topics=await turns.take(_by_topic(unknown_topics, errors, once)))
 
 
-def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Any], list[Refused], list[Wanted]]]:
+def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Committing], list[Refused], list[Wanted]]]:
     """Return the unknown topics, what is refused, and what is to be committed."""
     errors: list[Refused] = []
     wanted: list[Wanted] = []
@@ -75,7 +81,7 @@ def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[An
     return unknown_topics, errors, wanted
 
 
-def _topic_name(ctx: Context, topic: Any) -> tuple[str | None, Err]:
+def _topic_name(ctx: Context, topic: Committing | Fetching) -> tuple[str | None, Err]:
     """Return the name of a topic given by name or, from version 10 on, by id; and the error if it does not exist."""
     if ctx.version >= 10:
         found = ctx.node.image.topic_by_id(topic.topic_id)
@@ -105,18 +111,17 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
             for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
 
 
-def _by_topic(unknown: list[Any], errors: list[Refused], once: bool) -> Steps[list[Any]]:
+def _by_topic(unknown: list[Committing], errors: list[Refused], once: bool) -> Steps[list[Committed]]:
     """Return the errors by topic. An unknown topic has a row even if the request names no partition of it. `once`: a topic that
     is named twice is answered once, as in Kafka where anything is unknown."""
-    response = OffsetCommitResponse.OffsetCommitResponseTopic
-    topics: dict[Any, Any] = {}
+    topics: dict[Hashable, Committed] = {}
     for topic in unknown:
-        topics.setdefault(topic.topic_id or topic.name, response(name=topic.name, topic_id=topic.topic_id, partitions=[]))
+        topics.setdefault(topic.topic_id or topic.name, Committed(name=topic.name, topic_id=topic.topic_id, partitions=[]))
     for topic, index, error in errors:
         key = topic.topic_id or topic.name if once else id(topic)
         if key not in topics:
-            topics[key] = response(name=topic.name, topic_id=topic.topic_id, partitions=[])
-        topics[key].partitions.append(response.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
+            topics[key] = Committed(name=topic.name, topic_id=topic.topic_id, partitions=[])
+        topics[key].partitions.append(Committed.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
         yield None
     return list(topics.values())
 
@@ -138,17 +143,17 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
     error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable, AnswerBudget())
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
-        topics = [(t, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
+        topics = [(None, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
     rows = await ctx.node.env.turns.take(_rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics))
     return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error), topics=rows)
 
 
-Found = tuple[Any, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
+Found = tuple[UUID | None, str, list[tuple[int, Err, CommittedOffset]]]     # (topic id, topic name, partitions)
 Known = Callable[[str, int], tuple[int, Err, CommittedOffset]]      # what is committed for a topic's name and a partition
 
 
-async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Any, require_stable: bool, room: AnswerBudget,
-                 member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
+async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: Sequence[Fetching] | None,
+                 require_stable: bool, room: AnswerBudget, member: tuple[str | None, int] = NO_MEMBER) -> tuple[Err, list[Found]]:
     """Return the offsets of one group; `topics` None: of every topic. `member`: id and epoch of the member that asks."""
     left = room.left
     try:
@@ -169,7 +174,7 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
         return refused.code, []
 
 
-def _some_offsets(ctx: Context, topics: Any, known: Known) -> Steps[list[Found]]:
+def _some_offsets(ctx: Context, topics: Sequence[Fetching], known: Known) -> Steps[list[Found]]:
     found: list[Found] = []
     by_id = ctx.version >= 10
     for topic in topics:
@@ -208,14 +213,15 @@ def _look_up(store: GroupPartition, group_id: str, require_stable: bool, room: A
     return index, Err.NONE, found
 
 
-def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:
+def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:  # Any: of two classes, by the version
     rows = []
     for topic in topics:
         rows.append((yield from _fetched(kind, *topic)))
     return rows
 
 
-def _fetched(kind: Any, topic_id: Any, name: str, offsets: list[tuple[int, Err, CommittedOffset]]) -> Steps[Any]:
+def _fetched(kind: Any, topic_id: UUID | None, name: str,
+             offsets: list[tuple[int, Err, CommittedOffset]]) -> Steps[Any]:  # Any: of two classes, by the version
     batched = hasattr(kind, "OffsetFetchResponsePartitions")
     partition = kind.OffsetFetchResponsePartitions if batched else kind.OffsetFetchResponsePartition
     partitions = []
@@ -249,14 +255,14 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
 
 
 def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
-            group: Group) -> Steps[tuple[list[Any], dict[Key, bytes | None]]]:
+            group: Group) -> Steps[tuple[list[OffsetDeleteResponse.OffsetDeleteResponseTopic], dict[Key, bytes | None]]]:
     """Return the response per partition, and the keys to write tombstones for.
 
     As in Kafka the unknown partitions come first, and where there are any, each topic is answered once.
     """
     response = OffsetDeleteResponse.OffsetDeleteResponseTopic
-    refused: dict[str, list[Any]] = {}
-    found: list[tuple[str, list[Any]]] = []
+    refused: dict[str, list[Deleted]] = {}
+    found: list[tuple[str, list[Deleted]]] = []
     doomed: dict[Key, bytes | None] = {}
     for topic in request.topics:
         image = ctx.node.image.topics.get(topic.name)
@@ -276,9 +282,8 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
     return [response(name=name, partitions=rows) for name, rows in found], doomed
 
 
-def _verdicts(keys: list[Key], error: Err) -> Steps[list[Any]]:
-    row = OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePartition
-    return each(lambda key: row(partition_index=key[1], error_code=int(error)), keys)
+def _verdicts(keys: list[Key], error: Err) -> Steps[list[Deleted]]:
+    return each(lambda key: Deleted(partition_index=key[1], error_code=int(error)), keys)
 
 
 def _has(store: GroupPartition, group: Group, key: Key) -> bool:

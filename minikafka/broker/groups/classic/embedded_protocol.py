@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 from minikafka.protocol.apis import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from minikafka.protocol.errors import ProtocolError
@@ -23,9 +23,10 @@ from minikafka.protocol.reader import read_message
 _VERSION = struct.Struct(">h")
 MOST_TRACED = 1000  # the trace names at most so many partitions of a member
 LONGEST_NAME = 249  # characters of a topic's name
+Embedded = TypeVar("Embedded", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
 
 
-def _read(cls: Any, data: bytes) -> tuple[Any, int]:
+def _read(cls: type[Embedded], data: bytes) -> tuple[Embedded, int]:
     if len(data) < _VERSION.size:
         raise ProtocolError(f"{len(data)} bytes are no {cls.__name__}")
     version = min(_VERSION.unpack_from(data)[0], cls.max_version)       # later versions only add to the end
@@ -34,13 +35,13 @@ def _read(cls: Any, data: bytes) -> tuple[Any, int]:
     return read_message(cls, version, memoryview(data), _VERSION.size), version
 
 
-def read_subscription(data: bytes) -> tuple[Any, int]:
-    """Return a ConsumerProtocolSubscription (topics, owned_partitions, rack_id and more) and its version. ProtocolError."""
+def read_subscription(data: bytes) -> tuple[ConsumerProtocolSubscription, int]:
+    """Return the subscription (topics, owned_partitions, rack_id and more) and its version. ProtocolError."""
     return _read(ConsumerProtocolSubscription, data)
 
 
-def read_assignment(data: bytes) -> Any:
-    """Return a ConsumerProtocolAssignment; an empty one for a member without an assignment (no bytes). ProtocolError."""
+def read_assignment(data: bytes) -> ConsumerProtocolAssignment:
+    """Return the assignment; an empty one for a member without an assignment (no bytes). ProtocolError."""
     if not data:
         return ConsumerProtocolAssignment(assigned_partitions=[], user_data=None)
     return _read(ConsumerProtocolAssignment, data)[0]

@@ -19,7 +19,6 @@ Source: ClassicGroup, GroupMetadataManager (classicGroup*), KIP-134 (initial del
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import Any
 
 from minikafka.broker.groups.classic import static_member
 from minikafka.broker.groups.classic.embedded_protocol import assigned_partitions, subscribed_topics
@@ -430,7 +429,7 @@ class ClassicGroup(Group):
     def is_empty(self) -> bool:
         return self.state is ClassicGroupState.EMPTY
 
-    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+    def settled_fields(self, image: MetadataImage) -> dict[str, object]:
         known = {m.member_id: assigned_partitions(m.assignment) for m in self.members}
         return {"names": {m.member_id: m.instance_id or m.client_id for m in self.members},
                 "assignment": {member: partitions for member, partitions in known.items() if partitions is not None}}

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
-from typing import Any
 
 from minikafka.broker.groups.classic.messages import CompleteCall, Join, Leaving, Sync
 from minikafka.broker.groups.consumer import classic_members, subscriptions
@@ -335,7 +334,7 @@ class ConsumerGroup(Group):
     def is_empty(self) -> bool:
         return not self.state.members
 
-    def settled_fields(self, image: MetadataImage) -> dict[str, Any]:
+    def settled_fields(self, image: MetadataImage) -> dict[str, object]:
         known = self.state.members.items()
         return {"names": {m: member.metadata.instance_id or member.metadata.client_id for m, member in known},
                 "assignment": {m: sorted(f"{topic.name}-{index}" for topic_id, index in member.assigned

@@ -53,7 +53,7 @@ def existing(partition: GroupPartition, group_id: str) -> ConsumerGroup:
 
 
 def _run_heartbeat(partition: GroupPartition, group_id: str, call: Future[Any], request: ConsumerGroupHeartbeat,
-                   context: GroupContext) -> None:
+                   context: GroupContext) -> None:  # Any: a result, or AfterCommit
     group = partition.find(group_id, ConsumerGroup)
     if group is not None:
         partition.run(group, group.consumer_heartbeat(call, request, context))

@@ -178,7 +178,7 @@ class GroupPartition:
         if group is not None and not self.closed:
             self.run(group, group.tick(self.context(group)))
 
-    def _carry_out(self, group: Any, effects: Sequence[object]) -> None:
+    def _carry_out(self, group: Any, effects: Sequence[object]) -> None:  # Any: of the kind that made the effects
         for effect in effects:
             if isinstance(effect, CompleteCall):
                 _answer(effect.call, effect.result)
@@ -356,7 +356,7 @@ class AfterCommit:
     result: Any
 
 
-async def outcome_of(call: Future[Any]) -> Any:
+async def outcome_of(call: Future[Any]) -> Any:  # Any: the result of any call
     """Return the result with which a call is answered. Raises KafkaError if the result is an error of the log."""
     result = await call
     if isinstance(result, AfterCommit):

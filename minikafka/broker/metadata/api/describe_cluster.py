@@ -7,8 +7,6 @@ Source: KafkaApis.handleDescribeCluster; KIP-700, KIP-919 (endpoint type), KIP-1
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
 
 from minikafka.broker.metadata.image import BrokerRegistration
@@ -44,7 +42,7 @@ def describe_cluster(ctx: Context, request: DescribeClusterRequest) -> DescribeC
         authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None)
 
 
-def _row(broker: BrokerRegistration) -> Any:
+def _row(broker: BrokerRegistration) -> Row:
     return Row(broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=broker.fenced)
 
 

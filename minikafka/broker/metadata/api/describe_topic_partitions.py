@@ -10,8 +10,6 @@ Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache; KIP-966.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
 from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
@@ -49,7 +47,7 @@ def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err
 def _page(
     image: MetadataImage, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
 ) -> Steps[DescribeTopicPartitionsResponse]:
-    rows: list[Any] = []
+    rows: list[TopicRow] = []
     for name in names:
         yield None
         if cursor is not None and name < cursor.topic_name:
@@ -72,7 +70,8 @@ def _page(
     return _answer(rows)
 
 
-def _answer(rows: list[Any], next_topic: str | None = None, next_partition: int = 0) -> DescribeTopicPartitionsResponse:
+def _answer(rows: list[TopicRow], next_topic: str | None = None,
+            next_partition: int = 0) -> DescribeTopicPartitionsResponse:
     cursor = None if next_topic is None else Cursor(topic_name=next_topic, partition_index=next_partition)
     return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=rows, next_cursor=cursor)
 
@@ -85,13 +84,13 @@ def _why_missing(name: str) -> Err:
     return Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _failure(name: str, error: Err, operations: int) -> Any:
+def _failure(name: str, error: Err, operations: int) -> TopicRow:
     internal = name in INTERNAL_TOPICS and operations == OPERATIONS
     return TopicRow(error_code=int(error), name=name, topic_id=None, is_internal=internal, partitions=[],
                     topic_authorized_operations=operations)
 
 
-def _partition(image: MetadataImage, p: PartitionRegistration) -> Any:
+def _partition(image: MetadataImage, p: PartitionRegistration) -> PartitionRow:
     def alive(replica: int) -> bool:
         return replica in image.brokers and not image.brokers[replica].fenced
 

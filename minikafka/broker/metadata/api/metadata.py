@@ -16,8 +16,6 @@ creation. Source: KafkaApis.handleTopicMetadataRequest, KRaftMetadataCache, Auto
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
@@ -33,6 +31,7 @@ TOPIC_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}       # AclOperation numbers that 
 TopicRow = MetadataResponse.MetadataResponseTopic
 PartitionRow = TopicRow.MetadataResponsePartition
 BrokerRow = MetadataResponse.MetadataResponseBroker
+AskedTopic = MetadataRequest.MetadataRequestTopic
 
 
 @handles(MetadataRequest, needs=(TopicCreator,))
@@ -52,13 +51,13 @@ def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> S
     return _answer(ctx, brokers, any_live_broker(ctx, alive), ctx.node.cluster_id, rows, operations)
 
 
-def _answer(ctx: Context, brokers: list[Any], controller: int, cluster_id: str | None, topics: list[Any],
+def _answer(ctx: Context, brokers: list[BrokerRow], controller: int, cluster_id: str | None, topics: list[TopicRow],
             operations: set[int] | None = None, error_code: int = 0) -> MetadataResponse:
     return MetadataResponse(throttle_time_ms=0, brokers=brokers, cluster_id=cluster_id, controller_id=controller,
                             topics=topics, authorized_operations=operations, error_code=error_code)
 
 
-def _malformed(version: int, topics: list[Any]) -> Err | None:
+def _malformed(version: int, topics: list[AskedTopic]) -> Err | None:
     """Return the error of the list of topics, or None. Up to version 11 each topic has a name and no id; later, if any topic has
     an id, the ids count, and otherwise each topic has a name."""
     if version in (10, 11) and any(t.topic_id is not None or t.name is None for t in topics):
@@ -71,7 +70,7 @@ def _malformed(version: int, topics: list[Any]) -> Err | None:
 # --- which topics ----------------------------------------------------------------------------------------------
 
 
-def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> Steps[list[Any]]:
+def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> Steps[list[TopicRow]]:
     image, version = ctx.node.image, ctx.version
     if request.topics is None or (version == 0 and not request.topics):
         return (yield from _described(image, list(image.topics.values()), version))
@@ -89,7 +88,7 @@ def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> St
     return found + (yield from each(lambda name: _missing(name, _why_missing(name)), absent))
 
 
-def _by_id(image: MetadataImage, ids: list[Uuid], version: int) -> Steps[list[Any]]:
+def _by_id(image: MetadataImage, ids: list[Uuid], version: int) -> Steps[list[TopicRow]]:
     found = [(topic_id, image.topic_by_id(topic_id)) for topic_id in ids]
     unknown = [_missing(None, Err.UNKNOWN_TOPIC_ID, topic_id) for topic_id, topic in found if topic is None]
     return unknown + (yield from _described(image, [topic for _, topic in found if topic is not None], version))
@@ -103,7 +102,7 @@ def _why_missing(name: str) -> Err:
     return Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, internal: bool | None = None) -> Any:
+def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, internal: bool | None = None) -> TopicRow:
     internal = name in INTERNAL_TOPICS if internal is None else internal
     return TopicRow(error_code=int(error), name=name, topic_id=topic_id, is_internal=internal, partitions=[],
                     authorized_operations=None)
@@ -112,7 +111,7 @@ def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, interna
 # --- one topic -------------------------------------------------------------------------------------------------
 
 
-def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> Steps[list[Any]]:
+def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> Steps[list[TopicRow]]:
     rows = []
     for topic in topics:
         rows.append((yield from describe(image, topic, version)))
@@ -120,7 +119,7 @@ def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> 
     return rows
 
 
-def describe(image: MetadataImage, topic: TopicImage, version: int) -> Steps[Any]:
+def describe(image: MetadataImage, topic: TopicImage, version: int) -> Steps[TopicRow]:
     """Return the row of one topic for a client of this version."""
     found = [topic.partitions[index] for index in sorted(topic.partitions)]
     partitions = yield from each(lambda p: _partition(image, p, version), found)
@@ -128,7 +127,7 @@ def describe(image: MetadataImage, topic: TopicImage, version: int) -> Steps[Any
                     partitions=partitions, authorized_operations=None)
 
 
-def _partition(image: MetadataImage, p: PartitionRegistration, version: int) -> Any:
+def _partition(image: MetadataImage, p: PartitionRegistration, version: int) -> PartitionRow:
     offline = [r for r in p.replicas if not _alive(image, r)]
     replicas, isr, error = list(p.replicas), list(p.isr), Err.NONE
     if version == 0:        # these clients fail on a replica that is not among the brokers

@@ -26,9 +26,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minikafka.broker.metadata.records import decode, encode
+from minikafka.broker.metadata.records import MetadataRecord, decode, encode
 from minikafka.broker.raft import wire
 from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState
 from minikafka.broker.raft.messages import SnapshotId
@@ -49,7 +49,7 @@ SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
 class Decision(NamedTuple):
     """One batch of the log; a control batch has no records."""
 
-    records: list[Any]
+    records: list[MetadataRecord]
     last_offset: int
     epoch: int
     size: int  # bytes
@@ -147,7 +147,7 @@ class MetadataLog:
         self._durable = flush.end_offset
         return flush.end_offset
 
-    def to_batch(self, records: list[Any]) -> bytes:
+    def to_batch(self, records: list[MetadataRecord]) -> bytes:
         """Return the metadata records of one decision as one batch."""
         return batches.build([(None, encode(record)) for record in records], timestamp_ms=self._env.wall_ms())
 

@@ -71,7 +71,7 @@ class Quorum:
         self.applied = 0  # everything below was given to apply_committed
         self._to_apply: deque[Steps[None]] = deque()  # the committed batches, in order; the first is being applied
         self._applying: Task[None] | None = None  # what applies the rest, while events go on
-        self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[Any, ...]]] = deque()
+        self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[object, ...]]] = deque()
         self._wakeup: Future[None] | None = None
         self._timer: Timer | None = None
         self._lingering: Timer | None = None
@@ -206,7 +206,7 @@ class Quorum:
         self._watchers.append(watcher)
         return watcher
 
-    def describe(self) -> dict[str, Any] | None:
+    def describe(self) -> dict[str, object] | None:
         """Return leader, epoch, high watermark and the progress of each replica, by the names of DescribeQuorum's fields; None
         if we do not lead."""
         role = self.raft.role
@@ -216,7 +216,7 @@ class Quorum:
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def post(self, event: Callable[..., list[Effect]], *args: Any) -> None:
+    def post(self, event: Callable[..., list[Effect]], *args: object) -> None:
         """Queue an event of the core or of this shell: a function that returns effects when called with `args` and the time."""
         self._inbox.append((event, args))
         self._wake()
@@ -381,5 +381,5 @@ def _resolve(future: Future[None]) -> None:
         future.set_result(None)
 
 
-def _ignore(*_: Any) -> None:
+def _ignore(*_: object) -> None:
     """Do nothing: it takes the place of the broker's hooks until they are set."""

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any
 
-from minikafka.broker.metadata.records import decode, encode
+from minikafka.broker.metadata.records import MetadataRecord, decode, encode
 from minikafka.broker.raft import wire
 from minikafka.broker.raft.messages import SnapshotAnswer, SnapshotId
 from minikafka.broker.storage.shell.log_dir import LogDirError
@@ -40,7 +39,7 @@ def file_name(id: SnapshotId) -> str:
     return f"{id.end_offset:020}-{id.epoch:010}{SUFFIX}"
 
 
-def build(id: SnapshotId, records: list[Any], last_timestamp_ms: int) -> bytes:
+def build(id: SnapshotId, records: list[MetadataRecord], last_timestamp_ms: int) -> bytes:
     """Return the bytes of a snapshot of `records`."""
     groups = [[(wire.SNAPSHOT_HEADER, wire.snapshot_header(last_timestamp_ms))]]
     values = [(None, encode(record)) for record in records]
@@ -55,7 +54,7 @@ def build(id: SnapshotId, records: list[Any], last_timestamp_ms: int) -> bytes:
     return made
 
 
-def parse(data: bytes) -> tuple[int, list[Any]]:
+def parse(data: bytes) -> tuple[int, list[MetadataRecord]]:
     """Return (time of the last record in ms, the records); ValueError if the snapshot is damaged or not complete."""
     require_checksums(data)
     records, control = [], {}
@@ -133,7 +132,7 @@ class SnapshotFiles:
         self._sizes[id] = self._fs.size(self._path(id))
         self._sizes = dict(sorted(self._sizes.items()))
 
-    def read(self, id: SnapshotId) -> tuple[int, list[Any]]:
+    def read(self, id: SnapshotId) -> tuple[int, list[MetadataRecord]]:
         """Return (time of the last record in ms, the records); LogDirError if the snapshot is damaged."""
         try:
             return parse(self._fs.read(self._path(id)))
@@ -185,7 +184,7 @@ class SnapshotFiles:
             return True
         return False
 
-    def finish_pieces(self, id: SnapshotId) -> list[Any]:
+    def finish_pieces(self, id: SnapshotId) -> list[MetadataRecord]:
         """Give the complete snapshot its final name, and return its records. ValueError if it is damaged. Blocks."""
         assert self._part is not None and self._part[0] == id
         self._part[1].fsync()

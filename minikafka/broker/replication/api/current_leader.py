@@ -5,13 +5,15 @@ Source: KafkaApis.getCurrentLeader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from minikafka.broker.server.registry import CLIENTS, Context
 
+Endpoint = TypeVar("Endpoint")
 
-def node_endpoints(ctx: Context, endpoint: Any, leaders: Iterable[int]) -> list[Any]:
+
+def node_endpoints(ctx: Context, endpoint: Callable[..., Endpoint], leaders: Iterable[int]) -> list[Endpoint]:
     """Return one `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
     brokers = ctx.node.image.brokers
     found = [brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced]

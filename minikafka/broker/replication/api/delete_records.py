@@ -9,8 +9,6 @@ Source: ReplicaManager.deleteRecords, Partition.deleteRecordsOnLeader, DelayedDe
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
@@ -23,19 +21,19 @@ from minikafka.protocol.errors import Err, KafkaError
 
 INVALID_LOW_WATERMARK = -1
 Key = tuple[str, int]
-Begun = tuple[dict[Key, Any], dict[Key, Partition], dict[Partition, int]]
 Topic = DeleteRecordsResponse.DeleteRecordsTopicResult
 Row = Topic.DeleteRecordsPartitionResult
+Begun = tuple[dict[Key, Row], dict[Key, Partition], dict[Partition, int]]
 
 
 @handles(DeleteRecordsRequest, needs=(ReplicaManager,))
-async def delete_records(ctx: Context, request: Any, replicas: ReplicaManager) -> DeleteRecordsResponse:
+async def delete_records(ctx: Context, request: DeleteRecordsRequest, replicas: ReplicaManager) -> DeleteRecordsResponse:
     """Delete what stands before the offsets asked for; -1 means the high watermark."""
     asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
     rows, keys, begun = await ctx.node.env.turns.take(_begin(replicas, asked))
     outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)
     rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
-    topics: dict[str, list[Any]] = {}
+    topics: dict[str, list[Row]] = {}
     for key in asked:
         topics.setdefault(key[0], []).append(rows[key])
     return DeleteRecordsResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
@@ -43,7 +41,7 @@ async def delete_records(ctx: Context, request: Any, replicas: ReplicaManager) -
 
 def _begin(replicas: ReplicaManager, asked: dict[Key, int]) -> Steps[Begun]:
     """Begin to delete: return the rows of what is refused, the partitions of the others, and for what each of them waits."""
-    rows: dict[Key, Any] = {}
+    rows: dict[Key, Row] = {}
     keys: dict[Key, Partition] = {}
     begun: dict[Partition, int] = {}
     for (name, index), offset in asked.items():
@@ -66,10 +64,10 @@ def _leader(replicas: ReplicaManager, name: str, index: int) -> Partition:
     return replicas.leader(name, index)
 
 
-def _outcome(partition: Partition, error: Err) -> Any:
+def _outcome(partition: Partition, error: Err) -> Row:
     known = error in (Err.NONE, Err.REQUEST_TIMED_OUT)
     return _row(partition.index, error, partition.replica.low_watermark if known else INVALID_LOW_WATERMARK)
 
 
-def _row(index: int, error: Err, low_watermark: int) -> Any:
+def _row(index: int, error: Err, low_watermark: int) -> Row:
     return Row(partition_index=index, low_watermark=low_watermark, error_code=int(error))

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
@@ -35,7 +34,7 @@ from minikafka.broker.replication.fetch_session import FetchContext, Key
 from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, Wanted
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, LogReadResult, Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, Handled, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
@@ -47,14 +46,15 @@ NO_REPLICA = NO_EPOCH = -1
 NEVER = -1                     # no count of moves
 BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
 
-Answers = dict[Key, Any]
 Topic = FetchResponse.FetchableTopicResponse
 Data = Topic.PartitionData
+Answers = dict[Key, Data]
+Found = dict[Key, LogReadResult | Data]
 make_response, make_topic, make_data = maker(FetchResponse), maker(Topic), maker(Data)
 
 
 @handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18), needs=(ReplicaManager, Quorum))
-def fetch(ctx: Context, request: Any, replicas: ReplicaManager, quorum: Quorum) -> Any:
+def fetch(ctx: Context, request: FetchRequest, replicas: ReplicaManager, quorum: Quorum) -> Handled | Steps[Handled]:
     """Return the response, or an awaitable of it for a long poll. A fetch of the metadata log goes to the quorum from here
     (`raft/api.py`); everything below is about partitions of topics."""
     if _of_metadata_log(ctx, request):
@@ -62,7 +62,7 @@ def fetch(ctx: Context, request: Any, replicas: ReplicaManager, quorum: Quorum) 
     return ServedFetch(ctx, request, replicas).serve()
 
 
-def _of_metadata_log(ctx: Context, request: Any) -> bool:
+def _of_metadata_log(ctx: Context, request: FetchRequest) -> bool:
     return ctx.listener == INTERNAL and any(t.topic_id == METADATA_TOPIC_ID for t in request.topics)
 
 
@@ -92,7 +92,7 @@ class FetchPartitionStatus:
 class ServedFetch:
     """One request while it is being served."""
 
-    def __init__(self, ctx: Context, request: Any, replicas: ReplicaManager) -> None:
+    def __init__(self, ctx: Context, request: FetchRequest, replicas: ReplicaManager) -> None:
         self.ctx, self.request, self.replicas = ctx, request, replicas
         self.by_id = ctx.version >= BY_TOPIC_ID
         state = request.replica_state if ctx.version >= 15 else None
@@ -109,7 +109,7 @@ class ServedFetch:
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
         self.asked: list[FetchPartitionStatus] = []                 # what is to be read
-        self.refused: Answers = {}                   # what cannot even be looked for
+        self.refused: Found = {}                   # what cannot even be looked for
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """Return the answer, or an awaitable of it."""
@@ -151,7 +151,7 @@ class ServedFetch:
         return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
                                            self.ctx.node.env.now())
 
-    def _key(self, topic: Any, index: int) -> Key:
+    def _key(self, topic: FetchRequest.FetchTopic | FetchRequest.ForgottenTopic, index: int) -> Key:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
     def _sort_out(self, context: FetchContext[Wanted]) -> Steps[None]:
@@ -234,7 +234,7 @@ class ServedFetch:
     # --- answer ---------------------------------------------------------------------------------------------------
 
     def _answer(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
-        found = {one.key: one.found if isinstance(one.found, LogReadResult) else self._error_data(one, one.found)
+        found: Found = {one.key: one.found if isinstance(one.found, LogReadResult) else self._error_data(one, one.found)
                  for one in self.asked} | self.refused
         if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
@@ -255,7 +255,7 @@ class ServedFetch:
     def _has_quota(self) -> bool:
         return not self.from_follower and self.ctx.listener == CLIENTS
 
-    def _over_quota(self, context: FetchContext[Wanted], found: Answers) -> Steps[int]:
+    def _over_quota(self, context: FetchContext[Wanted], found: Found) -> Steps[int]:
         """Return how long this client must wait before it can be told what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
@@ -272,14 +272,14 @@ class ServedFetch:
         error, session_id = self.replicas.sessions.head(context)
         return FetchResponse(throttle_time_ms=wait_ms, error_code=int(error), session_id=session_id, responses=[])
 
-    def _all_data(self, told: Answers) -> Steps[Answers]:
+    def _all_data(self, told: Found) -> Steps[Answers]:
         data = {}
         for key, one in told.items():
             data[key] = self._data(key, one) if isinstance(one, LogReadResult) else one
             yield None
         return data
 
-    def _data(self, key: Key, read: LogReadResult) -> Any:
+    def _data(self, key: Key, read: LogReadResult) -> Data:
         diverging = {}
         if read.diverging_epoch is not None:
             diverging["diverging_epoch"] = Data.EpochEndOffset(*read.diverging_epoch)
@@ -293,7 +293,7 @@ class ServedFetch:
             aborted_transactions=aborted, records=read.records, **diverging,
             preferred_read_replica=read.preferred_read_replica)
 
-    def _error_data(self, one: FetchPartitionStatus, error: Err) -> Any:
+    def _error_data(self, one: FetchPartitionStatus, error: Err) -> Data:
         if error == Err.KAFKA_STORAGE_ERROR and self.ctx.version < KNOWS_STORAGE_ERROR:
             error = Err.NOT_LEADER_OR_FOLLOWER
         data = _error(one.key[1], error, None)
@@ -303,8 +303,8 @@ class ServedFetch:
             data.tags = {"current_leader"}
         return data
 
-    def _topics(self, answers: Answers) -> list[Any]:
-        topics: list[Any] = []
+    def _topics(self, answers: Answers) -> list[Topic]:
+        topics: list[Topic] = []
         previous = None
         for (topic, _), data in answers.items():
             if not topics or topic != previous:
@@ -322,6 +322,6 @@ class ServedFetch:
                              responses=topics)
 
 
-def _error(index: int, error: Err, aborted: list[Any] | None) -> Any:
+def _error(index: int, error: Err, aborted: list[Data.AbortedTransaction] | None) -> Data:
     return Data(partition_index=index, error_code=int(error), high_watermark=-1, last_stable_offset=-1,
                 log_start_offset=-1, aborted_transactions=aborted, preferred_read_replica=-1, records=b"")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka.protocol.consumer import (
     ListOffsetsRequest,
@@ -39,8 +39,10 @@ UNKNOWN = -1
 
 Topic = ListOffsetsResponse.ListOffsetsTopicResponse
 Answer = Topic.ListOffsetsPartitionResponse
+AskedOffset = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 EpochTopic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 EpochAnswer = EpochTopic.EpochEndOffset
+AskedEpoch = OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition
 
 
 class FoundOffset(NamedTuple):
@@ -52,13 +54,13 @@ class FoundOffset(NamedTuple):
 
 
 @handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11), needs=(ReplicaManager,))
-def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[ListOffsetsResponse]:
+def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaManager) -> Steps[ListOffsetsResponse]:
     """Answer for every partition of the request; one that is named twice is refused."""
     if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
         return _refuse_all(request)
     names = [(topic.name, p.partition_index) for topic in request.topics for p in topic.partitions]
     twice = {name for name, times in Counter(names).items() if times > 1}
-    topics: dict[str, dict[int, Any]] = {}
+    topics: dict[str, dict[int, Answer]] = {}
     for topic in request.topics:
         for p in topic.partitions:
             repeated = (topic.name, p.partition_index) in twice
@@ -70,14 +72,14 @@ def list_offsets(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[
         throttle_time_ms=0, topics=[Topic(name=n, partitions=list(answers.values())) for n, answers in topics.items()])
 
 
-def _refuse_all(request: Any) -> ListOffsetsResponse:
+def _refuse_all(request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Return the answer to an isolation level that nobody knows: what was asked comes back as it stood."""
     return ListOffsetsResponse(throttle_time_ms=0, topics=[
         Topic(name=topic.name, partitions=[_failure(p, Err.UNKNOWN_SERVER_ERROR) for p in topic.partitions])
         for topic in request.topics])
 
 
-def _list_offset(ctx: Context, request: Any, replicas: ReplicaManager, topic: str, wanted: Any) -> Any:
+def _list_offset(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaManager, topic: str, wanted: AskedOffset) -> Answer:
     if wanted.timestamp < 0 and ctx.version < SINCE.get(wanted.timestamp, 1 << 15):
         return _failure(wanted, Err.UNSUPPORTED_VERSION)
     try:
@@ -91,7 +93,7 @@ def _list_offset(ctx: Context, request: Any, replicas: ReplicaManager, topic: st
                   leader_epoch=found.leader_epoch)
 
 
-def _failure(wanted: Any, error: Err) -> Any:
+def _failure(wanted: AskedOffset, error: Err) -> Answer:
     return Answer(partition_index=wanted.partition_index, error_code=int(error), timestamp=UNKNOWN, offset=UNKNOWN,
                   leader_epoch=UNKNOWN)
 
@@ -121,7 +123,8 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
-def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
+def offset_for_leader_epoch(ctx: Context, request: OffsetForLeaderEpochRequest,
+                            replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
     """Return for each epoch that is asked for the largest known epoch not above it, and where that one ended (rule 20)."""
     topics = []
     for topic in request.topics:
@@ -130,7 +133,7 @@ def offset_for_leader_epoch(ctx: Context, request: Any, replicas: ReplicaManager
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
 
 
-def _epoch_end(replicas: ReplicaManager, topic: str, wanted: Any) -> Any:
+def _epoch_end(replicas: ReplicaManager, topic: str, wanted: AskedEpoch) -> EpochAnswer:
     error, epoch, end = Err.NONE, UNKNOWN, UNKNOWN
     try:
         partition = replicas.leader(topic, wanted.partition, wanted.current_leader_epoch)

@@ -19,7 +19,9 @@ import struct
 from collections.abc import Awaitable
 from functools import partial
 from typing import Any, NamedTuple
+from uuid import UUID
 
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
@@ -27,7 +29,7 @@ from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, Later, handles
+from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, Handled, Later, handles
 from minikafka.broker.server.turns import Steps, at_once
 from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import TopicPartition
@@ -45,7 +47,8 @@ BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # si
 HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE,
                              Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
 
-Key = tuple[Any, int]                               # (topic name or topic id, partition)
+Key = tuple[str | UUID, int]                        # (topic name or topic id, partition)
+Batches = dict[Key, Any]                            # records by partition: a memoryview, or None, which is looked at first
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
 make_response, make_topic, make_answer = maker(ProduceResponse), maker(Topic), maker(Answer)
@@ -67,8 +70,11 @@ class LogAppendResult(NamedTuple):
     info: AppendInfo
 
 
+Results = dict[Key, LogAppendResult | KafkaError]
+
+
 @handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0, needs=(ReplicaManager, Verification))
-def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Steps[Any]:
+def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Steps[Handled]:
     """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
     parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
@@ -81,10 +87,10 @@ def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, ver
     return (yield from _append_all(ctx, parts, request, batches, refused, {}))
 
 
-def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
-                refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Steps[Any]:
+def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
+                refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Steps[Handled]:
     """Append what is not refused, and return the answer, or an awaitable of it."""
-    results: dict[Key, LogAppendResult | KafkaError] = {}
+    results: Results = {}
     for key, records in batches.items():
         results[key] = refused.get(key) or (yield from _append(ctx, parts, request, key, records, guards.get(key)))
         yield None
@@ -102,13 +108,13 @@ def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: di
     return _answer_later(ctx, parts, results, delayed, timeout)
 
 
-async def _answer_later(ctx: Context, parts: Parts, results: dict[Key, Any], delayed: DelayedProduce,
-                        timeout: float) -> Any:
+async def _answer_later(ctx: Context, parts: Parts, results: Results, delayed: DelayedProduce,
+                        timeout: float) -> ProduceResponse:
     return await ctx.node.env.turns.take(_answer(ctx, parts, results, await delayed.outcome(timeout)))
 
 
-async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
-                            refused: dict[Key, KafkaError]) -> Any:
+async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
+                            refused: dict[Key, KafkaError]) -> ApiMessage | None:
     """Serve a transactional producer: the coordinator is asked first where that is needed."""
     asked = {key: records for key, records in batches.items()
              if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
@@ -122,7 +128,7 @@ async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest,
     return await answer if isinstance(answer, Awaitable) else answer
 
 
-async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: dict[Key, Any],
+async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
                   refused: dict[Key, KafkaError]) -> dict[Key, object]:
     """Return a guard for each partition where this request may begin a transaction; one that may not is put among the refused."""
     who = _producer(next(iter(batches.values())))
@@ -156,7 +162,7 @@ class RejectedBeforeAppend(KafkaError):
     not the usual one."""
 
 
-def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, KafkaError]:
+def _refuse_all(request: ProduceRequest, batches: Batches) -> dict[Key, KafkaError]:
     """Return an error for every partition if one first batch cannot be read, or is transactional in a request without an id."""
     refusal = None
     try:
@@ -168,7 +174,7 @@ def _refuse_all(request: ProduceRequest, batches: dict[Key, Any]) -> dict[Key, K
     return dict.fromkeys(batches, refusal) if refusal is not None else {}
 
 
-def _refuse_some(ctx: Context, batches: dict[Key, Any]) -> Steps[dict[Key, KafkaError]]:
+def _refuse_some(ctx: Context, batches: Batches) -> Steps[dict[Key, KafkaError]]:
     """Return an error for each partition that does not exist, and for records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
     for key, records in batches.items():
@@ -225,7 +231,7 @@ def _throttle(ctx: Context) -> int:
     return ctx.throttle_ms
 
 
-def _no_answer(ctx: Context, results: dict[Key, LogAppendResult | KafkaError]) -> None:
+def _no_answer(ctx: Context, results: Results) -> None:
     """Return no answer, or hang up if something is wrong: acks=0 has no other way to say it."""
     _throttle(ctx)
     for key, result in results.items():
@@ -233,9 +239,9 @@ def _no_answer(ctx: Context, results: dict[Key, LogAppendResult | KafkaError]) -
             raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
 
 
-def _answer(ctx: Context, parts: Parts, results: dict[Key, LogAppendResult | KafkaError],
+def _answer(ctx: Context, parts: Parts, results: Results,
             errors: dict[Partition, Err]) -> Steps[ProduceResponse]:
-    topics: dict[Any, list[Any]] = {}
+    topics: dict[str | UUID, list[Answer]] = {}
     for key, result in results.items():
         answer = _refusal(ctx, parts, key, result) if isinstance(result, KafkaError) else _success(result, errors)
         if ctx.version >= TELLS_LEADER and answer.error_code == Err.NOT_LEADER_OR_FOLLOWER:
@@ -261,7 +267,7 @@ def _name(ctx: Context, key: Key) -> str:
     return topic.name if topic is not None else ""
 
 
-def _success(result: LogAppendResult, errors: dict[Partition, Err]) -> Any:
+def _success(result: LogAppendResult, errors: dict[Partition, Err]) -> Answer:
     info = result.info
     return make_answer(
         index=result.partition.index, error_code=int(errors.get(result.partition, Err.NONE)),
@@ -269,7 +275,7 @@ def _success(result: LogAppendResult, errors: dict[Partition, Err]) -> Any:
         log_start_offset=result.partition.log.start_offset, record_errors=[], error_message=None)
 
 
-def _refusal(ctx: Context, parts: Parts, key: Key, refused: KafkaError) -> Any:
+def _refusal(ctx: Context, parts: Parts, key: Key, refused: KafkaError) -> Answer:
     errors = getattr(refused, "record_errors", None) or []
     blind = isinstance(refused, RejectedBeforeAppend) or refused.code in HIDES_LOG_START
     told = errors or (isinstance(refused, RejectedBeforeAppend) and refused.message != TEXTS[refused.code])

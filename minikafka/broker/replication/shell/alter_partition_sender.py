@@ -11,7 +11,7 @@ Source: kafka.server.AlterPartitionManager.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.protocol.errors import Err, KafkaError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from minikafka.broker.controller.shell.controller_channel import Channel
     from minikafka.broker.replication.shell.partition import Partition
     from minikafka.broker.server.node import Node
+    from minikafka.protocol.apis import AlterPartitionRequest, AlterPartitionResponse
+    from minikafka.protocol.record_codec import Uuid
 
 log = logging.getLogger("minikafka.isr")
 
@@ -79,8 +81,8 @@ class AlterPartitionSender:
             self.env.later(RETRY_S, self._again, partition, batch[partition])
         return True
 
-    def _request(self, request: Any, batch: dict[Partition, ProposedIsr]) -> Any:
-        topics: dict[Any, list[Any]] = {}
+    def _request(self, request: type[AlterPartitionRequest], batch: dict[Partition, ProposedIsr]) -> AlterPartitionRequest:
+        topics: dict[Uuid, list[AlterPartitionRequest.TopicData.PartitionData]] = {}
         data = request.TopicData.PartitionData
         for partition, proposal in batch.items():
             members = [data.BrokerState(broker_id=b, broker_epoch=e) for b, e in proposal.isr]
@@ -90,7 +92,8 @@ class AlterPartitionSender:
         return request(broker_id=self.node.node_id, broker_epoch=self.lifecycle.broker_epoch,
                        topics=[request.TopicData(topic_id=i, partitions=ps) for i, ps in topics.items()])
 
-    def _deliver(self, partition: Partition, proposal: ProposedIsr, verdict: Any) -> bool:
+    def _deliver(self, partition: Partition, proposal: ProposedIsr,
+                 verdict: AlterPartitionResponse.TopicData.PartitionData | None) -> bool:
         """Hand a verdict to its partition; False if it wants the proposal sent again."""
         now = self.env.now()
         if verdict is None:

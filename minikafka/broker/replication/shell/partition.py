@@ -48,7 +48,7 @@ class ReplicaManagerView(Protocol):
     node: Node
     env: Env
 
-    def shown_settings(self, partition: Partition) -> dict[str, Any]:
+    def shown_settings(self, partition: Partition) -> dict[str, object]:
         """Return the settings that the trace is told with the role of `partition`."""
 
     def on_leading(self, partition: Partition) -> None:
@@ -91,7 +91,7 @@ class Partition:
         self.waiters: Waiters[Partition] = Waiters()   # delayed answers; each is removed when it is ready
         self.observers: list[Observer] = []            # told of every move, before the waiters are
         self.lag_trace = FollowerLagTrace(self)
-        self.shown: dict[str, Any] = {}                # the settings that the trace was told, while we lead
+        self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
         self.failed = False
         self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
@@ -355,11 +355,11 @@ class Partition:
 
     # --- trace ----------------------------------------------------------------------------------------------------
 
-    def _trace_append(self, info: AppendInfo, **more: Any) -> None:
+    def _trace_append(self, info: AppendInfo, **more: object) -> None:
         self._env.trace("append", tp=self.name, base=info.base_offset, last=info.last_offset, epoch=info.leader_epoch,
                         count=info.count, bytes=info.bytes, **more)
 
-    def _trace_role(self, role: str, **more: Any) -> None:
+    def _trace_role(self, role: str, **more: object) -> None:
         self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.replica.leader,
                         isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)
 
@@ -383,7 +383,7 @@ class Storage:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR) from error
 
 
-def _transaction(info: AppendInfo, batch: bytes | memoryview) -> dict[str, Any]:
+def _transaction(info: AppendInfo, batch: bytes | memoryview) -> dict[str, object]:
     """Return what the trace tells of a batch that belongs to a transaction: whose it is, and what a marker decides."""
     header = info.transactional
     if header is None:

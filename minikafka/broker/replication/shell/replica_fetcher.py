@@ -32,6 +32,8 @@ from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.maker import maker
 
 if TYPE_CHECKING:
+    from kafka.protocol.consumer import FetchResponse
+
     from minikafka.broker.controller.shell.broker_lifecycle import Lifecycle
     from minikafka.broker.replication.shell.partition import Partition
     from minikafka.broker.server.node import Node
@@ -180,7 +182,7 @@ class ReplicaFetcher:
 
     def _request(self, asked: dict[Key, PartitionFetchState]) -> FetchRequest:
         changed, forgotten = self.session.build(asked)
-        topics: dict[Any, list[Any]] = {}
+        topics: dict[Any, list[FetchRequest.FetchTopic.FetchPartition]] = {}
         for (topic_id, index), position in changed.items():
             topics.setdefault(topic_id, []).append(make_partition(
                 partition=index, current_leader_epoch=position.leader_epoch, fetch_offset=position.offset,
@@ -198,7 +200,7 @@ class ReplicaFetcher:
 
     # --- answers --------------------------------------------------------------------------------------------------
 
-    async def _process(self, answer: Any, asked: dict[Key, PartitionFetchState]) -> None:
+    async def _process(self, answer: FetchResponse, asked: dict[Key, PartitionFetchState]) -> None:
         out_of_range: list[Key] = []
         unheard = False
         for topic in answer.responses:
@@ -219,7 +221,7 @@ class ReplicaFetcher:
         return (partition is not None and position is not None and partition.leader_epoch == position.leader_epoch
                 and partition.log.end_offset == position.offset)
 
-    def _take(self, key: Key, data: Any) -> Err:
+    def _take(self, key: Key, data: FetchResponse.FetchableTopicResponse.PartitionData) -> Err:
         """Use one partition's answer; returns its error code."""
         partition, error = self.partitions[key], Err(data.error_code)
         if error == Err.NONE:
@@ -272,10 +274,10 @@ class ReplicaFetcher:
         return found.offset if found.error_code == Err.NONE else None
 
 
-def _diverges(data: Any) -> bool:
+def _diverges(data: FetchResponse.FetchableTopicResponse.PartitionData) -> bool:
     return data.diverging_epoch is not None and data.diverging_epoch.end_offset >= 0
 
 
-def _size(answer: Any) -> int:
+def _size(answer: FetchResponse) -> int:
     """Return how many bytes of records are in a fetch response."""
     return sum(len(data.records or b"") for topic in answer.responses for data in topic.partitions)

@@ -152,7 +152,7 @@ class ReplicaManager:
     def _min_insync(self, topic: str) -> int:
         return int(self.node.topic_setting(topic, "min.insync.replicas"))
 
-    def shown_settings(self, partition: Partition) -> dict[str, Any]:
+    def shown_settings(self, partition: Partition) -> dict[str, object]:
         """Return what a picture of the partition needs to know of its configuration."""
         unclean = self.node.topic_setting(partition.topic, "unclean.leader.election.enable")
         return {"min_isr": partition.replica.min_insync, "unclean": unclean}

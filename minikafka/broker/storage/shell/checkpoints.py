@@ -16,7 +16,7 @@ Source: ReplicaManager.checkpointHighWatermarks, LogManager.checkpointRecoveryOf
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
 from minikafka.protocol.errors import KafkaError
@@ -47,13 +47,13 @@ class Checkpoints:
     def schedule_recovery_points(self) -> None:
         self._in_background(self._flush_and_write_points)
 
-    def _in_background(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _in_background(self, job: Callable[[], Coroutine[object, None, None]]) -> None:
         """Run a job, one at a time: they write the same files."""
         if not self._busy:
             self._busy = True
             self.env.spawn(self._finish(job), "checkpoint")
 
-    async def _finish(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _finish(self, job: Callable[[], Coroutine[object, None, None]]) -> None:
         try:
             await job()
         except (OSError, KafkaError):                  # the disk has failed

@@ -31,6 +31,8 @@ from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
+    from asyncio import Task
+
     from minikafka.broker.replication.shell.partition import Partition
     from minikafka.broker.server.node import Node
     from minikafka.broker.storage.shell.checkpoints import Checkpoints
@@ -54,7 +56,7 @@ class LogCleaner:
         self.clean_until: Offsets = {}
         self.cleaned = 0                               # cleanings done, for tests and the curious
         self._uncleanable: dict[Partition, None] = {}
-        self._task: Any = None
+        self._task: Task[None] | None = None
 
     def start(self) -> None:
         """Begin to clean, if log.cleaner.enable says so."""
@@ -70,7 +72,7 @@ class LogCleaner:
     def _path(self) -> str:
         return f"{self.dir.path}/{CLEAN_POINTS}"
 
-    def _config(self, name: str) -> Any:
+    def _config(self, name: str) -> Any:  # Any: by the name
         """Return log.cleaner.`name`, which may be changed at run time."""
         return self.node.setting("log.cleaner." + name)
 

@@ -94,7 +94,7 @@ def list_transactions(ctx: Context, request: ListTransactionsRequest,
         transaction_states=rows)
 
 
-def _pattern(text: str | None) -> Any:
+def _pattern(text: str | None) -> Any:  # Any: re2 has no types
     """Compile a filter of transactional ids; none if it is empty."""
     try:
         return compile_expression(text) if text else None
