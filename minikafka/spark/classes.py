@@ -22,7 +22,7 @@ ENDS_WITHIN = 300.0  # seconds, for writing 160 MB on a busy machine
 
 
 def main() -> int:
-    """Make the archive if it is missing, and say in a line what happened; returns the exit status, 0: nothing needs the archive."""
+    """Make the archive if it is missing, and say in a line what happened; return 0 in any case: nothing needs the archive."""
     try:
         if (wanted := archive()).exists():
             return 0

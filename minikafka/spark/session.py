@@ -7,7 +7,6 @@ Invariants
               after a minute, and the message says nothing of the cause.
   I-SPARK-14  Without connector and without network everything still runs, on our Python source.
 """
-import contextlib
 import logging
 import os
 import sys
