@@ -197,7 +197,6 @@ class SegmentGroup:
         self.cleaned.seal()
         for file in self.cleaned.files(sealed=True):
             file.fsync()
-        log.fs.sync_dir(log.path)
         self.cleaned.dirty = False
         yield 0
 

@@ -295,7 +295,6 @@ class Log(SegmentedLog):
             self._restart_at(new_start_offset)
             self.start_offset = new_start_offset
             self.epochs.clear()
-            self.producers.drop_snapshots(list(self.producers.snapshots))
             self.producers.reload(new_start_offset, new_start_offset)
 
     def advance_start(self, offset: int) -> None:

@@ -133,13 +133,13 @@ class Segment:
     def recover(self, on_batch: OnBatch) -> int:
         """Check every batch, rebuild both indexes, cut the file at the first bad byte: returns the bytes cut.
 
-        `on_batch` sees each surviving batch in order. The transaction index is left empty: filling it takes the state
-        of producers before this segment (loader.replay_producers).
+        `on_batch` sees each surviving batch in order. The transaction index keeps its rows until they are found again, which
+        takes the state of producers before this segment (loader.replay_producers): a kill may come before.
         """
         self._reset()
         self.dirty = True
         self._drop_indexes()
-        self.aborted.truncate(0)
+        self.aborted.load()
         for position, header, batch in scan(self.log, 0, self.log.size()):
             if not self._continues(header, position) or not crc_ok(batch, 0, header):
                 break
@@ -148,6 +148,7 @@ class Segment:
         cut = self.log.size() - self.size
         if cut:
             self.log.truncate(self.size)
+        self.aborted.truncate(self.next_offset)
         self.seal()
         return cut
 

@@ -37,22 +37,13 @@ def begin_cleaned(fs: Fs, folder: str, base_offset: int, config: LogConfig, now_
 def finish_swaps(fs: Fs, folder: str) -> list[int]:
     """Complete what a crash interrupted; returns the base offsets of the segments whose indexes must be derived."""
     names = fs.listdir(folder)
-    unfinished = [_base(name) for name in names if name.endswith(CLEANED)]
-    swaps = [name for name in names if name.endswith(SWAP)]
-    least = min(unfinished, default=None)
-    for name in [name for name in swaps if least is not None and _base(name) >= least]:
-        swaps.remove(name)
-        fs.remove(f"{folder}/{name}")  # its set was not complete
+    complete = [_base(name) for name in names if name.endswith(".log" + SWAP)]
+    for base in complete:
+        _finish(fs, folder, base)
     for name in names:
-        if name.endswith(CLEANED):
+        if name.endswith((CLEANED, SWAP)) and fs.exists(f"{folder}/{name}"):
             fs.remove(f"{folder}/{name}")
-    bases = [_base(name) for name in swaps]
-    for name in swaps:
-        if name.endswith(".log" + SWAP):
-            _finish(fs, folder, _base(name))
-        elif fs.exists(f"{folder}/{name}"):
-            fs.remove(f"{folder}/{name}")
-    return bases
+    return complete
 
 
 def _finish(fs: Fs, folder: str, base: int) -> None:
@@ -64,7 +55,6 @@ def _finish(fs: Fs, folder: str, base: int) -> None:
         if replaced and name != file_name(base, ".log"):
             fs.remove(f"{folder}/{name}")
     fs.rename(swap, f"{folder}/{file_name(base, '.log')}")
-    fs.sync_dir(folder)
 
 
 def _next_offset(fs: Fs, path: str, base: int) -> int:

@@ -361,6 +361,34 @@ def test_crash_at_every_step_of_a_cleaning(torn: float) -> None:
     assert len(after) < len(before) and step > 50
 
 
+def test_a_start_is_killed_after_a_cleaning_was() -> None:
+    """Fails if a start that finishes a swap, and is killed at any change of the disk, costs a record: the next one must find
+    what is left to be done."""
+    owed, step, starts = busy(MemFs()).owed(), 0, 0
+    while True:
+        fs, step = MemFs(), step + 1
+        log = busy(fs).log
+        fs.kill_at = (fs.steps + step, 0.0)
+        try:
+            clean(log)
+            break
+        except Killed:
+            pass
+        if not any(name.endswith(".log.swap") for name in fs.names):
+            continue
+        for kill in range(1, 40):
+            dying = fs.after_kill()
+            dying.kill_at = (kill, 0.0)
+            try:
+                open_log(dying, COMPACT, recovery_point=log.recovery_point)
+                break
+            except Killed:
+                starts += 1
+            again = open_log(dying.after_kill(), COMPACT, recovery_point=log.recovery_point)
+            assert {r.key: (r.offset, r.value) for r in visible(again)} == owed, (step, kill)
+    assert starts > 20
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_power_cut_in_a_cleaning(seed: int) -> None:
     """Fails if something counts before it is fsynced, or an original goes before its copy is durable."""

@@ -88,7 +88,7 @@ class ConsumerGroup(Group):
         self.group_id, self.new_id = group_id, new_id
         self.state = ConsumerGroupState(group_id)
         self.sessions: dict[str, float] = {}                 # member id -> when the member is removed
-        self.revocations: dict[str, tuple[float, int]] = {}  # -> until when the member may stay in this epoch
+        self.revocations: dict[str, float] = {}              # -> until when the member must have given up partitions
         self.awaited: dict[str, float] = {}                  # classic member -> until when it has to join or sync
         self.look_at_topics = True         # topics may have changed since the hash was made; a new coordinator cannot know
 
@@ -124,11 +124,11 @@ class ConsumerGroup(Group):
         self.revocations.pop(member_id, None)
         if current.state == UNREVOKED and not self.state.members[member_id].is_classic:
             timeout_ms = self.state.members[member_id].metadata.rebalance_timeout_ms
-            self.revocations[member_id] = (now + timeout_ms / 1000, current.epoch)
+            self.revocations[member_id] = now + timeout_ms / 1000
 
     def _forget_deadlines(self, member_id: str) -> None:
         for deadlines in (self.sessions, self.revocations, self.awaited):
-            deadlines.pop(member_id, None)               # type: ignore[attr-defined]
+            deadlines.pop(member_id, None)
 
     def renew(self, member_id: str, context: GroupContext) -> None:
         """Begin a new session of the member."""
@@ -349,8 +349,7 @@ class ConsumerGroup(Group):
     # --- time -----------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
-        return min((*self.sessions.values(), *self.awaited.values(), *(due for due, _ in self.revocations.values())),
-                   default=None)
+        return min((*self.sessions.values(), *self.awaited.values(), *self.revocations.values()), default=None)
 
     def tick(self, context: GroupContext) -> list[ConsumerEffect]:
         """Remove one member whose deadline is over, if there is any; the next tick removes the next one."""
@@ -362,10 +361,5 @@ class ConsumerGroup(Group):
         return []
 
     def _overdue(self, now: float) -> Iterator[str]:
-        for deadlines in (self.sessions, self.awaited):
+        for deadlines in (self.sessions, self.awaited, self.revocations):
             yield from [member_id for member_id, due in deadlines.items() if due <= now]
-        for member_id, (due, epoch) in list(self.revocations.items()):
-            if due <= now and member_id in self.state.members and self.state.members[member_id].current.epoch == epoch:
-                yield member_id
-            elif due <= now:
-                del self.revocations[member_id]

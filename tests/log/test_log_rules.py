@@ -1,0 +1,285 @@
+"""Rules of the log that a small change could break unnoticed (`sim mutate --rules --only log/`), each asked directly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from minikafka.log import Log
+from minikafka.log.batch import Header
+from minikafka.log.cleaner import Cleaning, cleanable
+from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerStates
+from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
+from minikafka.protocol.errors import Err, KafkaError
+from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
+from tests.log.memfs import Killed, MemFs
+from tests.log.test_cleaner import COMPACT, TOMBSTONE, clean, pairs, put, roll
+
+LOG_FILE = f"{PATH}/{0:020d}.log"
+
+
+def snapshots(fs: MemFs) -> list[str]:
+    return sorted(name for name in fs.names if name.endswith(".snapshot"))
+
+
+def transaction(log: Log, pid: int, commit: bool, coordinator_epoch: int = 0) -> None:
+    """One record in a transaction, and its marker."""
+    log.append_leader(some_batch(pid, 1, producer_id=pid, producer_epoch=0, base_sequence=0, transactional=True), 1, NOW)
+    log.append_leader(marker(pid, 0, coordinator_epoch, commit, NOW), 1, NOW, origin="coordinator")
+
+
+# --- producers (rules 46, 51, 52) ---------------------------------------------------------------------------------------
+
+
+def test_rule_46_a_replay_begins_at_the_newest_snapshot() -> None:
+    """Fails if an older one is taken: a start would read every segment again."""
+    log = open_log(MemFs())
+    for sequence in range(3):
+        log.append_leader(idempotent(7, 0, sequence, 1), 1, NOW)
+        log.roll(NOW)
+    assert log.producers.snapshots == [1, 2, 3]
+    log.producers.reload(0, 3)
+    assert log.producers.end == 3
+
+
+def test_rule_46_a_torn_snapshot_is_not_believed() -> None:
+    """Fails if a snapshot counts whose bytes are not those that were written: none of them is fsynced."""
+    fs = MemFs()
+    log = open_log(fs)
+    for sequence in range(3):
+        log.append_leader(idempotent(7, 0, sequence, 1), 1, NOW)
+    log.close()
+    [name] = snapshots(fs)
+    for at in range(6, len(fs.names[name].data)):
+        torn = fs.after_kill()
+        torn.names[name].data[at] ^= 1
+        assert producers(open_log(torn, clean=True)) == producers(log), at
+
+
+def test_rule_46_a_cut_takes_the_snapshots_beyond_it() -> None:
+    """Fails if one stays while no producer is known: it says that there is none, and is believed once the log is as long."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 2)
+    log.roll(NOW)
+    log.truncate(2)
+    assert not snapshots(fs)
+    log.append_leader(idempotent(7, 0, 0, 2), 1, NOW)
+    log.roll(NOW)
+    log.close()
+    assert producers(open_log(fs, clean=True), whole=False) == producers(log, whole=False) != {}
+
+
+def test_a_new_beginning_takes_all_snapshots() -> None:
+    """Fails if a log that begins anew, before or behind where it was, finds the producers of the one before."""
+    for start in (0, 2, 1000):
+        fs = MemFs()
+        log = open_log(fs)
+        log.append_leader(idempotent(7, 0, 0, 2), 1, NOW)
+        log.roll(NOW)
+        log.truncate_fully(start)
+        assert not snapshots(fs) and not log.producers.snapshots and not log.producers.entries
+
+
+def test_rule_51_a_former_coordinator_is_known_after_a_restart() -> None:
+    """Fails if the snapshot forgets which coordinator wrote the last marker: an older one may end the next transaction."""
+    fs = MemFs()
+    log = open_log(fs)
+    transaction(log, 7, True, coordinator_epoch=5)
+    log.close()
+    log = open_log(fs, clean=True)
+    with pytest.raises(KafkaError) as refused:
+        log.append_leader(marker(7, 0, 4, False, NOW), 1, NOW, origin="coordinator")
+    assert refused.value.code == Err.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_rule_52_a_transaction_is_open_for_its_own_epoch() -> None:
+    """Fails if a new epoch may write to the transaction of the one before without being verified."""
+    log = open_log(MemFs())
+    log.append_leader(some_batch(1, 1, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True), 1, NOW)
+    assert log.producers.has_open(7, 0) and not log.producers.has_open(7, 1)
+
+
+def test_rule_52_a_marker_makes_a_guard_void_although_there_is_a_new_one() -> None:
+    """Fails if a guard counts because there is one: it was taken before the marker, the other after it."""
+    log = open_log(MemFs())
+    before = log.producers.guard(7, 0, 0)
+    transaction(log, 7, True)
+    after = log.producers.guard(7, 0, 1)
+    assert not log.producers.admits(7, 0, before) and log.producers.admits(7, 0, after)
+
+
+def test_rule_44_a_sequence_follows_the_largest_by_zero_after_a_restart() -> None:
+    """Fails if the number after the largest is not 0."""
+    states = ProducerStates(MemFs(), "/", "t-0")
+    first = Header.parse(idempotent(7, 0, (1 << 31) - 2, 2))
+    states.update(first, b"")
+    states.check(Header.parse(idempotent(7, 0, 0, 1)), b"", 2, sequence=True)
+
+
+# --- where a log ends (rules 23, 63, 64) ----------------------------------------------------------------------------------
+
+
+def test_rule_23_epochs_end_where_the_log_does() -> None:
+    """Fails if, after a cut within a batch, an epoch is left that begins where the log ends now."""
+    log = open_log(MemFs())
+    fill(log, 1, epoch=1)
+    fill(log, 1, epoch=2)
+    log.truncate(3)
+    assert (log.end_offset, log.epochs.entries) == (2, [(1, 0)])
+
+
+def test_epochs_beyond_the_end_are_no_epochs_of_the_log() -> None:
+    """Fails if a start believes an epoch that the checkpoint has, and no record."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 2, epoch=1)
+    log.epochs.assign(2, 4)
+    log.close()
+    assert open_log(fs, clean=True).epochs.entries == [(1, 0)]
+
+
+@pytest.mark.parametrize("clean_stop", [True, False])
+def test_rule_64_nothing_is_flushed_beyond_the_end(clean_stop: bool) -> None:
+    """Fails if a recovery point from before a cut is believed."""
+    fs = MemFs()
+    fill(open_log(fs), 2)
+    assert open_log(fs.after_kill(), recovery_point=100, clean=clean_stop).recovery_point == 4
+
+
+def test_rule_64_a_new_beginning_is_a_cut() -> None:
+    """Fails if a flush that began before counts after, or the recovery point stays where nothing is."""
+    log = open_log(MemFs())
+    fill(log, 3)
+    log.flush()
+    cleaning = log.truncations
+    flush = log.start_flush()
+    log.truncate_fully(2)
+    assert (log.recovery_point, log.end_offset) == (2, 2) and log.truncations > cleaning
+    flush.sync()
+    log.finish_flush(flush)
+    assert log.recovery_point == 2
+    log.truncate_fully(1000)
+    assert log.recovery_point == 1000
+
+
+def test_rule_63_what_recovery_cut_off_is_gone_for_good() -> None:
+    """Fails if the cut is not durable before the next append: a loss of power would bring it back behind that."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 2)
+    log.flush()
+    torn = fs.after_kill()
+    whole = bytes(torn.names[LOG_FILE].data)
+    torn.names[LOG_FILE].data[:] = torn.names[LOG_FILE].durable = whole + whole[:30]
+    open_log(torn)
+    assert torn.names[LOG_FILE].durable == whole
+
+
+def test_epochs_below_the_recovery_point_are_those_of_the_checkpoint() -> None:
+    """Fails if recovery finds them in the batches: compaction has taken the first of an epoch, which would begin later."""
+    leader, fs = open_log(MemFs()), MemFs()
+    fill(leader, 2, epoch=1)
+    fill(leader, 4, epoch=2, first=2)
+    log = open_log(fs)
+    for batch in stored(leader)[:2]:
+        log.append_follower(batch)
+    log.epochs.assign(2, 4)
+    log.append_follower(stored(leader)[3])  # the first of epoch 2 is compacted
+    log.flush()
+    point = log.recovery_point
+    log.append_follower(stored(leader)[4])
+    assert open_log(fs.after_kill(), recovery_point=point).epochs.entries == [(1, 0), (2, 4)]
+
+
+# --- compaction (rules 54, 66) --------------------------------------------------------------------------------------------
+
+
+def test_a_horizon_outlives_a_second_cleaning() -> None:
+    """Fails if a batch that loses another record begins its delete.retention.ms anew."""
+    log = open_log(MemFs(), COMPACT)
+    put(log, (b"a", TOMBSTONE), (b"b", b"1"))
+    roll(log)
+    put(log, (b"c", b"1"))
+    clean(log, NOW)
+    put(log, (b"b", b"2"))
+    roll(log)
+    clean(log, NOW + 500)
+    headers = [Header.parse(batch) for batch in stored(log)]
+    assert [(h.count, h.delete_horizon) for h in headers if h.base_offset == 0] == [(1, NOW + 1000)]
+    clean(log, NOW + 1000)
+    assert (0, b"a", TOMBSTONE) not in pairs(log)
+
+
+def test_rule_54_transactions_before_the_dirty_part_are_told_after_a_cleaning() -> None:
+    """Fails if a cleaning knows only the aborted transactions of the dirty part: it copies the clean part too."""
+    log = open_log(MemFs(), COMPACT)
+    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
+    roll(log)
+    put(log, (b"b", b"1"))
+    roll(log)
+    clean(log, NOW, until=2)
+    assert pairs(log) == [(2, b"b", b"1")] or [row.first_offset for row in log.aborted_transactions(0, 3)] == [0]
+
+
+def test_a_swap_that_a_kill_interrupted_leaves_nothing_to_be_derived() -> None:
+    """Fails if a start believes the indexes that it has just begun for a compacted segment: they are empty, and the row of an
+    aborted transaction is lost."""
+    fs = MemFs()
+    config = replace(COMPACT, index_interval_bytes=1, segment_bytes=2000)
+    log = open_log(fs, config)
+    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    for number in range(6):
+        put(log, (b"k%d" % number, b"1"))
+    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
+    roll(log)
+    put(log, (b"z", b"1"))
+    log.flush()
+    cleaning = Cleaning(log, cleanable(log, None, 7, NOW), NOW, 100)
+    cleaned = log.segments[0]
+    cleaned.rename(".swap")  # a compacted segment, killed before the last step
+    again = open_log(fs.after_kill(), config, recovery_point=log.recovery_point)
+    assert len(again.segments[0].index) == len(cleaned.index) > 3
+    assert again.aborted_transactions(0, 9) == log.aborted_transactions(0, 9) != []
+    cleaning.close()
+
+
+def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
+    """Fails if a loss of power may take what was written anew into the index of a segment that counts as flushed."""
+    fs = MemFs()
+    index = TransactionIndex(fs, "/data/0.txnindex")
+    fs.mkdir("/data")
+    index.agree([AbortedTransaction(7, 0, 3, 4)])
+    assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].data) != b""
+
+
+def test_the_config_of_these_tests_has_room() -> None:
+    """Fails if a segment is closed by its size where a test closes it."""
+    assert CONFIG.segment_bytes > 1000
+
+
+def test_a_start_that_is_killed_while_it_makes_an_index_anew_forgets_no_aborted_transaction() -> None:
+    """Fails if recovery empties the transaction index of a flushed segment before it has the rows again: the next start believes
+    the index that is whole by then."""
+    whole = MemFs()
+    log = open_log(whole)
+    transaction(log, 7, False)
+    fill(log, 6, first=3)
+    log.roll(NOW)
+    fill(log, 1, first=20)
+    log.flush(seal=True)
+    told = log.aborted_transactions(0, 9)
+    del whole.names[LOG_FILE.replace(".log", ".index")].data[-3:]
+    for kill in range(1, 40):
+        dying = whole.after_kill()
+        dying.kill_at = (kill, 0.0)
+        try:
+            open_log(dying, recovery_point=log.recovery_point)
+            break
+        except Killed:
+            pass
+        assert open_log(dying.after_kill(), recovery_point=log.recovery_point).aborted_transactions(0, 9) == told != [], kill
+    assert kill > 5
