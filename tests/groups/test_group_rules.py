@@ -193,6 +193,14 @@ def test_rule_60_commits_to_a_stable_group_are_fenced(generation: int, member: s
 
 
 @pytest.mark.parametrize(("generation", "expected"), [(1, Err.NONE), (0, Err.ILLEGAL_GENERATION), (2, Err.ILLEGAL_GENERATION)])
+def test_rule_61_a_transaction_commits_for_a_member_of_this_generation(generation: int, expected: Err) -> None:
+    """Fails if a producer that names its member may commit for a former generation: another member reads there now."""
+    world = stable("a")
+    commit = OffsetCommit(world.client("a").member_id, None, generation, transactional=True)
+    assert world.group.check_commit(commit, world.context) is expected
+
+
+@pytest.mark.parametrize(("generation", "expected"), [(1, Err.NONE), (0, Err.ILLEGAL_GENERATION), (2, Err.ILLEGAL_GENERATION)])
 def test_rule_57_heartbeats_of_another_generation_are_no_signs_of_life(generation: int, expected: Err) -> None:
     """Fails if a member that has missed a rebalance is kept in the group by its heartbeats."""
     world = stable("a", session=6000)

@@ -229,7 +229,7 @@ class Controller:
 
     def _rules(self, partition: PartitionRegistration, may_lead: Callable[[int], bool]) -> Rules:
         minimum = topic_value(self.image, self.config, partition.topic, "min.insync.replicas")
-        return Rules(may_lead, min(minimum, len(partition.replicas)), self.elr, self.image.new_directory)
+        return Rules(may_lead, minimum, self.elr, self.image.new_directory)
 
     @property
     def elr(self) -> bool:

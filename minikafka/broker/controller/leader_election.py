@@ -49,7 +49,7 @@ class Rules:
     """The circumstances of an election, besides the partition: which replicas may lead, and two settings of the topic."""
 
     may_lead: Callable[[int], bool]             # whether a replica's broker is active
-    min_isr: int                                # min.insync.replicas, but not more than there are replicas
+    min_isr: int                                # min.insync.replicas; with fewer replicas, an ISR of all leaves none eligible
     elr: bool = True                            # eligible.leader.replicas.version >= 1
     directory: Callable[[int], Uuid] = lambda _: ZERO_UUID      # where a broker keeps a new replica (KIP-858)
 

@@ -137,7 +137,7 @@ class Elections(Replication):
     # --- as voter --------------------------------------------------------------------------------------------------
 
     def _on_vote(self, pending_request: object, vote: Vote, now: float) -> None:
-        if vote.candidate not in self.voters or not self.is_voter:
+        if not self.is_voter:
             return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if vote.last_epoch >= vote.epoch + vote.pre_vote or vote.last_epoch < 0 or vote.last_offset < 0:
             return self._reply(pending_request, Err.INVALID_REQUEST)
