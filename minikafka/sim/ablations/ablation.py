@@ -7,8 +7,7 @@
 The broker has no branches for this: an ablation replaces a function or method of log/ or broker/ for as long as
 its context lasts.
 Owns: the ablations by name, and the hunt for a seed at which one is caught.
-Invariants: I-ABL-1 when an ablation's context ends, the original function is back.
-            I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, not because a story
+Invariants: I-ABL-2 an ablation counts as caught only by an invariant or verdict that it names, not because a story
               breaks off.
 """
 
@@ -16,8 +15,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,21 +84,6 @@ def load() -> dict[str, Ablation]:
         digits = "".join(c for c in one.rule if c.isdigit() or c == " ").split()
         return int(digits[0]) if digits else 0, one.name
     return {one.name: one for one in sorted(ABLATIONS.values(), key=order)}
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace `owner.name` by `value` for a while (I-ABL-1). For a method, `value` takes self."""
-    inherited = name not in vars(owner)
-    before = vars(owner).get(name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if inherited:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)
 
 
 def nothing(*_: Any, **__: Any) -> None:

@@ -13,7 +13,8 @@ from minikafka.broker.groups.classic.messages import Assigned, Store, Sync
 from minikafka.broker.groups.shell.shard import GroupPartition
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
+from minikafka.sim.world.replaced import replaced
 
 
 def answered_at_once(write: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,9 +9,10 @@ from typing import Any
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.protocol.errors import Err
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
 from minikafka.sim.swarm.faults import BROKERS_ASSIGN, CLIENT_KINDS
 from minikafka.sim.swarm.swarm import SeedRun
+from minikafka.sim.world.replaced import replaced
 
 
 def groups_struck(seed: int) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from minikafka.broker.replication.effects import Effect
 from minikafka.broker.replication.isr import RemoteReplica
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
 from minikafka.sim.ablations.worlds.unrest import unrest
+from minikafka.sim.world.replaced import replaced
 
 
 @ablation("15", "a replica may join as soon as it fetches", falls="I2 I3 I4 lost-write",

@@ -17,9 +17,10 @@ from minikafka.log.segment import Segment
 from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
-from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.ablation import ablation, nothing
 from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_truncated
 from minikafka.sim.world.disk import SimFile
+from minikafka.sim.world.replaced import replaced
 
 
 def yes(*_: Any, **__: Any) -> bool:

@@ -9,8 +9,9 @@ from minikafka.broker.storage.shell.log_dir import CLEAN, LogDir
 from minikafka.broker.storage.shell.log_manager import LogManager
 from minikafka.log import Log, segment
 from minikafka.log.loader import Loader
-from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.ablation import ablation, nothing
 from minikafka.sim.ablations.worlds.unrest import unrest
+from minikafka.sim.world.replaced import replaced
 
 
 @ablation("63", "recovery believes every batch whose header makes sense", falls="I5 I10 I16",

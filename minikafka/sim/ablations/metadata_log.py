@@ -9,9 +9,10 @@ from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
 from minikafka.log.flush import LogFlush
-from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.ablation import ablation, nothing
 from minikafka.sim.ablations.worlds.lone_metadata_log import voter_alone
 from minikafka.sim.world.disk import SimFile
+from minikafka.sim.world.replaced import replaced
 
 
 @ablation("36", "a voter's flush does not reach the disk", falls="I8", profile=voter_alone)

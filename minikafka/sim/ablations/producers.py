@@ -12,7 +12,8 @@ from minikafka.log.batch import BatchHeader
 from minikafka.log.log import Log
 from minikafka.log.producers import ProducerEntry, ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
+from minikafka.sim.world.replaced import replaced
 
 
 def nothing(*_: Any, **__: Any) -> None:

@@ -10,8 +10,9 @@ from minikafka.broker.raft.messages import FetchAnswer, Vote
 from minikafka.broker.raft.node import QuorumNode
 from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Leader, Prospective, Unattached
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
 from minikafka.sim.raft.campaign import run_raft_seed
+from minikafka.sim.world.replaced import replaced
 
 
 def quorum_campaign(seed: int) -> tuple[str, ...]:

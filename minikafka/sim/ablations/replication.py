@@ -10,8 +10,9 @@ from minikafka.broker.replication.isr import Isr, RemoteReplica
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.epochs import LeaderEpochCache
-from minikafka.sim.ablations.ablation import ablation, nothing, replaced
+from minikafka.sim.ablations.ablation import ablation, nothing
 from minikafka.sim.ablations.worlds.unrest import unrest
+from minikafka.sim.world.replaced import replaced
 
 
 @ablation("2", "the high watermark waits for the committed ISR only", falls="I2 I3 I4 I6 lost-write",

@@ -16,9 +16,10 @@ from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import Transaction
 from minikafka.log import Log
-from minikafka.sim.ablations.ablation import ablation, replaced
+from minikafka.sim.ablations.ablation import ablation
 from minikafka.sim.ablations.classic_groups import answered_at_once
 from minikafka.sim.stories.telling.writer import StoryWriter
+from minikafka.sim.world.replaced import replaced
 
 NEVER = 1 << 15
 

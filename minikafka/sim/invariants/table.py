@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from minikafka.sim.invariants.commitment import CandidatesAreComplete, HighWatermarkStays, LeadersAreComplete, LogsMatch
+from minikafka.sim.invariants.decisions.listening import DecisionsAreAllowed
 from minikafka.sim.invariants.elections import ElectionsAreClean
 from minikafka.sim.invariants.groups import GroupsAreSound
 from minikafka.sim.invariants.history import HistoryIsValid
@@ -22,5 +23,5 @@ from minikafka.sim.invariants.transactions import TransactionsAreSound
 ALL: list[type[Invariant]] = [
     LogsMatch, OffsetsInOrder, HighWatermarkStays, CandidatesAreComplete, LeadersAreComplete, MaximalIsr, OneLeader,
     QuorumIsSafe, MetadataMatches, EpochsOfTheLog, SequencesFollow, GroupsAreSound, TransactionsAreSound,
-    MovesAreWhole, StableOffset, BrokersComeKnowing, StepsAreAllowed, ElectionsAreClean, NothingIsForgotten,
-    EverythingComesToRest, LogsAreWhole, HistoryIsValid]
+    MovesAreWhole, StableOffset, BrokersComeKnowing, StepsAreAllowed, ElectionsAreClean, DecisionsAreAllowed,
+    NothingIsForgotten, EverythingComesToRest, LogsAreWhole, HistoryIsValid]

@@ -11,12 +11,13 @@ import pytest
 from minikafka.broker.raft.roles import Leader
 from minikafka.broker.replication.replica import Replica
 from minikafka.sim.ablations import ablation
-from minikafka.sim.ablations.ablation import Ablation, replaced
+from minikafka.sim.ablations.ablation import Ablation
 from minikafka.sim.stories.telling import command, narrate, script
 from minikafka.sim.stories.telling.quorum_story import QuorumStory
 from minikafka.sim.stories.telling.script import Script
 from minikafka.sim.stories.telling.story import Story
 from minikafka.sim.stories.telling.tables import layout, with_bar
+from minikafka.sim.world.replaced import replaced
 
 
 class Base:
