@@ -9,6 +9,7 @@
     host.py       one machine, and the broker that runs there at the moment
     breakable.py  the faults, under the names that live clusters use; damage.py: which bits may flip
     world.py      all machines of a cluster, their trace, and its hash
+    replaced.py   a function of the brokers that stands for another one for a while
 
 Promised: the same seed and the same calls give the same trace, to the last byte (I-WORLD-1); a process that was killed
 runs no further line (I-SIM-3); synced bytes survive a loss of power (I-DISK-2). No file here knows threads or sockets.

@@ -30,7 +30,7 @@ class Heir(Base):
 
 
 def test_what_was_replaced_is_back_even_if_it_was_inherited_and_the_story_failed() -> None:
-    """I-ABL-1: fails if an ablation outlives its context, and every later test runs with a rule off."""
+    """I-REPLACED-1: fails if an ablation outlives its context, and every later test runs with a rule off."""
     with pytest.raises(ZeroDivisionError), replaced(Heir, "said", lambda self: "off"):
         assert Heir().said() == "off" and Base().said() == "base"
         raise ZeroDivisionError
@@ -38,7 +38,7 @@ def test_what_was_replaced_is_back_even_if_it_was_inherited_and_the_story_failed
 
 
 def test_every_ablation_changes_something_and_leaves_nothing() -> None:
-    """I-ABL-1 for each of ours: fails if a patch forgets to put back what it replaced."""
+    """I-REPLACED-1 for each of ours: fails if a patch forgets to put back what it replaced."""
     def state() -> tuple[object, ...]:
         return tuple(sorted((k, id(v)) for cls in (Replica, Leader) for k, v in vars(cls).items()))
 

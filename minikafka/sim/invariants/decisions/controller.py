@@ -17,7 +17,7 @@ from minikafka.sim.invariants.decisions.decision import Check, decision
 
 @decision(controller, "alter_partition")
 def isr_accepted(image: MetadataImage, broker: int, proposals: Sequence[Any], change: object) -> Check:
-    """Rules 15 and 16."""
+    """Check rules 15 and 16."""
     _, answered = yield
     for (topic_id, of_topic), (_, verdicts) in zip(proposals, answered, strict=True):
         topic = image.topic_by_id(topic_id)
@@ -40,14 +40,14 @@ def _unfit(image: MetadataImage, broker: int, partition: Partition, proposal: Pr
 
 @decision(Controller, "check_epoch")
 def present_life(self: Controller, broker_id: int, epoch: int) -> Check:
-    """Rule 31."""
+    """Check rule 31."""
     broker = yield
     return f"broker {broker_id}'s epoch {epoch} passes for {broker.epoch}" if broker.epoch != epoch else None
 
 
 @decision(Controller, "register_broker")
 def one_life(self: Controller, wanted: Registration, next_offset: int, now: float) -> Check:
-    """Rules 29 and 33: a new life takes its broker out of every ISR, and after an unclean end out of every ELR."""
+    """Check rules 29 and 33: a new life takes its broker out of every ISR, and after an unclean end out of every ELR."""
     known, session = self.image.brokers.get(wanted.broker), self.heartbeats.sessions.get(wanted.broker)
     alive = session is not None and not session.fenced and now < session.last_contact + self.heartbeats.timeout
     records, epoch = yield
@@ -67,7 +67,7 @@ def one_life(self: Controller, wanted: Registration, next_offset: int, now: floa
 
 @decision(Controller, "heartbeat")
 def serves_or_exits(self: Controller, heard: Heartbeat, next_offset: int, now: float) -> Check:
-    """Rules 30 and 32."""
+    """Check rules 30 and 32."""
     broker, session = self.image.brokers.get(heard.broker), self.heartbeats.sessions.get(heard.broker)
     due = session.shutdown_offset if session is not None else -1
     others = [s.metadata_offset for s in self.heartbeats.sessions.values() if s.state is BrokerControlState.UNFENCED]
@@ -86,7 +86,7 @@ def serves_or_exits(self: Controller, heard: Heartbeat, next_offset: int, now: f
 
 @decision(Controller, "allocate_producer_ids")
 def ids_are_new(self: Controller, broker: int, epoch: int) -> Check:
-    """Rule 47."""
+    """Check rule 47."""
     first = self.image.next_producer_id
     (record,), ids = yield
     return f"{ids} is given, {record} follows on {first}" if ids.start < first or record.next_producer_id < ids.stop else None

@@ -19,7 +19,7 @@ from minikafka.sim.invariants.decisions.decision import Check, decision
 
 
 def _unsettled(txn: Transaction) -> str | None:
-    """Rule 48."""
+    """Check rule 48."""
     if txn.pending is not None or txn.data.state in PREPARED:
         return f"{txn.id} takes a request in {txn.data.state.value} while {txn.pending} is pending"
     return None
@@ -32,7 +32,7 @@ def _present(txn: Transaction, who: Identity) -> bool:
 @decision(Transaction, "init")
 def fences(txn: Transaction, timeout_ms: int, expected: Identity | None, now_ms: int, new_id: int = NO_ID,
            version: int = 0) -> Check:
-    """Rule 50: nobody else has the identity that a producer gets; the same again only after a lost answer."""
+    """Check rule 50: nobody else has the identity that a producer gets; the same again only after a lost answer."""
     unsettled, before = _unsettled(txn), txn.data
     after: TransactionData = yield
     again = expected is not None and expected.epoch == before.last_epoch and after.epoch == before.epoch
@@ -43,7 +43,7 @@ def fences(txn: Transaction, timeout_ms: int, expected: Identity | None, now_ms:
 
 @decision(Transaction, "fence")
 def raises_the_epoch(txn: Transaction, now_ms: int, version: int) -> Check:
-    """Rule 50."""
+    """Check rule 50."""
     before = txn.data
     after = yield
     return f"{txn.id} is fenced by epoch {after.epoch} in {before.epoch}" if after.epoch <= before.epoch else None
@@ -51,7 +51,7 @@ def raises_the_epoch(txn: Transaction, now_ms: int, version: int) -> Check:
 
 @decision(Transaction, "add")
 def adds(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, int]], now_ms: int) -> Check:
-    """Rules 48 and 50: the newest producer adds, and what was in the transaction stays in it."""
+    """Check rules 48 and 50: the newest producer adds, and what was in the transaction stays in it."""
     unsettled, before, present = _unsettled(txn), txn.data, _present(txn, who)
     after = yield
     kept = {*before.partitions} if before.state is State.ONGOING else set()
@@ -62,7 +62,7 @@ def adds(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, int]],
 
 @decision(Transaction, "verify")
 def verified(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, int]]) -> Check:
-    """Rule 52."""
+    """Check rule 52."""
     told: dict[Any, Err] = yield
     wrong = [one for one, error in told.items() if error is Err.NONE and one not in txn.data.partitions]
     if wrong or not _present(txn, who) or txn.data.state in PREPARED:
@@ -72,7 +72,7 @@ def verified(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, in
 
 @decision(Transaction, "end")
 def ends(txn: Transaction, who: Identity, commit: bool, version: int, now_ms: int, new_id: int = NO_ID) -> Check:
-    """Rules 48, 49, 50 and 52."""
+    """Check rules 48, 49, 50 and 52."""
     unsettled, before = _unsettled(txn), txn.data
     after = yield
     if unsettled is not None:
@@ -89,7 +89,7 @@ def ends(txn: Transaction, who: Identity, commit: bool, version: int, now_ms: in
 
 @decision(Transaction, "timed_out")
 def times_out(txn: Transaction, now_ms: int) -> Check:
-    """Rule 50: nobody waits for a producer that is gone for ever."""
+    """Check rule 50: nobody waits for a producer that is gone for ever."""
     over, data = (yield), txn.data
     late = data.state is State.ONGOING and txn.pending is None and data.start_ms + data.timeout_ms < now_ms
     return f"{txn.id}: {data} is not over at {now_ms}" if late and not over else None
@@ -100,7 +100,7 @@ def times_out(txn: Transaction, now_ms: int) -> Check:
 
 @decision(ClassicGroup, "check_commit")
 def commits(group: ClassicGroup, commit: OffsetCommit, context: GroupContext) -> Check:
-    """Rule 60."""
+    """Check rule 60."""
     error = yield
     nobody = commit.generation < 0 and (group.is_empty or commit.transactional and not commit.member_id)
     known = commit.member_id in group.members.by_id and commit.generation == group.generation
@@ -113,7 +113,7 @@ def commits(group: ClassicGroup, commit: OffsetCommit, context: GroupContext) ->
 @decision(ClassicGroup, "heartbeat")
 def is_heard(group: ClassicGroup, member_id: str, instance_id: str | None, generation: int,
              context: GroupContext) -> Check:
-    """Rule 57."""
+    """Check rule 57."""
     error = yield
     heard = error in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
     if heard and (generation != group.generation or member_id not in group.members.by_id):
@@ -123,7 +123,7 @@ def is_heard(group: ClassicGroup, member_id: str, instance_id: str | None, gener
 
 @decision(ClassicGroup, "_check_sync")
 def synced(group: ClassicGroup, request: Any) -> Check:
-    """Rule 58."""
+    """Check rule 58."""
     error = yield
     if error is Err.NONE and (request.generation != group.generation or request.member_id not in group.members.by_id):
         return f"{request} syncs in generation {group.generation}"
@@ -132,7 +132,7 @@ def synced(group: ClassicGroup, request: Any) -> Check:
 
 @decision(ClassicGroup, "_complete_join")
 def next_generation(group: ClassicGroup, now: float) -> Check:
-    """Rule 57."""
+    """Check rule 57."""
     before = group.generation
     yield
     wrong = len(group.members) and group.generation != before + 1
@@ -141,7 +141,7 @@ def next_generation(group: ClassicGroup, now: float) -> Check:
 
 @decision(ClassicGroup, "on_committed")
 def assigned(group: ClassicGroup, then: Any, error: Err, now: float) -> Check:
-    """Rule 58: an assignment is handed out when it is stored, and only in its generation."""
+    """Check rules 58: an assignment is handed out when it is stored, and only in its generation."""
     before = group.state_name
     yield
     generation = getattr(then, "generation", None)
@@ -153,7 +153,7 @@ def assigned(group: ClassicGroup, then: Any, error: Err, now: float) -> Check:
 
 @decision(consumer_group, "check_commit")
 def member_commits(group: Any, commit: OffsetCommit, partitions: Iterable[Any]) -> Check:
-    """Rule 848 (60)."""
+    """Check rule 848 (60)."""
     asked = list(partitions)
     yield
     member, epoch = group.members.get(commit.member_id), commit.generation
@@ -167,7 +167,7 @@ def member_commits(group: Any, commit: OffsetCommit, partitions: Iterable[Any]) 
 
 @decision(heartbeat_steps, "reconcile")
 def reconciled(member: Any, goal: Any, subscription_changed: bool, owned: Any) -> Check:
-    """Rule 848: a member gets what no other member has, and reaches an epoch when it has given up what it must."""
+    """Check rules 848: a member gets what no other member has, and reaches an epoch when it has given up what it must."""
     after = yield
     had, has = {*member.has}, {(t.topic_id, i) for t in after.assigned for i in t.partitions}
     kept = {(t.topic_id, i) for t in after.revoking for i in t.partitions}
@@ -179,7 +179,7 @@ def reconciled(member: Any, goal: Any, subscription_changed: bool, owned: Any) -
 
 @decision(OffsetStore, "is_unstable")
 def stability(store: OffsetStore, group: str, key: Any) -> Check:
-    """Rule 61."""
+    """Check rule 61."""
     unstable = yield
     waiting = [producer for producer, offsets in store.pending.items() if (group, key) in offsets]
     return f"{group}'s offset of {key} is told while {waiting} have it in a transaction" if waiting and not unstable else None

@@ -13,7 +13,7 @@ from minikafka.sim.invariants.decisions.decision import Check, decision
 
 @decision(ProducerStates, "check")
 def continues(self: ProducerStates, header: Header, batch: Any, offset: int, sequence: bool, guard: object = UNGUARDED) -> Check:
-    """Rules 44, 45, 51, 52 and 53."""
+    """Check rules 44, 45, 51, 52 and 53."""
     yield
     entry = self.entries.get(header.producer_id)
     who = f"{self._partition}: producer {header.producer_id}, epoch {header.producer_epoch}"
@@ -39,7 +39,7 @@ def continues(self: ProducerStates, header: Header, batch: Any, offset: int, seq
 
 @decision(ProducerStates, "find_duplicate")
 def retry(self: ProducerStates, header: Header) -> Check:
-    """Rule 43."""
+    """Check rule 43."""
     found = yield
     entry = self.entries.get(header.producer_id)
     first, last = header.base_sequence, header.last_sequence
@@ -51,7 +51,7 @@ def retry(self: ProducerStates, header: Header) -> Check:
 
 @decision(Log, "truncate")
 def cut(self: Log, offset: int) -> Check:
-    """Rules 23 and 64: nothing remembers what was cut off."""
+    """Check rules 23 and 64: nothing remembers what was cut off."""
     yield
     end, entries = self.end_offset, self.producers.entries.values()
     beyond = [batch for entry in entries for batch in entry.batches if batch.last_offset >= end]
@@ -64,7 +64,7 @@ def cut(self: Log, offset: int) -> Check:
 
 @decision(Log, "advance_start")
 def begins_later(self: Log, offset: int) -> Check:
-    """Rule 11."""
+    """Check rule 11."""
     before = self.start_offset
     yield
     return f"{self.name} begins at {self.start_offset} after {before}" if self.start_offset < before else None

@@ -15,7 +15,7 @@ from minikafka.sim.invariants.decisions.decision import Check, decision
 
 @decision(Elections, "_may_vote_for")
 def votes(self: Elections, vote: Vote) -> Check:
-    """Rule 35."""
+    """Check rule 35."""
     granted = yield
     state, own = self.election_state, (self.log.last_epoch, self.log.end_offset)
     taken = state.leader != NOBODY or state.voted not in (NOBODY, vote.candidate)
@@ -26,7 +26,7 @@ def votes(self: Elections, vote: Vote) -> Check:
 
 @decision(Elections, "_refusal")
 def former_epoch(self: Elections, sender: int, epoch: int) -> Check:
-    """Rule 35."""
+    """Check rule 35."""
     error = yield
     if error is Err.NONE and (epoch < self.epoch or sender not in self.voters):
         return f"node {self.node_id} hears {sender} of epoch {epoch} in epoch {self.epoch}"
@@ -35,7 +35,7 @@ def former_epoch(self: Elections, sender: int, epoch: int) -> Check:
 
 @decision(QuorumNode, "_vote_or_follow")
 def remembers(self: QuorumNode, election_state: ElectionState) -> Check:
-    """Rule 34: in an epoch a vote, and a leader that is known, are never changed."""
+    """Check rules 34: in an epoch a vote, and a leader that is known, are never changed."""
     before = self.election_state
     yield
     now = self.election_state
@@ -46,7 +46,7 @@ def remembers(self: QuorumNode, election_state: ElectionState) -> Check:
 
 @decision(Leader, "committed_offset")
 def on_a_majority(self: Leader) -> Check:
-    """Rule 37."""
+    """Check rule 37."""
     offset = yield
     have = [voter for voter in self.voters if offset is not None and self.acknowledged.get(voter, 0) >= offset]
     if offset is not None and (offset <= self.start_offset or 2 * len(have) <= len(self.voters)):
@@ -56,7 +56,7 @@ def on_a_majority(self: Leader) -> Check:
 
 @decision(Replication, "_divergence")
 def contained(self: Replication, fetch: Fetch) -> Check:
-    """Rule 21."""
+    """Check rule 21."""
     diverging = yield
     if diverging is None and fetch.offset:
         epoch, end = self.log.end_offset_for(fetch.last_fetched_epoch)
@@ -67,7 +67,7 @@ def contained(self: Replication, fetch: Fetch) -> Check:
 
 @decision(Snapshots, "_snapshot_for")
 def has_what_is_asked_for(self: Snapshots, fetch: Fetch) -> Check:
-    """Rule 41."""
+    """Check rule 41."""
     snapshot = yield
     if snapshot is None and fetch.offset < self.log.start_offset:
         return f"{fetch} is served by a log that begins at {self.log.start_offset}"

@@ -27,7 +27,7 @@ def _maximal(replica: Replica) -> set[int]:
 
 @decision(Replica, "check_epoch")
 def same_epoch(replica: Replica, epoch: int) -> Check:
-    """Rule 22."""
+    """Check rule 22."""
     yield
     if epoch not in (NO_EPOCH, replica.leader_epoch):
         return f"a request of leader epoch {epoch} is served in epoch {replica.leader_epoch}"
@@ -36,7 +36,7 @@ def same_epoch(replica: Replica, epoch: int) -> Check:
 
 @decision(Replica, "check_leader")
 def leads(replica: Replica, epoch: int = NO_EPOCH) -> Check:
-    """Rule 22."""
+    """Check rule 22."""
     yield
     if replica.leader != replica.node_id or epoch not in (NO_EPOCH, replica.leader_epoch):
         return f"a request of leader epoch {epoch} is served; broker {replica.leader} leads in {replica.leader_epoch}"
@@ -45,7 +45,7 @@ def leads(replica: Replica, epoch: int = NO_EPOCH) -> Check:
 
 @decision(Replica, "check_append")
 def may_append(replica: Replica, acks: int) -> Check:
-    """Rule 8."""
+    """Check rule 8."""
     yield
     isr = replica.isr.committed
     if replica.leader != replica.node_id or acks == -1 and len(isr) < _least(replica):
@@ -55,7 +55,7 @@ def may_append(replica: Replica, acks: int) -> Check:
 
 @decision(Replica, "ack")
 def acknowledged(replica: Replica, required: int) -> Check:
-    """Rule 8."""
+    """Check rule 8."""
     error = yield
     few = len(_maximal(replica)) < _least(replica)
     if error is Err.NONE and (replica.leader != replica.node_id or replica.high_watermark < required or few):
@@ -66,7 +66,7 @@ def acknowledged(replica: Replica, required: int) -> Check:
 
 @decision(Replica, "divergence")
 def contained(replica: Replica, offset: int, last_epoch: int) -> Check:
-    """Rule 21: a log that ends with this epoch at this offset is a part of ours only if ours has the epoch up to there."""
+    """Check rule 21: a log that ends with this epoch at this offset is a part of ours only if ours has the epoch up to there."""
     diverging = yield
     if diverging is not None or last_epoch == NO_EPOCH:
         return None
@@ -80,7 +80,7 @@ def contained(replica: Replica, offset: int, last_epoch: int) -> Check:
 
 @decision(Partition, "bound")
 def readable(partition: Partition, isolation: str) -> Check:
-    """Rules 9 and 10."""
+    """Check rules 9 and 10."""
     end = yield
     stable = max(partition.log.start_offset, partition.log.producers.last_stable_offset(partition.replica.high_watermark))
     most = {HIGH_WATERMARK: partition.replica.high_watermark, LAST_STABLE: stable}.get(isolation, end)
@@ -90,7 +90,7 @@ def readable(partition: Partition, isolation: str) -> Check:
 @decision(Partition, "read")
 def aborted_are_told(partition: Partition, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = NO_EPOCH,
                      min_one: bool = True) -> Check:
-    """Rule 54."""
+    """Check rule 54."""
     read = yield
     if isolation == LAST_STABLE and read.records:
         known = partition.log.aborted_transactions(offset, partition.log.end_offset)
@@ -101,7 +101,7 @@ def aborted_are_told(partition: Partition, offset: int, max_bytes: int, isolatio
 
 @decision(Partition, "delete_records")
 def deleted_below(partition: Partition, before: int) -> Check:
-    """Rule 11."""
+    """Check rule 11."""
     start = yield
     high = partition.replica.high_watermark
     return f"{partition.name} is deleted up to {start}, its HW is {high}" if start > high else None
@@ -113,7 +113,7 @@ def deleted_below(partition: Partition, before: int) -> Check:
 @decision(Replica, "on_follower_fetch")
 def fetch_counts(replica: Replica, follower: int, broker_epoch: int, epoch: int, offset: int, log_start: int,
                  now: float) -> Check:
-    """Rules 4 and 15."""
+    """Check rules 4 and 15."""
     before, known = replica.followers[follower].log_end_offset, replica.cluster.brokers.get(follower)
     yield
     if epoch != replica.leader_epoch and replica.followers[follower].log_end_offset != before:
@@ -125,7 +125,7 @@ def fetch_counts(replica: Replica, follower: int, broker_epoch: int, epoch: int,
 
 @decision(Replica, "_advance")
 def committed(replica: Replica, now: float) -> Check:
-    """Rules 2 and 3."""
+    """Check rules 2 and 3."""
     before = replica.high_watermark
     yield
     high, isr = replica.high_watermark, replica.isr.committed
@@ -140,7 +140,7 @@ def committed(replica: Replica, now: float) -> Check:
 
 @decision(Replica, "_propose")
 def proposed(replica: Replica, members: tuple[int, ...], why: str) -> Check:
-    """Rules 14 and 15."""
+    """Check rules 14 and 15."""
     under_way = replica.isr.proposal
     yield
     if under_way is not None:
@@ -162,7 +162,7 @@ def proposed(replica: Replica, members: tuple[int, ...], why: str) -> Check:
 @decision(Replica, "on_alter_response")
 def settled(replica: Replica, proposal: Proposal, error: Err, now: float, isr: tuple[int, ...] = (),
             leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> Check:
-    """Rules 17 and 18."""
+    """Check rules 17 and 18."""
     under_way, before = replica.isr.proposal, (replica.leader_epoch, replica.partition_epoch)
     yield
     if replica.isr.proposal is under_way:
@@ -178,7 +178,7 @@ def settled(replica: Replica, proposal: Proposal, error: Err, now: float, isr: t
 
 @decision(Replica, "low_watermark")
 def deleted_everywhere(replica: Replica) -> Check:
-    """Rule 11: DeleteRecords is answered when no live replica has older records."""
+    """Check rule 11: DeleteRecords is answered when no live replica has older records."""
     low = yield
     for number, follower in replica.followers.items():
         broker = replica.cluster.brokers.get(number)
@@ -189,7 +189,7 @@ def deleted_everywhere(replica: Replica) -> Check:
 
 @decision(Replica, "latest_known")
 def latest_is_known(replica: Replica) -> Check:
-    """Rule 6."""
+    """Check rule 6."""
     known = yield
     if known and replica.epoch_start is not None and replica.high_watermark < replica.epoch_start:
         return f"the latest offset is told, HW {replica.high_watermark} is below the start of the epoch, {replica.epoch_start}"
@@ -201,7 +201,7 @@ def latest_is_known(replica: Replica) -> Check:
 
 @decision(Replica, "on_metadata")
 def newer_metadata(replica: Replica, state: PartitionView, now: float) -> Check:
-    """Rules 4, 5 and 28."""
+    """Check rules 4, 5 and 28."""
     end, epochs, proposal = replica.log.end_offset, (replica.leader_epoch, replica.partition_epoch), replica.isr.proposal
     yield
     if state.partition_epoch <= epochs[1]:
@@ -217,7 +217,7 @@ def newer_metadata(replica: Replica, state: PartitionView, now: float) -> Check:
 
 @decision(Replica, "on_diverging")
 def cut_where_logs_part(replica: Replica, leader: EpochEnd) -> Check:
-    """Rules 7 and 21: what is cut is what the leader does not have, no more and no less."""
+    """Check rules 7 and 21: what is cut is what the leader does not have, no more and no less."""
     own = [*replica.log.epochs.entries, (None, replica.log.end_offset)]
     end, start = replica.log.end_offset, replica.log.start_offset
     effects = yield
@@ -234,7 +234,7 @@ def cut_where_logs_part(replica: Replica, leader: EpochEnd) -> Check:
 
 @decision(Replica, "on_out_of_range")
 def thrown_away(replica: Replica, leader_start: int, leader_end: int) -> Check:
-    """Rule 25."""
+    """Check rule 25."""
     start, end = replica.log.start_offset, replica.log.end_offset
     effects = yield
     if any(isinstance(effect, StartAt) for effect in effects) and leader_start <= end and leader_end >= start:
