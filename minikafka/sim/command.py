@@ -24,7 +24,8 @@ from minikafka.sim.swarm.progress import Progress
 from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import SeedRun
 
-PART = {"cluster": 100, "raft": 2000}  # seeds between two lines of the ledger
+PART = {"cluster": 100, "raft": 2000, "log": 2000}  # seeds between two lines of the ledger
+SMALL = {"log": 3, "raft": 5}  # seeds of the small worlds that go with one of the clusters
 
 
 class Mistaken(Exception):
@@ -64,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     smaller.add_argument("--trials", type=_some, default=200, metavar="N", help="how often the seed is run at most")
     smaller.set_defaults(run=_shrink)
     for command in (run, replay, smaller):
-        command.add_argument("--raft", action="store_true", help="the quorum alone instead of whole clusters")
+        command.set_defaults(kind="cluster")
+        command.add_argument("--raft", action="store_const", dest="kind", const="raft", help="the quorum alone")
+        command.add_argument("--log", action="store_const", dest="kind", const="log", help="one log alone on one disk")
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
     add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
     add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
@@ -89,34 +92,35 @@ def _places(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def _kind(options: argparse.Namespace) -> str:
-    return "raft" if options.raft else "cluster"
-
-
 def _check(options: argparse.Namespace) -> None:
     """Raise Mistaken for faults that do not exist: the seeds would run without any, and nothing would be found."""
-    kinds = campaigns.fault_kinds(_kind(options))
+    kinds = campaigns.fault_kinds(options.kind)
     if unknown := [kind for kind in options.faults or () if kind not in kinds]:
         raise Mistaken(f"no faults of the kind {', '.join(unknown)}; there are {', '.join(kinds)}")
-    if options.faults and not options.raft:
+    if options.faults and options.kind == "cluster":
         first = min(seed for seed, those in KINDS.items() if {*those} & {*options.faults})
         if first > (options.seed if "seed" in options else options.first + options.seeds - 1):
             raise Mistaken(f"only seeds from {first} on have faults of the kind {', '.join(options.faults)}")
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Run a campaign in parts, so that the ledger has the parts that were done if it is broken off."""
-    kind = _kind(options)
+    """Run a campaign: of clusters with some small worlds before, which cost little, or of one kind alone."""
     if options.first is None:
-        options.first = STRAINED if kind == "cluster" else 0
+        options.first = STRAINED if options.kind == "cluster" else 0
     _check(options)
     if options.ledger and options.faults:
         raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
-    found, progress = campaigns.Campaign(kind, options.first, options.faults), Progress(options.seeds)
-    while found.seeds < options.seeds:
-        count = min(PART[kind] if options.ledger else options.seeds, options.seeds - found.seeds)
-        part = campaigns.campaign(kind, options.first + found.seeds, count, options.jobs, options.faults,
-                                  progress.add)
+    small = SMALL if options.kind == "cluster" and not options.faults else {}
+    ended = [_run_kind(options, kind, options.first % STRAINED * times, options.seeds * times) for kind, times in small.items()]
+    return max([*ended, _run_kind(options, options.kind, options.first, options.seeds)])
+
+
+def _run_kind(options: argparse.Namespace, kind: str, first: int, seeds: int) -> int:
+    """Run one kind in parts, so that the ledger has the parts that were done if it is broken off."""
+    found, progress = campaigns.Campaign(kind, first, options.faults), Progress(seeds)
+    while found.seeds < seeds:
+        count = min(PART[kind] if options.ledger else seeds, seeds - found.seeds)
+        part = campaigns.campaign(kind, first + found.seeds, count, options.jobs, options.faults, progress.add)
         if options.ledger:
             campaigns.write_ledger(part, kind)
         found.join(part)
@@ -130,14 +134,22 @@ def _run(options: argparse.Namespace) -> int:
 
 def _replay(options: argparse.Namespace) -> int:
     _check(options)
-    plan = campaigns.plan_of(_kind(options), options.seed)
+    if options.kind == "log":
+        return _replay_log(options)
+    plan = campaigns.plan_of(options.kind, options.seed)
     if beyond := [place for place in options.keep or () if place >= len(plan)]:
         raise Mistaken(f"seed {options.seed} has {len(plan)} faults, numbered from 0 on: there is no {beyond[0]}")
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistaken(f"no folder {options.out} can be made: {error.strerror}") from error
-    return _replay_raft(options, plan) if options.raft else _replay_cluster(options, plan)
+    return _replay_raft(options, plan) if options.kind == "raft" else _replay_cluster(options, plan)
+
+
+def _replay_log(options: argparse.Namespace) -> int:
+    violations = campaigns.run_one("log", options.seed).violations
+    print("\n".join([*violations, f"{len(violations)} violations"]))
+    return 1 if violations else 0
 
 
 def _replay_cluster(options: argparse.Namespace, plan: Sequence[Any]) -> int:
@@ -180,7 +192,7 @@ def _tell_faults(plan: Sequence[Any], struck: Sequence[Any]) -> None:
 
 def _shrink(options: argparse.Namespace) -> int:
     _check(options)
-    kind = _kind(options)
+    kind = options.kind
     first = campaigns.run_one(kind, options.seed, options.faults)
     if not first.violations:
         print(f"seed {options.seed} has no violation")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.log.flush import LogFlush
 from minikafka.sim import command
 from minikafka.sim.swarm import campaign as campaigns
 from minikafka.sim.swarm import coverage, faults, workload
@@ -23,6 +24,7 @@ from minikafka.sim.swarm.campaign import Campaign, SeedOutcome, kept_seeds, writ
 from minikafka.sim.swarm.faults import CAUGHT_WRITING, CONTROLLER, KINDS, SwarmFault
 from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import OWN_QUORUM, Result, SeedRun, Shape, run_seed
+from minikafka.sim.world.replaced import replaced
 
 DRAWN = "1bb0ddf44f378c3f"  # a digest of what some seeds draw
 
@@ -254,6 +256,35 @@ def test_only_some_kinds_of_faults() -> None:
     assert none.lacking() == ["no flip_bit in the plans of these seeds"]
     assert "not judged" in Campaign("raft", 0, seeds=10).report()
     assert "not judged" not in some.report()
+
+
+def test_small_worlds_go_with_the_clusters(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a plain campaign looks at clusters alone, if the next one looks at the same small worlds again, or if what falls
+    in one of them is no failure."""
+    ran: list[tuple[str, int]] = []
+
+    def run(kind: str, seed: int, faults: list[str] | None = None) -> Outcome:
+        ran.append((kind, seed))
+        return Outcome(kind, seed, ["I16 in log_alone"] * ((kind, seed) == ("log", 8)))
+
+    monkeypatch.setattr(campaigns, "run_one", run)
+    assert command.main(["run", "--seeds", "2", "--jobs", "1"]) == 0
+    assert ran == [*(("log", n) for n in range(6)), *(("raft", n) for n in range(10)), ("cluster", 80_000), ("cluster", 80_001)]
+    ran.clear()
+    assert command.main(["run", "--seeds", "1", "--from", "80002", "--jobs", "1"]) == 1
+    assert ran == [*(("log", n) for n in (6, 7, 8)), *(("raft", n) for n in range(10, 15)), ("cluster", 80_002)]
+    assert "seed 8: I16 in log_alone   python -m minikafka sim replay 8 --log" in capsys.readouterr().out
+    ran.clear()
+    assert command.main(["run", "--seeds", "1", "--log", "--jobs", "1"]) == 0 and ran == [("log", 0)]
+
+
+def test_a_log_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a seed of a log alone cannot be replayed, or if what falls there is not told."""
+    with replaced(LogFlush, "sync", lambda self: None):
+        first = next(seed for seed in range(60) if campaigns.run_one("log", seed).violations)
+        assert command.main(["replay", str(first), "--log"]) == 1
+    assert "I16 in log_" in capsys.readouterr().out
+    assert command.main(["replay", str(first), "--log"]) == 0 and campaigns.plan_of("log", first) == ()
 
 
 def shown_to_the_end(terminal: int) -> str:

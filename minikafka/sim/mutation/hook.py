@@ -100,9 +100,8 @@ def _cluster(seed: int) -> Sequence[str]:
 
 
 def _alone(seed: int) -> Sequence[str]:
-    from minikafka.sim.ablations.worlds import lone_log, lone_metadata_log
-    worlds = (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_metadata_log.voter_alone)
-    return [f"{fallen} in {world.__name__}" for world in worlds for fallen in world(seed)]
+    from minikafka.sim.swarm.campaign import run_one
+    return run_one("log", seed).violations
 
 
 if __name__ == "__main__":

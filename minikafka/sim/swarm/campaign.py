@@ -2,6 +2,7 @@
 
     python -m minikafka sim run --seeds 100             whole clusters
     python -m minikafka sim run --seeds 300 --raft      the quorum alone
+    python -m minikafka sim run --seeds 300 --log       one log alone on one disk (sim/ablations/worlds)
 
 A seed is run by one process and depends on nothing outside it, so the order in which seeds end does not matter.
 
@@ -23,6 +24,7 @@ from functools import partial
 from multiprocessing.pool import Pool
 from pathlib import Path
 
+from minikafka.sim.ablations.worlds import lone_log, lone_metadata_log
 from minikafka.sim.raft import campaign as raft_campaign
 from minikafka.sim.raft.campaign import RaftRun, run_raft_seed
 from minikafka.sim.swarm import coverage as chaos
@@ -31,6 +33,7 @@ from minikafka.sim.swarm.swarm import SeedRun, run_seed
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
+LOG_WORLDS = (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_metadata_log.voter_alone)
 REGRESS = ROOT / "tests" / "seeds" / "regress.txt"
 HEAD = ("commit", "kind", "range", "seeds", "violations")
 
@@ -39,7 +42,7 @@ HEAD = ("commit", "kind", "range", "seeds", "violations")
 class SeedOutcome:
     """The outcome of one seed, as a campaign keeps it."""
 
-    kind: str  # "cluster" or "raft"
+    kind: str  # "cluster", "raft" or "log"
     seed: int
     violations: list[str]
     coverage: Counter[str] = field(default_factory=Counter)
@@ -55,7 +58,7 @@ def replay_command(kind: str, seed: int, faults: Sequence[str] | None = None, ke
     """Return the command that runs this seed again, with these of its faults."""
     only = f" --faults {','.join(faults)}" if faults is not None else ""
     only += f" --keep {','.join(map(str, keep)) or 'none'}" if keep is not None else ""
-    return f"python -m minikafka sim replay {seed}{' --raft' if kind == 'raft' else ''}{only}"
+    return f"python -m minikafka sim replay {seed}{'' if kind == 'cluster' else f' --{kind}'}{only}"
 
 
 def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Sequence[int] | None = None) -> SeedOutcome:
@@ -64,6 +67,8 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
         raft = run_raft_seed(seed, faults, keep)
         return SeedOutcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
                        if raft.violation else [], raft.coverage, faults)  # fmt: skip
+    if kind == "log":
+        return Outcome(kind, seed, [f"{fallen} in {world.__name__}" for world in LOG_WORLDS for fallen in world(seed)])
     cluster = run_seed(seed, faults, keep)
     cluster.coverage["faults"] = len(cluster.plan)
     return SeedOutcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)
@@ -71,13 +76,13 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
 
 def plan_of(kind: str, seed: int) -> Sequence[raft_campaign.QuorumFault | cluster_faults.SwarmFault]:
     """Return all faults of a seed, in the order that numbers them."""
-    return RaftRun(seed).plan if kind == "raft" else SeedRun.plan_of(seed)
+    return RaftRun(seed).plan if kind == "raft" else SeedRun.plan_of(seed) if kind == "cluster" else ()
 
 
 def fault_kinds(kind: str) -> tuple[str, ...]:
     """Return the names of all faults that a seed may have."""
     clusters = tuple(name for those in cluster_faults.KINDS.values() for name in those)
-    return raft_campaign.FAULTS if kind == "raft" else clusters
+    return {"cluster": clusters, "raft": raft_campaign.FAULTS}.get(kind, ())
 
 
 def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[str] | None = None) -> Iterator[SeedOutcome]:
@@ -90,7 +95,7 @@ def outcomes(kind: str, seeds: Sequence[int], jobs: int = 1, faults: Sequence[st
             yield from map(collect, map(work, seeds))
             return
         with _pool(jobs) as pool:
-            yield from pool.imap(partial(_work, work), seeds, chunksize=20 if kind == "raft" else 1)
+            yield from pool.imap(partial(_work, work), seeds, chunksize=1 if kind == "cluster" else 20)
     finally:
         gc.unfreeze()
         gc.enable()
