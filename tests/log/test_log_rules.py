@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from minikafka.log import Log
-from minikafka.log.batch import Header
+from minikafka.log.batch import BatchHeader
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
 from minikafka.log.producers import ProducerStates
@@ -114,9 +114,9 @@ def test_rule_52_a_marker_makes_a_guard_void_although_there_is_a_new_one() -> No
 def test_rule_44_a_sequence_follows_the_largest_by_zero_after_a_restart() -> None:
     """Fails if the number after the largest is not 0."""
     states = ProducerStates(MemFs(), "/", "t-0")
-    first = Header.parse(idempotent(7, 0, (1 << 31) - 2, 2))
+    first = BatchHeader.parse(idempotent(7, 0, (1 << 31) - 2, 2))
     states.update(first, b"")
-    states.check(Header.parse(idempotent(7, 0, 0, 1)), b"", 2, sequence=True)
+    states.check(BatchHeader.parse(idempotent(7, 0, 0, 1)), b"", 2, sequence=True)
 
 
 # --- where a log ends (rules 23, 63, 64) ----------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_a_horizon_outlives_a_second_cleaning() -> None:
     put(log, (b"b", b"2"))
     roll(log)
     clean(log, NOW + 500)
-    headers = [Header.parse(batch) for batch in stored(log)]
+    headers = [BatchHeader.parse(batch) for batch in stored(log)]
     assert [(h.count, h.delete_horizon) for h in headers if h.base_offset == 0] == [(1, NOW + 1000)]
     clean(log, NOW + 1000)
     assert (0, b"a", TOMBSTONE) not in pairs(log)

@@ -263,9 +263,9 @@ def test_small_worlds_go_with_the_clusters(monkeypatch: pytest.MonkeyPatch, caps
     in one of them is no failure."""
     ran: list[tuple[str, int]] = []
 
-    def run(kind: str, seed: int, faults: list[str] | None = None) -> Outcome:
+    def run(kind: str, seed: int, faults: list[str] | None = None) -> SeedOutcome:
         ran.append((kind, seed))
-        return Outcome(kind, seed, ["I16 in log_alone"] * ((kind, seed) == ("log", 8)))
+        return SeedOutcome(kind, seed, ["I16 in log_alone"] * ((kind, seed) == ("log", 8)))
 
     monkeypatch.setattr(campaigns, "run_one", run)
     assert command.main(["run", "--seeds", "2", "--jobs", "1"]) == 0

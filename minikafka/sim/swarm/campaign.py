@@ -68,7 +68,7 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
         return SeedOutcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
                        if raft.violation else [], raft.coverage, faults)  # fmt: skip
     if kind == "log":
-        return Outcome(kind, seed, [f"{fallen} in {world.__name__}" for world in LOG_WORLDS for fallen in world(seed)])
+        return SeedOutcome(kind, seed, [f"{fallen} in {world.__name__}" for world in LOG_WORLDS for fallen in world(seed)])
     cluster = run_seed(seed, faults, keep)
     cluster.coverage["faults"] = len(cluster.plan)
     return SeedOutcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.controller.alter_partition import Member, Proposal, Verdict
-from minikafka.broker.controller.heartbeats import BrokerControlState, Heartbeat, HeartbeatVerdict
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal, ProposalVerdict
+from minikafka.broker.controller.heartbeats import BrokerControlState, BrokerHeartbeat, HeartbeatVerdict
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.broker.metadata.records import ProducerIdsRecord
 from minikafka.broker.raft.effects import ElectionState
@@ -17,10 +17,11 @@ from minikafka.broker.raft.messages import Fetch, Vote
 from minikafka.broker.replication.effects import EpochEnd, StartAt, Truncate
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE
-from minikafka.broker.transactions.states import State
-from minikafka.broker.transactions.transaction import Identity, Transaction, TransactionData
-from minikafka.log.batch import Header
+from minikafka.broker.transactions.states import TransactionState
+from minikafka.broker.transactions.transaction import Transaction, TransactionData
+from minikafka.log.batch import BatchHeader
 from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.invariants.decisions.decision import DECISIONS
 from minikafka.sim.invariants.watch import Watch
@@ -235,19 +236,20 @@ def test_the_controller() -> None:
         partitions=lambda: [partition],
         next_producer_id=1000,
     )
-    right = Proposal(0, 3, 4, (Member(1, 7), Member(3, -1)), False)
+    right = Proposal(0, 3, 4, (IsrMember(1, 7), IsrMember(3, -1)), False)
     wrong = [
         (2, right),
         (1, right.__class__(0, 2, 4, right.isr, False)),
         (1, right.__class__(0, 3, 3, right.isr, False)),
-        (1, right.__class__(0, 3, 4, (Member(3, 7),), False)),
-        (1, right.__class__(0, 3, 4, (Member(1, 7), Member(2, 6)), False)),
-        (1, right.__class__(0, 3, 4, (*right.isr, Member(4, 7)), False)),
+        (1, right.__class__(0, 3, 4, (IsrMember(3, 7),), False)),
+        (1, right.__class__(0, 3, 4, (IsrMember(1, 7), IsrMember(2, 6)), False)),
+        (1, right.__class__(0, 3, 4, (*right.isr, IsrMember(4, 7)), False)),
         (1, right.__class__(0, 3, 4, right.isr, True)),
     ]
     for broker, one in [(1, right), *wrong]:
         told = asked(
-            "controller.alter_partition", image, broker, [("id", [one])], None, result=([], [("id", [Verdict(0, partition)])])
+            "controller.alter_partition", image, broker, [("id", [one])], None,
+            result=([], [("id", [ProposalVerdict(0, partition)])])
         )  # type: ignore[arg-type]
         assert bool(told) is (one is not right or broker != 1), one
         assert not asked(
@@ -256,7 +258,7 @@ def test_the_controller() -> None:
             broker,
             [("id", [one])],
             None,
-            result=([], [("id", [Verdict(0, Err.FENCED_LEADER_EPOCH)])]),
+            result=([], [("id", [ProposalVerdict(0, Err.FENCED_LEADER_EPOCH)])]),
         )
     assert not asked("Controller.check_epoch", None, 1, 7, result=known[1]) and asked(
         "Controller.check_epoch", None, 1, 6, result=known[1]
@@ -278,16 +280,16 @@ def test_the_controller() -> None:
     unclean = Made(broker=3, incarnation=9, previous_epoch=-1)
     assert asked("Controller.register_broker", subject({}), unclean, 9, 2.0, result=([], 9)), "it stays in the ELR"
     serves, exits = HeartbeatVerdict(True, False, False), HeartbeatVerdict(True, True, True)
-    assert not asked("Controller.heartbeat", subject({3: session()}), Heartbeat(3, 7, 4), 9, 0.0, result=([], serves))
+    assert not asked("Controller.heartbeat", subject({3: session()}), BrokerHeartbeat(3, 7, 4), 9, 0.0, result=([], serves))
     known[3].fenced = True
-    assert not asked("Controller.heartbeat", subject({3: session()}), Heartbeat(3, 7, 5), 9, 0.0, result=([], serves))
-    assert asked("Controller.heartbeat", subject({3: session()}), Heartbeat(3, 7, 4), 9, 0.0, result=([], serves))
+    assert not asked("Controller.heartbeat", subject({3: session()}), BrokerHeartbeat(3, 7, 5), 9, 0.0, result=([], serves))
+    assert asked("Controller.heartbeat", subject({3: session()}), BrokerHeartbeat(3, 7, 4), 9, 0.0, result=([], serves))
     sessions = {3: session(due=5), 2: session(offset=5)}
-    assert not asked("Controller.heartbeat", subject(sessions), Heartbeat(3, 7, 5), 9, 0.0, result=([], exits))
+    assert not asked("Controller.heartbeat", subject(sessions), BrokerHeartbeat(3, 7, 5), 9, 0.0, result=([], exits))
     assert asked(
-        "Controller.heartbeat", subject({**sessions, 2: session(offset=4)}), Heartbeat(3, 7, 5), 9, 0.0, result=([], exits)
+        "Controller.heartbeat", subject({**sessions, 2: session(offset=4)}), BrokerHeartbeat(3, 7, 5), 9, 0.0, result=([], exits)
     )
-    assert asked("Controller.heartbeat", subject({1: session(due=5)}), Heartbeat(1, 7, 5), 9, 0.0, result=([], exits))
+    assert asked("Controller.heartbeat", subject({1: session(due=5)}), BrokerHeartbeat(1, 7, 5), 9, 0.0, result=([], exits))
     for following, ids, fails in (
         (2000, range(1000, 2000), False),
         (1000, range(1000, 2000), True),
@@ -340,12 +342,12 @@ def test_the_quorum() -> None:
 def test_transactions() -> None:
     """Fails if a fenced producer may go on, two decisions may be under way, or a partition may be forgotten (48 to 52)."""
 
-    def txn(state: State = State.ONGOING, pending: Any = None, epoch: int = 3) -> Transaction:
+    def txn(state: TransactionState = TransactionState.ONGOING, pending: Any = None, epoch: int = 3) -> Transaction:
         made = Transaction("id", TransactionData(7, epoch, state=state, partitions=(("t", 0),), last_epoch=2))
         made.pending = pending
         return made
 
-    me, old, data = Identity(7, 3), Identity(7, 2), txn().data
+    me, old, data = ProducerIdAndEpoch(7, 3), ProducerIdAndEpoch(7, 2), txn().data
     both = TransactionData(7, 3, partitions=(("t", 0), ("t", 1)))
     assert not asked("Transaction.add", txn(), me, [("t", 1)], 0, result=both)
     assert asked("Transaction.add", txn(), old, [("t", 1)], 0, result=both)
@@ -354,27 +356,27 @@ def test_transactions() -> None:
     assert not asked("Transaction.verify", txn(), me, [], result={("t", 0): Err.NONE, ("t", 1): Err.TRANSACTION_ABORTABLE})
     assert asked("Transaction.verify", txn(), me, [], result={("t", 1): Err.NONE})
     assert asked("Transaction.verify", txn(), old, [], result={("t", 0): Err.NONE})
-    ended = TransactionData(7, 4, state=State.PREPARE_COMMIT, partitions=(("t", 0),))
+    ended = TransactionData(7, 4, state=TransactionState.PREPARE_COMMIT, partitions=(("t", 0),))
     assert not asked("Transaction.end", txn(), me, True, 2, 0, result=ended)
     for subject, who, commit in (
         (txn(), old, True),
         (txn(), me, False),
         (txn(pending=data), me, True),
-        (txn(epoch=4), Identity(7, 4), True),
+        (txn(epoch=4), ProducerIdAndEpoch(7, 4), True),
     ):
         assert asked("Transaction.end", subject, who, commit, 2, 0, result=ended)
-    assert not asked("Transaction.end", txn(State.COMPLETE_COMMIT), old, True, 2, 0)
-    assert asked("Transaction.end", txn(State.COMPLETE_COMMIT), old, False, 2, 0)
+    assert not asked("Transaction.end", txn(TransactionState.COMPLETE_COMMIT), old, True, 2, 0)
+    assert asked("Transaction.end", txn(TransactionState.COMPLETE_COMMIT), old, False, 2, 0)
     for epoch, fails in ((4, False), (3, True)):
-        assert bool(asked("Transaction.init", txn(State.EMPTY), 1, None, 0, result=TransactionData(7, epoch))) is fails
+        assert bool(asked("Transaction.init", txn(TransactionState.EMPTY), 1, None, 0, result=TransactionData(7, epoch))) is fails
         assert bool(asked("Transaction.fence", txn(), 0, 2, result=TransactionData(7, epoch))) is fails
-    late = TransactionData(7, 3, 1000, State.ONGOING, start_ms=0)
+    late = TransactionData(7, 3, 1000, TransactionState.ONGOING, start_ms=0)
     one = Transaction("id", late)
     assert asked("Transaction.timed_out", one, 1001, result=False) and not asked(
         "Transaction.timed_out", one, 1000, result=False
     )
-    assert not asked("Transaction.init", txn(State.EMPTY), 1, old, 0, result=TransactionData(7, 3)), "a lost answer"
-    assert asked("Transaction.init", txn(State.EMPTY, pending=data), 1, None, 0, result=TransactionData(7, 4))
+    assert not asked("Transaction.init", txn(TransactionState.EMPTY), 1, old, 0, result=TransactionData(7, 3)), "a lost answer"
+    assert asked("Transaction.init", txn(TransactionState.EMPTY, pending=data), 1, None, 0, result=TransactionData(7, 4))
 
 
 def test_groups() -> None:
@@ -444,17 +446,17 @@ def test_logs() -> None:
     def written(epoch: int, sequence: int, **fields: Any) -> str | None:
         entry.txn_first_offset = fields.pop("open", -1)
         batch = some_batch(1, 1, producer_id=fields.pop("pid", 7), producer_epoch=epoch, base_sequence=sequence, **fields)
-        return asked("ProducerStates.check", states, Header.parse(batch), batch, 9, True, "old")
+        return asked("ProducerStates.check", states, BatchHeader.parse(batch), batch, 9, True, "old")
 
     assert not written(2, 6) and not written(3, 0) and not written(2, 6, transactional=True, open=8)
     assert written(2, 7) and written(1, 6) and written(3, 1) and written(2, 6, open=8)
     assert written(3, 0, transactional=True, open=8) and written(0, 0, transactional=True, pid=8)
     for coordinator, fails in ((4, False), (3, True)):
         ends = marker(7, 2, coordinator, True, NOW)
-        assert bool(asked("ProducerStates.check", states, Header.parse(ends), ends, 9, False)) is fails
+        assert bool(asked("ProducerStates.check", states, BatchHeader.parse(ends), ends, 9, False)) is fails
     entry.batches = [Made(first_sequence=4, last_sequence=5, first_offset=7)]
     for sequence, fails in ((4, True), (5, False)):
-        header = Header.parse(idempotent(7, 2, sequence, 2))
+        header = BatchHeader.parse(idempotent(7, 2, sequence, 2))
         assert bool(asked("ProducerStates.find_duplicate", states, header)) is fails
         assert not asked("ProducerStates.find_duplicate", states, header, result=entry.batches[0])
     entry.batches = [last]

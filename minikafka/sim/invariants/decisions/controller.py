@@ -8,9 +8,10 @@ from typing import Any
 from minikafka.broker.controller import controller
 from minikafka.broker.controller.alter_partition import Proposal
 from minikafka.broker.controller.controller import Controller, Registration
-from minikafka.broker.controller.heartbeats import BrokerControlState, Heartbeat
-from minikafka.broker.metadata.image import MetadataImage, Partition
+from minikafka.broker.controller.heartbeats import BrokerControlState, BrokerHeartbeat
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import PartitionChangeRecord
+from minikafka.broker.metadata.registrations import PartitionRegistration
 from minikafka.protocol.errors import Err
 from minikafka.sim.invariants.decisions.decision import Check, decision
 
@@ -29,7 +30,7 @@ def isr_accepted(image: MetadataImage, broker: int, proposals: Sequence[Any], ch
     return None
 
 
-def _unfit(image: MetadataImage, broker: int, partition: Partition, proposal: Proposal) -> bool:
+def _unfit(image: MetadataImage, broker: int, partition: PartitionRegistration, proposal: Proposal) -> bool:
     members = {member.broker: member.epoch for member in proposal.isr}
     known = {node: image.brokers[node] for node in members if node in image.brokers}
     return ((proposal.leader_epoch, proposal.partition_epoch) != (partition.leader_epoch, partition.partition_epoch)
@@ -66,7 +67,7 @@ def one_life(self: Controller, wanted: Registration, next_offset: int, now: floa
 
 
 @decision(Controller, "heartbeat")
-def serves_or_exits(self: Controller, heard: Heartbeat, next_offset: int, now: float) -> Check:
+def serves_or_exits(self: Controller, heard: BrokerHeartbeat, next_offset: int, now: float) -> Check:
     """Check rules 30 and 32."""
     broker, session = self.image.brokers.get(heard.broker), self.heartbeats.sessions.get(heard.broker)
     due = session.shutdown_offset if session is not None else -1

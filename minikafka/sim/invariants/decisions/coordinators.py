@@ -10,8 +10,9 @@ from minikafka.broker.groups.consumer import group as consumer_group
 from minikafka.broker.groups.consumer import heartbeat_steps
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.broker.groups.offsets import OffsetStore
-from minikafka.broker.transactions.states import PREPARED, State
-from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_ID, Identity, Transaction, TransactionData
+from minikafka.broker.transactions.states import PREPARED, TransactionState
+from minikafka.broker.transactions.transaction import EPOCH_BUMPS, NO_ID, Transaction, TransactionData
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 from minikafka.sim.invariants.decisions.decision import Check, decision
 
@@ -25,12 +26,12 @@ def _unsettled(txn: Transaction) -> str | None:
     return None
 
 
-def _present(txn: Transaction, who: Identity) -> bool:
+def _present(txn: Transaction, who: ProducerIdAndEpoch) -> bool:
     return who == (txn.data.producer_id, txn.data.epoch)
 
 
 @decision(Transaction, "init")
-def fences(txn: Transaction, timeout_ms: int, expected: Identity | None, now_ms: int, new_id: int = NO_ID,
+def fences(txn: Transaction, timeout_ms: int, expected: ProducerIdAndEpoch | None, now_ms: int, new_id: int = NO_ID,
            version: int = 0) -> Check:
     """Check rule 50: nobody else has the identity that a producer gets; the same again only after a lost answer."""
     unsettled, before = _unsettled(txn), txn.data
@@ -50,18 +51,18 @@ def raises_the_epoch(txn: Transaction, now_ms: int, version: int) -> Check:
 
 
 @decision(Transaction, "add")
-def adds(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, int]], now_ms: int) -> Check:
+def adds(txn: Transaction, who: ProducerIdAndEpoch, partitions: Iterable[tuple[str, int]], now_ms: int) -> Check:
     """Check rules 48 and 50: the newest producer adds, and what was in the transaction stays in it."""
     unsettled, before, present = _unsettled(txn), txn.data, _present(txn, who)
     after = yield
-    kept = {*before.partitions} if before.state is State.ONGOING else set()
+    kept = {*before.partitions} if before.state is TransactionState.ONGOING else set()
     if after is not None and not kept <= {*after.partitions} or not present:
         return f"{txn.id}: {who} adds to {before}, which becomes {after}"
     return unsettled
 
 
 @decision(Transaction, "verify")
-def verified(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, int]]) -> Check:
+def verified(txn: Transaction, who: ProducerIdAndEpoch, partitions: Iterable[tuple[str, int]]) -> Check:
     """Check rule 52."""
     told: dict[Any, Err] = yield
     wrong = [one for one, error in told.items() if error is Err.NONE and one not in txn.data.partitions]
@@ -71,16 +72,16 @@ def verified(txn: Transaction, who: Identity, partitions: Iterable[tuple[str, in
 
 
 @decision(Transaction, "end")
-def ends(txn: Transaction, who: Identity, commit: bool, version: int, now_ms: int, new_id: int = NO_ID) -> Check:
+def ends(txn: Transaction, who: ProducerIdAndEpoch, commit: bool, version: int, now_ms: int, new_id: int = NO_ID) -> Check:
     """Check rules 48, 49, 50 and 52."""
     unsettled, before = _unsettled(txn), txn.data
     after = yield
     if unsettled is not None:
         return unsettled
     if after is None:
-        told = State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT
+        told = TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT
         return f"{txn.id}: {before.state.value} is told as {told.value}" if before.state is not told else None
-    wanted = State.PREPARE_COMMIT if commit else State.PREPARE_ABORT
+    wanted = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
     same_epoch = version >= EPOCH_BUMPS and after.epoch != before.epoch + 1
     if not _present(txn, who) or after.state is not wanted or same_epoch or {*after.partitions} != {*before.partitions}:
         return f"{txn.id}: {who} ends {before}, commit: {commit}, version {version}; it becomes {after}"
@@ -91,7 +92,7 @@ def ends(txn: Transaction, who: Identity, commit: bool, version: int, now_ms: in
 def times_out(txn: Transaction, now_ms: int) -> Check:
     """Check rule 50: nobody waits for a producer that is gone for ever."""
     over, data = (yield), txn.data
-    late = data.state is State.ONGOING and txn.pending is None and data.start_ms + data.timeout_ms < now_ms
+    late = data.state is TransactionState.ONGOING and txn.pending is None and data.start_ms + data.timeout_ms < now_ms
     return f"{txn.id}: {data} is not over at {now_ms}" if late and not over else None
 
 

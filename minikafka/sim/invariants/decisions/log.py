@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.log import markers
-from minikafka.log.batch import MAX_SEQUENCE, Header
+from minikafka.log.batch import MAX_SEQUENCE, BatchHeader
 from minikafka.log.log import Log
 from minikafka.log.producers import UNGUARDED, ProducerStates
 from minikafka.sim.invariants.decisions.decision import Check, decision
 
 
 @decision(ProducerStates, "check")
-def continues(self: ProducerStates, header: Header, batch: Any, offset: int, sequence: bool, guard: object = UNGUARDED) -> Check:
+def continues(self: ProducerStates, header: BatchHeader, batch: Any, offset: int, sequence: bool,
+              guard: object = UNGUARDED) -> Check:
     """Check rules 44, 45, 51, 52 and 53."""
     yield
     entry = self.entries.get(header.producer_id)
@@ -38,7 +39,7 @@ def continues(self: ProducerStates, header: Header, batch: Any, offset: int, seq
 
 
 @decision(ProducerStates, "find_duplicate")
-def retry(self: ProducerStates, header: Header) -> Check:
+def retry(self: ProducerStates, header: BatchHeader) -> Check:
     """Check rule 43."""
     found = yield
     entry = self.entries.get(header.producer_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minikafka.broker.replication.effects import EpochEnd, StartAt, Truncate
-from minikafka.broker.replication.isr import UNKNOWN, Proposal
+from minikafka.broker.replication.isr import UNKNOWN, ProposedIsr
 from minikafka.broker.replication.replica import NO_EPOCH, PartitionView, Replica
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, Partition
 from minikafka.protocol.errors import Err
@@ -160,7 +160,7 @@ def proposed(replica: Replica, members: tuple[int, ...], why: str) -> Check:
 
 
 @decision(Replica, "on_alter_response")
-def settled(replica: Replica, proposal: Proposal, error: Err, now: float, isr: tuple[int, ...] = (),
+def settled(replica: Replica, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...] = (),
             leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> Check:
     """Check rules 17 and 18."""
     under_way, before = replica.isr.proposal, (replica.leader_epoch, replica.partition_epoch)

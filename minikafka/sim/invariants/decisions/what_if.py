@@ -19,9 +19,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from minikafka.broker.controller.alter_partition import ANY_EPOCH, Member, Proposal
+from minikafka.broker.controller.alter_partition import ANY_EPOCH, IsrMember, Proposal
 from minikafka.broker.controller.controller import Controller, Registration
-from minikafka.broker.controller.heartbeats import Heartbeat
+from minikafka.broker.controller.heartbeats import BrokerHeartbeat
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.consumer import group as consumer_group
 from minikafka.broker.groups.consumer import heartbeat_steps
@@ -31,14 +31,14 @@ from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.raft.messages import Vote
 from minikafka.broker.raft.roles import Leader
 from minikafka.broker.replication.effects import EpochEnd
-from minikafka.broker.replication.isr import Isr
-from minikafka.broker.replication.isr import Proposal as IsrProposal
+from minikafka.broker.replication.isr import Isr, ProposedIsr
 from minikafka.broker.replication.replica import NO_EPOCH, Replica
-from minikafka.broker.transactions.states import State
-from minikafka.broker.transactions.transaction import Identity, Transaction
-from minikafka.log.batch import Header, build
+from minikafka.broker.transactions.states import TransactionState
+from minikafka.broker.transactions.transaction import Transaction
+from minikafka.log.batch import BatchHeader, build
 from minikafka.log.log import Log
 from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ def _of_leader(replica: Replica, like: Callable[..., Replica], now: float) -> It
                            leader_epoch=epoch + 1, partition_epoch=replica.partition_epoch + 1)
     yield lambda: like().on_metadata(anew, now)
     yield lambda: like(epoch_start=high + 1).latest_known
-    ours = IsrProposal(tuple((member, -1) for member in replica.isr.committed), epoch, replica.partition_epoch, "what if")
+    ours = ProposedIsr(tuple((member, -1) for member in replica.isr.committed), epoch, replica.partition_epoch, "what if")
     for error, leader_epoch, further in ((Err.NONE, epoch - 1, 1), (Err.NONE, epoch, -1), (Err.UNKNOWN_SERVER_ERROR, epoch, 0)):
         asking = like(isr=Isr(replica.isr.committed, ours))
         partition_epoch = replica.partition_epoch + further
@@ -129,7 +129,7 @@ def _of_leader(replica: Replica, like: Callable[..., Replica], now: float) -> It
         yield partial(like().on_follower_fetch, number, life - 1, epoch, end, 0, now)
         yield lambda number=number: _with(like(), number, log_start_offset=-1).low_watermark
         others = tuple(member for member in replica.isr.committed if member != number)
-        joining = IsrProposal(tuple((member, -1) for member in (*others, number)), epoch, replica.partition_epoch, "what if")
+        joining = ProposedIsr(tuple((member, -1) for member in (*others, number)), epoch, replica.partition_epoch, "what if")
         for isr in (Isr((*others, number)), Isr(others, joining), Isr((replica.node_id,))):  # all but this one have all records
             yield partial(_with(like(isr=isr), number, others=end, log_end_offset=high)._advance, now)
         for offset, known, isr in ((high - 1, life, Isr(others)), ((replica.epoch_start or 0) - 1, life, Isr(others)),
@@ -156,13 +156,13 @@ def _of_log(log: Log, turn: int, wall_ms: int) -> Iterator[Callable[[], object]]
             (entry.epoch + 1, 1, False, None), (entry.epoch, entry.last_sequence + 1, entry.txn_first_offset < 0, None)):
         batch = build([(None, b"what if")], timestamp_ms=wall_ms, producer_id=producer, producer_epoch=epoch,
                       base_sequence=max(sequence, 0), transactional=transactional)
-        yield partial(log.producers.check, Header.parse(batch), batch, log.end_offset, True, guard=guard)
+        yield partial(log.producers.check, BatchHeader.parse(batch), batch, log.end_offset, True, guard=guard)
     old = marker(producer, max(entry.epoch, 0), entry.coordinator_epoch - 1, True, wall_ms)
-    yield lambda: log.producers.check(Header.parse(old), old, log.end_offset, False)
+    yield lambda: log.producers.check(BatchHeader.parse(old), old, log.end_offset, False)
     for last in entry.batches[:1]:
         retry = build([(None, b"")] * (last.offset_delta + 1), timestamp_ms=wall_ms, producer_id=producer,
                       producer_epoch=entry.epoch, base_sequence=last.first_sequence)
-        yield partial(log.producers.find_duplicate, Header.parse(retry))
+        yield partial(log.producers.find_duplicate, BatchHeader.parse(retry))
 
 
 # --- coordinators -----------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def _of_log(log: Log, turn: int, wall_ms: int) -> Iterator[Callable[[], object]]
 
 def _of_transaction(txn: Transaction, wall_ms: int) -> Iterator[Callable[[], object]]:
     data, somewhere = txn.data, [("what if", 0)]
-    me, former = Identity(data.producer_id, data.epoch), Identity(data.producer_id, data.epoch - 1)
+    me, former = ProducerIdAndEpoch(data.producer_id, data.epoch), ProducerIdAndEpoch(data.producer_id, data.epoch - 1)
     busy, at_rest = copy(txn), copy(txn)
     busy.pending, at_rest.pending = data, None
     for who, one in ((former, at_rest), (me, busy)):
@@ -185,7 +185,7 @@ def _of_transaction(txn: Transaction, wall_ms: int) -> Iterator[Callable[[], obj
     yield lambda: at_rest.init(data.timeout_ms, None, wall_ms)
     yield lambda: busy.init(data.timeout_ms, None, wall_ms)
     yield lambda: at_rest.timed_out(data.start_ms + data.timeout_ms + 1)
-    if data.state is State.ONGOING:
+    if data.state is TransactionState.ONGOING:
         for version in (1, 2):
             yield partial(at_rest.fence, wall_ms, version)
 
@@ -230,7 +230,7 @@ def _of_controller(controller: Controller, turn: int, now: float) -> Iterator[Ca
         return other
 
     for broker in image.brokers.values():
-        early = Heartbeat(broker.id, broker.epoch, broker.registration_offset - 1)
+        early = BrokerHeartbeat(broker.id, broker.epoch, broker.registration_offset - 1)
         yield partial(controller.check_epoch, broker.id, broker.epoch - 1)
         yield partial(controller.allocate_producer_ids, broker.id, broker.epoch)
         for previous in (-1, broker.epoch):
@@ -255,16 +255,17 @@ def _exit(controller: Controller, broker: Any, now: float) -> None:
     session = controller.heartbeats.sessions.get(broker.id)
     if session is not None:
         session.shutdown_offset = NOBODY_KNOWS
-    controller.heartbeat(Heartbeat(broker.id, broker.epoch, NOBODY_KNOWS, want_shut_down=True), controller.image.offset + 1, now)
+    leaving = BrokerHeartbeat(broker.id, broker.epoch, NOBODY_KNOWS, want_shut_down=True)
+    controller.heartbeat(leaving, controller.image.offset + 1, now)
 
 
 def _of_proposals(controller: Controller, partition: Any) -> Iterator[Callable[[], object]]:
     """Ask for ISRs that the leader of a partition may not have."""
     leader, brokers = partition.leader, controller.image.brokers
     right = Proposal(partition.index, partition.leader_epoch, partition.partition_epoch,
-                     tuple(Member(member, ANY_EPOCH) for member in partition.isr), False)
-    former = [Member(member, brokers[member].epoch - 1) for member in partition.isr if member in brokers]
-    away = [Member(member, ANY_EPOCH) for member in partition.replicas if member not in brokers or not brokers[member].active]
+                     tuple(IsrMember(member, ANY_EPOCH) for member in partition.isr), False)
+    former = [IsrMember(member, brokers[member].epoch - 1) for member in partition.isr if member in brokers]
+    away = [IsrMember(member, ANY_EPOCH) for member in partition.replicas if member not in brokers or not brokers[member].active]
     wrong = [(leader, replace(right, leader_epoch=right.leader_epoch - 1)),
              (leader, replace(right, partition_epoch=right.partition_epoch - 1)),
              (leader, replace(right, isr=tuple(member for member in right.isr if member.broker != leader))),
