@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 Check = Generator[None, Any, str | None]
 
 
-class Decision(NamedTuple):
+class CheckedDecision(NamedTuple):
     """A method or property of a class, or a function as a module calls it, and the check of what it decides."""
 
     owner: Any
@@ -31,12 +31,12 @@ class Decision(NamedTuple):
         return f"{self.owner.__name__.rpartition('.')[2]}.{self.name}"
 
 
-DECISIONS: list[Decision] = []
+DECISIONS: list[CheckedDecision] = []
 
 
 def decision(owner: Any, name: str) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
     """Register the decorated check of the decision `owner.name`."""
     def register(check: Callable[..., Check]) -> Callable[..., Check]:
-        DECISIONS.append(Decision(owner, name, check))
+        DECISIONS.append(CheckedDecision(owner, name, check))
         return check
     return register

@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from minikafka.sim.invariants.decisions import controller, coordinators, log, quorum, replication
-from minikafka.sim.invariants.decisions.decision import DECISIONS, Decision
+from minikafka.sim.invariants.decisions.decision import DECISIONS, CheckedDecision
 from minikafka.sim.invariants.decisions.what_if import ask
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
@@ -46,7 +46,7 @@ class DecisionsAreAllowed(Invariant):
                 stack.enter_context(replaced(one.owner, one.name, self.checked(one)))
             yield
 
-    def checked(self, one: Decision) -> Any:
+    def checked(self, one: CheckedDecision) -> Any:
         """Return the decision with its check around it."""
         made = vars(one.owner)[one.name]
         if isinstance(made, property):
@@ -54,7 +54,7 @@ class DecisionsAreAllowed(Invariant):
             return property(self._around(made.fget, one))
         return self._around(made, one)
 
-    def _around(self, made: Callable[..., Any], one: Decision) -> Callable[..., Any]:
+    def _around(self, made: Callable[..., Any], one: CheckedDecision) -> Callable[..., Any]:
         @wraps(made)
         def decide(*args: Any, **named: Any) -> Any:
             check = one.check(*args, **named)
