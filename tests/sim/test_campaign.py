@@ -26,7 +26,7 @@ from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import OWN_QUORUM, Result, SeedRun, Shape, run_seed
 from minikafka.sim.world.replaced import replaced
 
-DRAWN = "1bb0ddf44f378c3f"  # a digest of what some seeds draw
+DRAWN = "b47b38a98b9b4b30"  # a digest of what some seeds draw
 
 @pytest.mark.parametrize("kept", kept_seeds(), ids=str)
 def test_what_once_failed(kept: campaigns.Kept) -> None:
@@ -93,7 +93,7 @@ def test_a_seed_stays_what_it_is() -> None:
     seeds that nobody has run yet."""
     among = ((0, 100), (OWN_QUORUM, OWN_QUORUM + 100), *((first - 100, first + 100) for first in KINDS if first))
     seeds = [seed for first, end in among for seed in range(first, min(end, CAUGHT_WRITING))]
-    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, SeedRun.plan_of(seed)) for seed in seeds]
+    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, [tuple(fault) for fault in SeedRun.plan_of(seed)]) for seed in seeds]
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == DRAWN
 
 
