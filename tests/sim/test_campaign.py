@@ -93,7 +93,8 @@ def test_a_seed_stays_what_it_is() -> None:
     seeds that nobody has run yet."""
     among = ((0, 100), (OWN_QUORUM, OWN_QUORUM + 100), *((first - 100, first + 100) for first in KINDS if first))
     seeds = [seed for first, end in among for seed in range(first, min(end, CAUGHT_WRITING))]
-    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, [tuple(fault) for fault in SeedRun.plan_of(seed)]) for seed in seeds]
+    drawn = [(Shape.of(seed).controllers, Shape.of(seed).unclean, [tuple(fault) for fault in SeedRun.plan_of(seed)])
+             for seed in seeds]
     assert hashlib.sha256(repr(drawn).encode()).hexdigest()[:16] == DRAWN
 
 
