@@ -24,13 +24,16 @@ from minikafka import Cluster
 from minikafka.cluster.errors import ClusterError
 from minikafka.history import History, Report, check
 
-from . import kafka_python, librdkafka
 from .final import read_everything
+from .kafka_python import KafkaPythonCopier, KafkaPythonMember, KafkaPythonProducer
+from .librdkafka import QUIET, LibrdkafkaCopier, LibrdkafkaMember, LibrdkafkaProducer
 from .nemesis import Nemesis
 from .search import acquit_brokers
 from .worker import Worker
 
 RECORDS, COPIES = "records", {"kafka-python": "copies-kafka-python", "librdkafka": "copies-librdkafka"}
+CLIENTS = (("kp", "kafka-python", KafkaPythonProducer, KafkaPythonCopier, KafkaPythonMember),
+           ("rd", "librdkafka", LibrdkafkaProducer, LibrdkafkaCopier, LibrdkafkaMember))
 PARTITIONS = 3
 SETTINGS = {  # fast times, so that a campaign sees many deaths
     "broker.session.timeout.ms": 3000,
@@ -124,17 +127,17 @@ class ChaosCampaign:
 
     def _start_clients(self, bootstrap: str) -> None:
         everything = list(self.topics)
-        for title, library in (("kp", kafka_python), ("rd", librdkafka)):
-            target = COPIES["kafka-python" if title == "kp" else "librdkafka"]
+        for title, library, producer, copier, member in CLIENTS:
+            target = COPIES[library]
             common = bootstrap, self.history
             self.workers += [
-                library.Producer(f"{title}-idempotent", *common, RECORDS, PARTITIONS, self.rate, True),
-                library.Producer(f"{title}-plain", *common, RECORDS, PARTITIONS, self.rate, False),
-                library.Copier(f"{title}-copier", *common, RECORDS, target, PARTITIONS),
-                *(library.Member(f"{title}-member-{n}", *common, everything, f"{title}-group") for n in (1, 2)),
+                producer(f"{title}-idempotent", *common, RECORDS, PARTITIONS, self.rate, True),
+                producer(f"{title}-plain", *common, RECORDS, PARTITIONS, self.rate, False),
+                copier(f"{title}-copier", *common, RECORDS, target, PARTITIONS),
+                *(member(f"{title}-member-{n}", *common, everything, f"{title}-group") for n in (1, 2)),
             ]
-        self.workers.append(kafka_python.KafkaPythonMember("any-reader", bootstrap, self.history, everything, "any-group",
-                                                "read_uncommitted"))
+        self.workers.append(KafkaPythonMember("any-reader", bootstrap, self.history, everything, "any-group",
+                                              "read_uncommitted"))
         for worker in self.workers:
             worker.start()
 
@@ -206,7 +209,7 @@ def client_logs(path: Path) -> Iterator[None]:
     handler = logging.FileHandler(path)
     handler.setFormatter(logging.Formatter("%(asctime)s %(threadName)s %(name)s %(levelname)s %(message)s"))
     handler.setLevel(logging.INFO)
-    loggers = [logging.getLogger("kafka"), librdkafka.QUIET]
+    loggers = [logging.getLogger("kafka"), QUIET]
     for logger in loggers:
         logger.addHandler(handler)
     try:
@@ -218,7 +221,7 @@ def client_logs(path: Path) -> Iterator[None]:
 
 
 def _is_producer(worker: Worker) -> bool:
-    return isinstance(worker, (kafka_python.KafkaPythonProducer, librdkafka.LibrdkafkaProducer))
+    return isinstance(worker, (KafkaPythonProducer, LibrdkafkaProducer))
 
 
 def _create(cluster: Cluster, topics: dict[str, int]) -> None:
