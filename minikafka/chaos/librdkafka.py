@@ -69,6 +69,8 @@ class LibrdkafkaProducer(Worker):
 class LibrdkafkaMember(Worker):
     """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
+    logs: dict[str, Any] = {"logger": QUIET}
+
     def __init__(self, name: str, bootstrap: str, history: History, topics: Sequence[str], group: str,
                  isolation: str = "read_committed") -> None:
         super().__init__(name, bootstrap, history)
@@ -80,7 +82,7 @@ class LibrdkafkaMember(Worker):
         self.consumer = confluent_kafka.Consumer({
             "bootstrap.servers": self.bootstrap, "group.id": self.group, "auto.offset.reset": "earliest",
             "enable.auto.commit": False, "isolation.level": self.isolation, "session.timeout.ms": SESSION_MS,
-            "heartbeat.interval.ms": 500, "socket.timeout.ms": REQUEST_MS, "logger": QUIET})
+            "heartbeat.interval.ms": 500, "socket.timeout.ms": REQUEST_MS, **self.logs})
         self.consumer.subscribe(self.topics, on_assign=self.assigned, on_revoke=self.revoked, on_lost=self.revoked)
 
     def assigned(self, _: Any, partitions: list[TopicPartition]) -> None:
@@ -135,7 +137,13 @@ class LibrdkafkaMember(Worker):
 
 
 class LibrdkafkaCopier(LibrdkafkaMember):
-    """Exactly once: reads a batch, sends a copy of each record and the batch's offsets in one transaction."""
+    """Exactly once: reads a batch, sends a copy of each record and the batch's offsets in one transaction.
+
+    Its consumer writes no log: `consumer_group_metadata` keeps Python's lock (GIL) while it waits for the thread of librdkafka.
+    That thread, if it has a line for a logger of Python, waits for the lock, and then the whole process stands still for ever.
+    """
+
+    logs: dict[str, Any] = {"log_level": 0}
 
     def __init__(self, name: str, bootstrap: str, history: History, source: str, target: str, partitions: int) -> None:
         super().__init__(name, bootstrap, history, [source], name)
