@@ -206,7 +206,7 @@ def test_faults_inside_brokers_are_refused_where_they_cannot_be(cluster: Cluster
               lambda: cluster.slow_follower(3, rate=100), lambda: cluster.jump_clock(1, 0), cluster.heal]
     for fault in faults:
         if cluster.engine == "apache":
-            with pytest.raises(NotSupported, match="works inside our own brokers"):
+            with pytest.raises(NotSupported, match="works only inside our own brokers"):
                 fault()
         else:
             fault()
