@@ -12,14 +12,21 @@ from hypothesis import strategies as st
 
 from minikafka.broker.config.alter import APPEND, SET, Alteration, AlterConfigOp
 from minikafka.broker.controller.admin import replica_budget
-from minikafka.broker.controller.admin.alter_reassignments import Reassignment
+from minikafka.broker.controller.admin.alter_reassignments import Reassignment, list_reassignments
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
 from minikafka.broker.controller.admin.create_topics import CreateTopicsContext, NewTopic
+from minikafka.broker.controller.admin.update_features import (
+    SAFE_DOWNGRADE,
+    UNSAFE_DOWNGRADE,
+    UPGRADE,
+    FeatureUpdate,
+    update_features,
+)
 from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
-from minikafka.broker.metadata.image import PartitionRegistration
-from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
+from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, FeatureLevelRecord
 from minikafka.broker.server.turns import at_once
 from minikafka.protocol.errors import Err, KafkaError
 from tests.controller.controller_world import World
@@ -194,6 +201,33 @@ def test_a_second_move_replaces_the_first():
     assert state(w)[:3] == ((1, 4, 2, 3), (4,), (2, 3))
     w.alter([1, 2, 4])
     assert state(w) == ((1, 4), (), (), (1, 4), 1, 1)
+
+
+def test_only_the_moves_under_way_are_listed() -> None:
+    """Fails if a partition that moves is left out, one at rest or unknown is listed, or a topic without any has a row."""
+    w = World(4)
+    for name in ("t", "u"):
+        w.create(name, [1, 2], [2, 3])
+    assert list_reassignments(w.image, None) == []
+    move(w, [3, 4])
+    (listed,) = list_reassignments(w.image, None)
+    assert listed == ("t", [w.partition()]) and list_reassignments(w.image, [("t", [0, 1, 9]), ("u", [0])]) == [listed]
+    assert list_reassignments(w.image, [("t", [1]), ("none", [0])]) == []
+
+
+@pytest.mark.parametrize(("level", "kind", "accepted"), [
+    (1, UPGRADE, True), (1, SAFE_DOWNGRADE, True), (0, SAFE_DOWNGRADE, True), (0, UNSAFE_DOWNGRADE, True), (0, UPGRADE, False),
+    (2, UPGRADE, True), (2, SAFE_DOWNGRADE, False), (3, UPGRADE, False), (-1, UNSAFE_DOWNGRADE, False), (0, 4, False)])
+def test_a_feature_moves_as_its_update_says(level: int, kind: int, accepted: bool) -> None:
+    """Fails if a downgrade passes for an upgrade or the reverse, or a level or kind that does not exist is taken."""
+    image, update = MetadataImage(), FeatureUpdate("x.version", level, kind)
+    image.features["x.version"] = 1
+    if accepted:
+        written = [] if level == 1 else [FeatureLevelRecord("x.version", level)]
+        assert update_features(image, {"x.version": (0, 2)}, 1, [update]) == written
+    else:
+        with pytest.raises(KafkaError):
+            update_features(image, {"x.version": (0, 2)}, 1, [update])
 
 
 def test_the_number_of_replicas_can_be_held_fast():

@@ -289,6 +289,15 @@ def test_a_group_loaded_above_its_maximum_has_to_shrink() -> None:
     assert restored.state is ClassicGroupState.PREPARING_REBALANCE
 
 
+@pytest.mark.parametrize(("protocol_type", "expected"), [("consumer", Err.NONE), ("connect", Err.NON_EMPTY_GROUP)])
+def test_offsets_are_deleted_topic_by_topic_where_subscriptions_can_be_read(protocol_type: str, expected: Err) -> None:
+    """Fails if all offsets of living consumers are kept, or those of other living members, who may read anything, are not."""
+    world = stable("a", protocol_type=protocol_type)
+    assert world.group.check_offset_delete() is expected
+    world.leave("a")
+    assert world.group.check_offset_delete() is Err.NONE
+
+
 def test_unloading_answers_everybody_once() -> None:
     """Fails if a client waits for ever for a broker that is no longer the coordinator (I-GROUP-8)."""
     world = stable("a", "b")

@@ -79,6 +79,15 @@ def test_what_a_transaction_may_still_replace_stays():
     assert sweep(group(ClassicGroupState.EMPTY), LONG_AGO, fresh, NOW, KEPT_MS) == ([], True)
 
 
+def test_a_group_without_offsets_is_forgotten() -> None:
+    """Fails if a tombstone of a group's last offset leaves the group's name in memory, for ever."""
+    held = store(NOW)
+    held.remove("g", READ)
+    assert held.get("g", READ) is None and held.get("g", UNREAD) is not None
+    held.remove("g", UNREAD)
+    assert held.groups == {}
+
+
 def test_an_offset_of_an_open_transaction_is_of_its_topic_too() -> None:
     """I-OFFSET-3. Fails if a pending offset of a deleted topic is left to be committed for its namesake."""
     old, new = UUID(int=1), UUID(int=2)

@@ -212,6 +212,8 @@ def test_marker_goes_after_its_batches_and_its_horizon() -> None:
     assert markers_left() == [(1, None), (3, None)]
     clean(log, NOW + 1)  # now nothing is left of the first transaction
     assert markers_left() == [(1, NOW + 1001), (3, None)]
+    clean(log, NOW + 1000)
+    assert markers_left() == [(1, NOW + 1001), (3, None)]
     clean(log, NOW + 1001)
     assert markers_left() == [(3, None)]
 

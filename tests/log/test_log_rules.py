@@ -8,6 +8,7 @@ import pytest
 
 from minikafka.log import Log
 from minikafka.log.batch import BatchHeader
+from minikafka.log.checkpoint import replace as replace_file
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
 from minikafka.log.producers import ProducerStates
@@ -42,6 +43,16 @@ def test_rule_46_a_replay_begins_at_the_newest_snapshot() -> None:
     assert log.producers.snapshots == [1, 2, 3]
     log.producers.reload(0, 3)
     assert log.producers.end == 3
+
+
+def test_rule_46_what_a_killed_write_left_behind_is_no_part_of_the_next() -> None:
+    """Fails if a longer file that was written halfway, and never renamed, lends its end to the next one of that name."""
+    fs = MemFs()
+    left = fs.open("file.tmp")
+    left.pwrite(b"x" * 100, 0)
+    left.close()
+    replace_file(fs, "file", b"short")
+    assert bytes(fs.names["file"].data) == b"short" and not fs.exists("file.tmp")
 
 
 def test_rule_46_a_torn_snapshot_is_not_believed() -> None:

@@ -89,6 +89,15 @@ def test_a_session_overtaken_while_it_waited() -> None:
     assert s.answer(slow, {A: data(b"x")}, False, False, 0.0) == (Err.INVALID_FETCH_SESSION_EPOCH, 101, {})
 
 
+def test_a_refused_answer_is_not_used() -> None:
+    """Fails if the partitions of an answer that refuses the session are taken, or the next request names the session."""
+    client = SessionClient()
+    client.build({A: 1})
+    assert client.on_response(Err.NONE, 101) and (client.id, client.epoch) == (101, 1)
+    assert not client.on_response(Err.FETCH_SESSION_ID_NOT_FOUND, 0)
+    assert client.build({A: 1}) == ({A: 1}, []) and client.id == 0
+
+
 def test_eviction() -> None:
     """Fails when a full table throws out a live session for a consumer, or none for a follower or when one is idle."""
     s = table(size=1)

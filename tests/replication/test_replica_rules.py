@@ -92,6 +92,20 @@ def test_rule_8_acks_all_needs_enough_members() -> None:
     assert leader().ack(3) is Err.NONE and leader().ack(4) is None
 
 
+@pytest.mark.parametrize(("replicas", "adding", "enough"), [
+    ((1, 2), (), 2), ((1, 2, 3), (3,), 2), ((1, 2, 3), (), 3)])
+def test_rule_8_no_more_members_are_asked_than_there_can_be(replicas: tuple[int, ...], adding: tuple[int, ...], enough: int) -> None:
+    """Fails if min.insync.replicas above the number of replicas refuses every write, or a replica being added counts."""
+    for isr in (replicas[:enough], replicas[:enough - 1]):
+        replica = leader(min_insync=4)
+        replica.on_metadata(State(replicas, isr, 1, EPOCH, 8, adding), 0.0)
+        if len(isr) == enough:
+            replica.check_append(-1)
+            assert replica.ack(3) is Err.NONE
+        else:
+            assert refusal(replica.check_append, -1) is Err.NOT_ENOUGH_REPLICAS
+
+
 def test_rule_8_who_leads_no_more_confirms_nothing() -> None:
     """Fails if a deposed leader confirms an append, committed or not."""
     replica = leader()
