@@ -48,11 +48,11 @@ def test_rule_46_a_replay_begins_at_the_newest_snapshot() -> None:
 def test_rule_46_what_a_killed_write_left_behind_is_no_part_of_the_next() -> None:
     """Fails if a longer file that was written halfway, and never renamed, lends its end to the next one of that name."""
     fs = MemFs()
-    left = fs.open("file.tmp")
+    left = fs.open("/file.tmp")
     left.pwrite(b"x" * 100, 0)
     left.close()
-    replace_file(fs, "file", b"short")
-    assert bytes(fs.names["file"].data) == b"short" and not fs.exists("file.tmp")
+    replace_file(fs, "/file", b"short")
+    assert bytes(fs.names["/file"].data) == b"short" and not fs.exists("/file.tmp")
 
 
 def test_rule_46_a_torn_snapshot_is_not_believed() -> None:

@@ -94,7 +94,8 @@ def test_rule_8_acks_all_needs_enough_members() -> None:
 
 @pytest.mark.parametrize(("replicas", "adding", "enough"), [
     ((1, 2), (), 2), ((1, 2, 3), (3,), 2), ((1, 2, 3), (), 3)])
-def test_rule_8_no_more_members_are_asked_than_there_can_be(replicas: tuple[int, ...], adding: tuple[int, ...], enough: int) -> None:
+def test_rule_8_no_more_members_are_asked_than_there_can_be(replicas: tuple[int, ...], adding: tuple[int, ...],
+                                                            enough: int) -> None:
     """Fails if min.insync.replicas above the number of replicas refuses every write, or a replica being added counts."""
     for isr in (replicas[:enough], replicas[:enough - 1]):
         replica = leader(min_insync=4)
