@@ -27,6 +27,8 @@ def main() -> int:
         if (wanted := archive()).exists():
             return 0
         print("setup: one session of Spark, so that the next ones start in half the time ...", file=sys.stderr)
+        for former in wanted.parent.glob("classes-*.jsa"):  # of what was installed here before
+            former.unlink()
         with tempfile.TemporaryDirectory(dir=wanted.parent) as folder:
             _write(Path(folder)).replace(wanted)
     except Exception as error:  # whatever it is: an environment without an archive is whole

@@ -39,9 +39,14 @@ def spark_home() -> Path:
 
 
 def archive() -> Path:
-    """Return the path of the archive for the Java and the Spark of this machine, whether or not it is there."""
-    java = find_java().executable.resolve()
-    return spark_home() / f"classes-{zlib.crc32(f'{java} {java.stat().st_mtime:.0f}'.encode()):08x}.jsa"
+    """Return the path of the archive for the Java and the Spark of this machine, whether or not it is there.
+
+    Java takes an archive only for the very files that it was made from, so another installation in the same place has another.
+    """
+    home, java = spark_home(), find_java().executable.resolve()
+    files = [java, *sorted((home / "jars").iterdir())]
+    seen = "".join(f"{file} {file.stat().st_mtime:.0f}\n" for file in files)
+    return home / f"classes-{zlib.crc32(seen.encode()):08x}.jsa"
 
 
 def with_archive() -> str:
