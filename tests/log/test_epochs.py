@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,15 @@ def test_entries_always_increase(assigned: list[tuple[int, int]]) -> None:
 def test_assigning_the_current_epoch_again_changes_nothing() -> None:
     """Fails if each batch of an epoch moved the epoch's start."""
     made = cache(None, (3, 10), (3, 25))
+    assert made.entries == [(3, 10)]
+
+
+@pytest.mark.parametrize(("epoch", "offset"), [(-1, 5), (5, -1)])
+def test_no_epoch_and_no_offset_is_negative(epoch: int, offset: int) -> None:
+    """Fails if an entry is taken that no leader can have had: a follower would cut its log by it."""
+    made = cache(None, (3, 10))
+    with pytest.raises(ValueError, match="invalid partition leader epoch entry"):
+        made.assign(epoch, offset)
     assert made.entries == [(3, 10)]
 
 

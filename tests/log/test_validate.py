@@ -125,6 +125,17 @@ def test_a_good_batch_keeps_every_byte_but_place_and_epoch() -> None:
     assert data[8:12] + data[16:] == GOOD[8:12] + GOOD[16:]
 
 
+def test_a_stream_that_only_java_reads_is_written_anew() -> None:
+    """Fails if bytes behind the end of a compressed stream, at which other clients stumble, are stored (I-VALID-3)."""
+    one = some_batch(0, 3, codec=1)
+    longer = bytearray(one + b"behind")
+    struct.pack_into(">i", longer, 8, len(longer) - 12)
+    log = open_log(MemFs(), CONFIG)
+    log.append_leader(patched(21, ">h", 1, bytes(longer)), 4, NOW)
+    data = log.read(0, 1 << 20, log.end_offset)
+    assert b"behind" not in data and records(data) == records(one) and crc_ok(data, 0, BatchHeader.parse(data))
+
+
 def test_the_first_fault_decides() -> None:
     """Fails if the order of the checks differs from Kafka's: base offset, size, checksum, counts."""
     wrong_all = patched(17, ">I", 1, patched(57, ">i", 9, patched(0, ">q", 5)), valid=False)
