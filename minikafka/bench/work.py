@@ -143,20 +143,24 @@ def start(cluster: Cluster, _: str, __: float) -> Figures:
 
 
 def fail_over(cluster: Cluster, topic: str, _: float) -> Figures:
-    """Kill the leader while a producer has something to send, and start it again."""
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "message.timeout.ms": int(1000 * PATIENCE)})
-    leader = cluster.leader(topic)
+    """Kill a leader that does not lead the quorum while a producer has something to send to it, and start it again."""
+    create(cluster, three := f"{topic}-three", 3)
+    controller = cluster.controller()
+    partition, leader = next((index, found) for index in range(3) if (found := cluster.leader(three, index)) != controller)
     assert leader is not None
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "message.timeout.ms": int(1000 * PATIENCE)})
 
     def written() -> None:
-        producer.produce(topic, b"record")
+        producer.produce(three, b"record", partition=partition)
         if producer.flush(PATIENCE):
             raise RuntimeError("a record was not acknowledged")
 
     written()
     cluster.kill(leader)
-    return {"written again s": timed(cluster, written),
-            "in the ISR again s": timed(cluster, lambda: cluster.restart(leader), lambda: leader in cluster.isr(topic))}
+    figures = {"written again s": timed(cluster, written), "in the ISR again s": timed(
+        cluster, lambda: cluster.restart(leader), lambda: leader in cluster.isr(three, partition))}
+    delete(cluster, three)
+    return figures
 
 
 def a_log(mib: int) -> Work:

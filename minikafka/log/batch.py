@@ -23,7 +23,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from minikafka.log import compression
-from minikafka.log.records import MalformedRecord, Record, encode_records, iter_records
+from minikafka.log.records import MalformedRecord, Place, Record, encode_records, iter_places, iter_records
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size  # 61
@@ -177,9 +177,18 @@ def records(batch: bytes | bytearray | memoryview) -> list[Record]:
 
 def each_record(batch: bytes | bytearray | memoryview) -> Iterator[Record]:
     """Yield the records one by one, for a caller that stops early."""
+    return iter_records(*_body(batch))
+
+
+def each_place(batch: bytes | bytearray | memoryview) -> Iterator[Place]:
+    """Yield the offset and the timestamp of each record, for a caller that stops early."""
+    return iter_places(*_body(batch))
+
+
+def _body(batch: bytes | bytearray | memoryview) -> tuple[bytes | memoryview, int, int, int, int | None]:
     header = BatchHeader.parse(batch)
     append_time = header.max_timestamp if header.is_log_append_time else None
-    return iter_records(payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time)
+    return payload(batch, header), header.count, header.base_offset, header.base_timestamp, append_time
 
 
 def build(

@@ -1,7 +1,7 @@
 """From time to offset (ListOffsets by timestamp): which record was the first at or after a moment.
 
 Timestamps come from clients and need not increase, so the time index only gives a place to start. From there the batches are
-walked by their maximum timestamps, and the first one that can hold the answer is decoded.
+walked by their maximum timestamps, and the first one that can hold the answer is walked record by record.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp, UnifiedLog.fetchOffsetByTimestamp.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minikafka.log.batch import each_record
+from minikafka.log.batch import each_place
 from minikafka.log.compression import DecompressionError, TooLarge
-from minikafka.log.records import MalformedRecord, Record
+from minikafka.log.records import MalformedRecord, Place
 from minikafka.log.segment import Segment, scan
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -34,9 +34,9 @@ def _search(segment: Segment, timestamp: int, start_offset: int) -> Found | None
     for _, header, batch in scan(segment.log, position, segment.size):
         if header.max_timestamp < timestamp or header.last_offset < start_offset:
             continue
-        record = _first(batch, lambda r: r.timestamp >= timestamp and r.offset >= start_offset)
-        if record is not None:
-            return record.offset, record.timestamp, header.leader_epoch
+        place = _first(batch, lambda offset, time: time >= timestamp and offset >= start_offset)
+        if place is not None:
+            return *place, header.leader_epoch
     return None
 
 
@@ -47,16 +47,16 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
     if newest.max_timestamp < 0 or header is None:
         return None
     batch = newest.log.pread(header.size, position)
-    record = _first(batch, lambda r: r.timestamp == header.max_timestamp)
-    return None if record is None else (record.offset, record.timestamp, header.leader_epoch)
+    place = _first(batch, lambda _, time: time == header.max_timestamp)
+    return None if place is None else (*place, header.leader_epoch)
 
 
-def _first(batch: bytes, wanted: Callable[[Record], bool]) -> Record | None:
-    """Return the first record that is `wanted`. Raises CORRUPT_MESSAGE if the batch is unreadable before that record.
+def _first(batch: bytes, wanted: Callable[[int, int], bool]) -> Place | None:
+    """Return the place of the first record that is `wanted`. Raises CORRUPT_MESSAGE if the batch is unreadable before it.
 
     Every record was checked when it was appended (survey.py); since then the disk may have damaged it.
     """
     try:
-        return next((record for record in each_record(batch) if wanted(record)), None)
+        return next((place for place in each_place(batch) if wanted(*place)), None)
     except (MalformedRecord, DecompressionError, TooLarge) as error:
         raise KafkaError(Err.CORRUPT_MESSAGE, str(error)) from None
