@@ -17,6 +17,7 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
     ListGroupsRequest,
     ListTransactionsRequest,
+    UpdateFeaturesRequest,
 )
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetDeleteRequest
@@ -128,6 +129,15 @@ def test_no_partitions_need_no_kind_of_election(at: Place) -> None:
     """Fails if the kind is looked at first."""
     answer = at.raw.ask(ElectLeadersRequest(election_type=9, topic_partitions=[], timeout_ms=5000), 2)
     assert (answer.error_code, answer.replica_election_results) == (0, [])
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_what_is_decided_whatever_the_timeout(at: Place, timeout_ms: int) -> None:
+    """Fails if elections and moves of nothing, or an update of features, time out."""
+    elected = at.raw.ask(ElectLeadersRequest(election_type=0, topic_partitions=[], timeout_ms=timeout_ms), 2)
+    moved = at.raw.ask(AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=[]), 0)
+    updated = at.raw.ask(UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=[], validate_only=False), 1)
+    assert (elected.error_code, moved.error_code, moved.error_message, updated.error_code) == (0, 0, "", 0)
 
 
 def test_reassignments_check_replicas_before_their_number(at: Place) -> None:

@@ -159,6 +159,13 @@ def test_without_time_nothing_is_done(raw: Raw, name: str) -> None:
     assert verdict(raw, topic(name)) == (0, None)
 
 
+def test_a_request_that_is_there_in_time_is_answered_with_its_decision(cluster: Any, raw: Raw, name: str) -> None:
+    """I-FWD-2. Fails if a client hears of a timeout, and the topic is made all the same. (Apache may be too busy to begin.)"""
+    (answer,) = ask(raw, topic(name), validate_only=False, timeout_ms=1)
+    assert answer.error_code in ((0, 7) if cluster.engine == "apache" else (0,))
+    assert verdict(raw, topic(name))[0] == (0 if answer.error_code else 36)
+
+
 def test_validate_only_makes_nothing(raw: Raw, name: str) -> None:
     """Fails if records are written for a validate_only request (I-TOPIC-3)."""
     for _ in range(2):

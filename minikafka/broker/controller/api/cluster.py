@@ -35,7 +35,7 @@ def _refuse_update(request: UpdateFeaturesRequest, code: Err, text: str | None =
 
 
 # Version 1 between brokers: only its response still has the results that clients of versions 0 and 1 expect.
-forwarded(UpdateFeaturesRequest, _update, _refuse_update, version=1)
+forwarded(UpdateFeaturesRequest, _update, _refuse_update, version=1, untimed=lambda request: True)
 
 
 def _unregister(ctx: Context, controller: Controller,

@@ -4,7 +4,8 @@ A client may send them to any broker, which forwards them on the internal listen
 
 Owns: the way there and back. The decisions are in controller/, config/, quotas/ and compat/.
 Invariants: I-FWD-1 a client never sees NOT_CONTROLLER: the request is sent again until its own timeout is over, then
-answered with REQUEST_TIMED_OUT (the controller may still have done it).
+              answered with REQUEST_TIMED_OUT (the controller may still have done it).
+            I-FWD-2 a request that the controller has got in time is answered with its decision, however short its timeout.
 What Kafka does differently: it forwards the client's bytes inside an Envelope with the client's principal (KIP-590).
 Source: ControllerApis, ForwardingManager.
 """
@@ -28,14 +29,18 @@ Decide: TypeAlias = Callable[[Context, Controller, Any], Decided | Steps[Decided
 Refuse: TypeAlias = Callable[[Any, Err], ApiMessage]
 
 
-def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: int | None = None) -> None:
+def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: int | None = None,
+              untimed: Callable[[Any], bool] = lambda request: False) -> None:
     """Register the handlers of `kind`: on every broker one that forwards, on the active controller one that calls `decide`.
 
     `refuse` makes the response that has one error for the whole request. Brokers send it in `version`, or in the newest.
+    `untimed` tells which requests Kafka decides whatever their timeout says.
     """
 
     @handles(kind, needs=(Channel,))
     async def from_client(ctx: Context, request: ApiMessage, channel: Channel) -> ApiMessage:
+        if untimed(request):
+            request.timeout_ms = ctx.node.config["request.timeout.ms"]
         return await forward(ctx, channel, request, version) or refuse(request, Err.REQUEST_TIMED_OUT)
 
     @handles(kind, on=(INTERNAL,), needs=(ActiveController,))
@@ -49,12 +54,13 @@ def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: i
 async def forward(ctx: Context, channel: Channel, request: ApiMessage,
                   version: int | None = None) -> Any | None:  # Any: the response class of `request`
     """Return the active controller's response; None when the request's own timeout is over (0 or less: at once)."""
-    timeout_ms = getattr(request, "timeout_ms", ctx.node.config["request.timeout.ms"])
+    longest_ms = ctx.node.config["request.timeout.ms"]
+    timeout_ms = getattr(request, "timeout_ms", longest_ms)
     if timeout_ms <= 0:
         return None
     try:
         answer = await channel.request(request, request.max_version if version is None else version, timeout_ms / 1000,
-                                       ctx.client_id or "")
+                                       ctx.client_id or "", decides_within=longest_ms / 1000)
     except (TimeoutError, OSError):
         return None
     if ctx.listener == CLIENTS:

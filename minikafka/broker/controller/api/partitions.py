@@ -63,7 +63,7 @@ def _error(refusal: KafkaError | None) -> tuple[Err, str | None]:
     return (Err.NONE, None) if refusal is None else (refusal.code, refusal.message)
 
 
-forwarded(ElectLeadersRequest, _elect_leaders, _refuse_elections)
+forwarded(ElectLeadersRequest, _elect_leaders, _refuse_elections, untimed=lambda request: request.topic_partitions == [])
 
 # --- AlterPartitionReassignments -------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ def _reassigned(index: int, code: Err, text: str | None) -> ReassignedTopic.Reas
     return ReassignedTopic.ReassignablePartitionResponse(partition_index=index, error_code=int(code), error_message=text)
 
 
-forwarded(AlterPartitionReassignmentsRequest, _reassign, _refuse_reassignments)
+forwarded(AlterPartitionReassignmentsRequest, _reassign, _refuse_reassignments, untimed=lambda request: not request.topics)
 
 # --- ListPartitionReassignments --------------------------------------------------------------------------------
 

@@ -33,17 +33,18 @@ class Channel:
         quorum.leader_listeners.append(self._leader_changed)
 
     async def request(self, message: ApiMessage, version: int, timeout: float | None = None,
-                      client_id: str | None = None) -> Any:  # Any: the response class of `message`
+                      client_id: str | None = None, decides_within: float = 0.0) -> Any:  # Any: the response class of `message`
         """Send `message` to the active controller and return its response; TimeoutError after `timeout` seconds.
 
-        `client_id` is the id of the client for whom the request is sent; a broker's own requests have none, and no quota.
+        `client_id` is the id of the client for whom the request is sent; a broker's own requests have none, and no quota. A
+        controller that has the request is waited for `decides_within` seconds, if that is longer than what is left.
         """
         deadline = self.env.now() + (DEFAULT_TIMEOUT_S if timeout is None else timeout)
         while (left := deadline - self.env.now()) > 0:
             leader = self.quorum.leader_id
             if leader >= 0:
                 try:
-                    answer = await self._to(leader).request(message, version, left, client_id)
+                    answer = await self._to(leader).request(message, version, max(left, decides_within), client_id)
                     if not refused(answer):
                         return answer
                 except (OSError, TimeoutError):
