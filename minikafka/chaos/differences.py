@@ -22,7 +22,7 @@ NUMBERED = {"producer_id", "session_id"}  # fields with numbers that an engine g
 MEMBERS = {"member_id", "leader"}  # fields with the id of a member
 NAMES = ("name", "topic", "topic_id", "group_id", "transactional_id", "partition_index", "partition", "resource_name",
          "member_id", "node_id", "broker_id", "feature", "api_key")  # fields by which a row is found again
-LONG_ID = 30  # characters: an id that an engine made has a UUID in it
+LONG_ID = 22  # characters, at least, of an id that an engine made: a UUID in base64
 
 
 class Difference(NamedTuple):
@@ -53,7 +53,7 @@ class Twins:
         elif isinstance(ours, UUID) and isinstance(theirs, UUID):
             given = min(ours.int, theirs.int) > 1  # 0 and 1 are Kafka's own
         else:
-            given = field in MEMBERS and None not in (ours, theirs) and min(len(ours), len(theirs)) > LONG_ID
+            given = field in MEMBERS and None not in (ours, theirs) and min(len(ours), len(theirs)) >= LONG_ID
         key, value = ((field, one) if field in NUMBERED else one for one in (ours, theirs))
         if not given or key in self._twin or value in self._taken:
             return False

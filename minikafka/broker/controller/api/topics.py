@@ -218,8 +218,7 @@ async def create_partitions_on_controller(ctx: Context, request: CreatePartition
 
 
 def _refuse_partitions(request: CreatePartitionsRequest, code: Err) -> CreatePartitionsResponse:
-    names = dict.fromkeys(topic.name for topic in request.topics)
-    return _grown([TopicVerdict(name, KafkaError(code)) for name in names])
+    return _grown([TopicVerdict(topic.name, KafkaError(code)) for topic in request.topics])
 
 
 def _grown(verdicts: Iterable[TopicVerdict]) -> CreatePartitionsResponse:
