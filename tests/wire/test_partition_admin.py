@@ -123,7 +123,9 @@ def test_more_partitions_of_unknown_and_repeated_topics(raw: Raw, name: str) -> 
     assert grow(raw, ("twice", 3, None), ("twice", 4, None), (name, 2, None)) == [
         ("twice", 42, "Duplicate topic name."), (name, 0, None)]
     assert grow(raw, (name, 2, None), check=False, timeout_ms=0) == [(name, 7, None)]
-    assert grow(raw, ("twice", 3, None), ("twice", 4, None), timeout_ms=0) == [("twice", 7, None)] * 2
+    twice = ("twice", 3, None), ("twice", 4, None)
+    assert grow(raw, *twice, (name, 2, None), timeout_ms=0) == [("twice", 7, None), ("twice", 7, None), (name, 7, None)]
+    assert grow(raw, *twice, timeout_ms=0) == [("twice", 42, "Duplicate topic name.")]
     assert grow(raw) == [] and len(state(raw, name)) == 1
 
 

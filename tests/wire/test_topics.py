@@ -159,6 +159,14 @@ def test_without_time_nothing_is_done(raw: Raw, name: str) -> None:
     assert verdict(raw, topic(name)) == (0, None)
 
 
+def test_what_is_refused_for_itself_has_no_timeout(raw: Raw, name: str) -> None:
+    """Fails if topics that are asked twice, or that nobody may make, wait for the controller's time."""
+    answers = ask(raw, topic(name), topic(name), topic("__cluster_metadata"), timeout_ms=0)
+    assert [a.error_code for a in answers] == [42, 42]
+    assert [a.error_code for a in ask(raw, topic(name), topic(name), topic(f"{name}-b"), timeout_ms=0)] == [7, 7, 7]
+    assert delete(raw, name, name, timeout_ms=0) == [(name, False, 42, "Duplicate topic name.")]
+
+
 def test_a_request_that_is_there_in_time_is_answered_with_its_decision(cluster: Any, raw: Raw, name: str) -> None:
     """I-FWD-2. Fails if a client hears of a timeout, and the topic is made all the same. (Apache may be too busy to begin.)"""
     (answer,) = ask(raw, topic(name), validate_only=False, timeout_ms=1)

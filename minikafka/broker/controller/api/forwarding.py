@@ -39,9 +39,7 @@ def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: i
 
     @handles(kind, needs=(Channel,))
     async def from_client(ctx: Context, request: ApiMessage, channel: Channel) -> ApiMessage:
-        if untimed(request):
-            request.timeout_ms = ctx.node.config["request.timeout.ms"]
-        return await forward(ctx, channel, request, version) or refuse(request, Err.REQUEST_TIMED_OUT)
+        return await forward(ctx, channel, request, version, untimed(request)) or refuse(request, Err.REQUEST_TIMED_OUT)
 
     @handles(kind, on=(INTERNAL,), needs=(ActiveController,))
     async def on_controller(ctx: Context, request: ApiMessage, active: ActiveController) -> ApiMessage:
@@ -51,11 +49,11 @@ def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: i
             return refuse(request, error.code)
 
 
-async def forward(ctx: Context, channel: Channel, request: ApiMessage,
-                  version: int | None = None) -> Any | None:  # Any: the response class of `request`
+async def forward(ctx: Context, channel: Channel, request: ApiMessage, version: int | None = None,
+                  untimed: bool = False) -> Any | None:  # Any: the response class of `request`
     """Return the active controller's response; None when the request's own timeout is over (0 or less: at once)."""
     longest_ms = ctx.node.config["request.timeout.ms"]
-    timeout_ms = getattr(request, "timeout_ms", longest_ms)
+    timeout_ms = longest_ms if untimed else getattr(request, "timeout_ms", longest_ms)
     if timeout_ms <= 0:
         return None
     try:

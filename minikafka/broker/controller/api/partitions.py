@@ -110,8 +110,7 @@ async def list_partition_reassignments(ctx: Context, request: ListPartitionReass
                                        active: ActiveController) -> ListPartitionReassignmentsResponse:
     """List the reassignments under way, as committed. The request's timeout, even 0, is ignored, as in Kafka."""
     if ctx.listener == CLIENTS:
-        request.timeout_ms = ctx.node.config["request.timeout.ms"]
-        return await forward(ctx, channel, request) or _listed(Err.REQUEST_TIMED_OUT, [])
+        return await forward(ctx, channel, request, untimed=True) or _listed(Err.REQUEST_TIMED_OUT, [])
     requested = None                                        # null: all partitions of the cluster
     if request.topics is not None:
         requested = [(topic.name, topic.partition_indexes) for topic in request.topics]

@@ -10,6 +10,7 @@ Source: ControllerApis; KIP-4, KIP-195, KIP-516, KIP-599.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
+from minikafka.broker.metadata.topic_names import METADATA_TOPIC
 from minikafka.broker.quotas.throttling import FREE, Charge
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.server.turns import Steps, each
@@ -60,6 +62,11 @@ async def _charged(ctx: Context, active: ActiveController, strict_since: int,
     return await active.decide(decision)
 
 
+def _none_is_left(asked: Iterable[str | Uuid], forbidden: str | None = None) -> bool:
+    """Return whether each topic is refused for itself, as one that is asked twice is: such a request has no timeout."""
+    return all(count > 1 or topic == forbidden for topic, count in Counter(asked).items())
+
+
 def _context(ctx: Context, controller: Controller, charge: Charge) -> CreateTopicsContext:
     env = ctx.node.env
     return CreateTopicsContext(controller.image, controller.config, env.rng("placement"), env.uuid, charge)
@@ -75,7 +82,8 @@ async def create_topics_from_client(ctx: Context, request: CreateTopicsRequest, 
     """Create topics, or only check (validate_only); the response comes when the controller has committed them."""
     if not request.topics:
         return CreateTopicsResponse(throttle_time_ms=0, topics=[])
-    return await forward(ctx, channel, request, ctx.version) or _refuse_creation(request, Err.REQUEST_TIMED_OUT)
+    untimed = _none_is_left((topic.name for topic in request.topics), METADATA_TOPIC)
+    return await forward(ctx, channel, request, ctx.version, untimed) or _refuse_creation(request, Err.REQUEST_TIMED_OUT)
 
 
 @handles(CreateTopicsRequest, on=(INTERNAL,), needs=(ActiveController,))
@@ -125,7 +133,9 @@ def _refuse_creation(request: CreateTopicsRequest, code: Err) -> CreateTopicsRes
 @handles(DeleteTopicsRequest, on=(CLIENTS,), needs=(Channel,))
 async def delete_topics_from_client(ctx: Context, request: DeleteTopicsRequest, channel: Channel) -> DeleteTopicsResponse:
     """Delete topics by name or id; each broker deletes their files later."""
-    return await forward(ctx, channel, request, ctx.version) or _refuse_deletion(
+    names, ids, _ = _split(request)
+    untimed = _none_is_left((*names, *ids))
+    return await forward(ctx, channel, request, ctx.version, untimed) or _refuse_deletion(
         request, KafkaError(Err.REQUEST_TIMED_OUT))
 
 
@@ -173,9 +183,8 @@ def _deletion_disabled(version: int) -> KafkaError:
 
 
 def _refuse_deletion(request: DeleteTopicsRequest, refusal: KafkaError) -> DeleteTopicsResponse:
-    names, ids, malformed = _split(request)
-    return _deleted([*(Deletion(name, None, refusal) for name in names), *(Deletion(None, i, refusal) for i in ids),
-                     *malformed])
+    rows = [*((name, None) for name in request.topic_names or []), *((t.name, t.topic_id) for t in request.topics or [])]
+    return _deleted(Deletion(name, topic_id, refusal) for name, topic_id in rows)
 
 
 def _deleted(verdicts: Iterable[Deletion]) -> DeleteTopicsResponse:
@@ -195,7 +204,8 @@ def _deleted_row(verdict: Deletion) -> DeleteTopicsResponse.DeletableTopicResult
 async def create_partitions_from_client(ctx: Context, request: CreatePartitionsRequest,
                                         channel: Channel) -> CreatePartitionsResponse:
     """Add partitions to existing topics."""
-    return await forward(ctx, channel, request, ctx.version) or _refuse_partitions(request, Err.REQUEST_TIMED_OUT)
+    untimed = _none_is_left(topic.name for topic in request.topics)
+    return await forward(ctx, channel, request, ctx.version, untimed) or _refuse_partitions(request, Err.REQUEST_TIMED_OUT)
 
 
 @handles(CreatePartitionsRequest, on=(INTERNAL,), needs=(ActiveController,))
