@@ -27,10 +27,11 @@ from minikafka.protocol.errors import Err, KafkaError
 Decided: TypeAlias = tuple[Records, ApiMessage]
 Decide: TypeAlias = Callable[[Context, Controller, Any], Decided | Steps[Decided]]
 Refuse: TypeAlias = Callable[[Any, Err], ApiMessage]
+Untimed: TypeAlias = Callable[[Any], bool]
 
 
 def forwarded(kind: type[ApiMessage], decide: Decide, refuse: Refuse, version: int | None = None,
-              untimed: Callable[[Any], bool] = lambda request: False) -> None:
+              untimed: Untimed = lambda request: False) -> None:
     """Register the handlers of `kind`: on every broker one that forwards, on the active controller one that calls `decide`.
 
     `refuse` makes the response that has one error for the whole request. Brokers send it in `version`, or in the newest.
