@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.broker.config.alter import APPEND, SET, Alteration, AlterConfigOp
+from minikafka.broker.controller.admin import create_topics as creation
 from minikafka.broker.controller.admin import replica_budget
 from minikafka.broker.controller.admin.alter_reassignments import Reassignment, list_reassignments
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
-from minikafka.broker.controller.admin.create_topics import CreateTopicsContext, NewTopic
+from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic
 from minikafka.broker.controller.admin.update_features import (
+    METADATA,
     SAFE_DOWNGRADE,
     UNSAFE_DOWNGRADE,
     UPGRADE,
@@ -201,6 +203,36 @@ def test_a_second_move_replaces_the_first():
     assert state(w)[:3] == ((1, 4, 2, 3), (4,), (2, 3))
     w.alter([1, 2, 4])
     assert state(w) == ((1, 4), (), (), (1, 4), 1, 1)
+
+
+@pytest.mark.parametrize(("name", "refused"), [
+    ("a.b", Err.TOPIC_ALREADY_EXISTS), ("a_b", Err.INVALID_TOPIC_EXCEPTION), ("", Err.INVALID_TOPIC_EXCEPTION),
+    ("a/b", Err.INVALID_TOPIC_EXCEPTION), ("x" * 250, Err.INVALID_TOPIC_EXCEPTION)])
+def test_a_name_that_is_taken_or_is_none_makes_no_topic(name: str, refused: Err) -> None:
+    """Fails if a topic is made over another, or one whose folder or metrics would be another's."""
+    w = World()
+    w.create("a.b")
+    before = len(w.log)
+    ((_, verdict),) = w.request_topics(NewTopic(name, 1, 1, [], []))
+    assert verdict.code is refused and len(w.log) == before
+
+
+def test_partitions_that_are_placed_by_hand_count_too(monkeypatch) -> None:
+    """Fails if the most partitions of a request can be passed by naming their replicas."""
+    monkeypatch.setattr(creation, "MAX_PARTITIONS_PER_REQUEST", 2)
+    w, places = World(), [(index, [1]) for index in range(3)]
+    assert [v.code for _, v in w.request_topics(NewTopic("t", -1, -1, places, []))] == [Err.POLICY_VIOLATION]
+    assert isinstance(w.request_topics(NewTopic("t", -1, -1, places[:2], []))[0][1], CreatedTopic)
+
+
+def test_the_version_of_the_metadata_stays() -> None:
+    """Fails if metadata.version can be lowered, with either kind of downgrade, or its own level is refused."""
+    image = MetadataImage()
+    image.features[METADATA] = 30
+    for kind in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        with pytest.raises(KafkaError, match="Unsupported metadata.version downgrade from 30 to 20"):
+            update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 20, kind)])
+        assert update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 30, kind)]) == []
 
 
 def test_only_the_moves_under_way_are_listed() -> None:

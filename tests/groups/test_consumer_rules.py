@@ -305,7 +305,8 @@ def test_who_may_fetch() -> None:
     w = pair()
     check_fetch(w.group.state, None, -1)
     check_fetch(w.group.state, "A", 2)
-    for member, epoch, error in (("A", 3, Err.STALE_MEMBER_EPOCH), ("C", 1, Err.UNKNOWN_MEMBER_ID)):
+    for member, epoch, error in (("A", 3, Err.STALE_MEMBER_EPOCH), ("A", -1, Err.STALE_MEMBER_EPOCH),
+                                 ("C", 1, Err.UNKNOWN_MEMBER_ID), (None, 2, Err.UNKNOWN_MEMBER_ID)):
         with pytest.raises(KafkaError) as refused:
             check_fetch(w.group.state, member, epoch)
         assert refused.value.code is error

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from minikafka.broker.groups.classic.embedded_protocol import subscribed_topics
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup, StoredMember
 from minikafka.broker.groups.classic.states import ClassicGroupState
@@ -37,6 +38,14 @@ def store(commit_ms: int, expire_ms: int = -1) -> OffsetStore:
     for place, key in enumerate((READ, UNREAD)):
         made.put("g", key, CommittedOffset(5, -1, "", commit_ms, expire_ms, place))
     return made
+
+
+@pytest.mark.parametrize("metadata", [b"", subscription("read")[:9], struct.pack(">hih", 0, 1, -2), struct.pack(">hih", 0, 1, -1),
+                                      struct.pack(">hih", 0, 1, 5) + b"read", struct.pack(">hi", 0, 2) + b"\0\1a"])
+def test_a_subscription_whose_names_do_not_fit_is_none(metadata: bytes) -> None:
+    """Fails if a name is read that ends before it begins, or behind the bytes: offsets would be kept for other topics."""
+    assert subscribed_topics(metadata) is None
+    assert subscribed_topics(subscription("read", "", "b")) == ["read", "", "b"]
 
 
 CONSUMERS = subscription("read")
