@@ -63,7 +63,8 @@ END
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 say "make lab at port $port"
 # In a group of its own: buildah does not pass a signal on to what it runs.
-setsid buildah --root "$work/storage" --runroot "$work/run" run "$box" make lab ARGS="--no-browser --ip=127.0.0.1 --port=$port" >"$work/lab.log" 2>&1 &
+setsid buildah --root "$work/storage" --runroot "$work/run" run "$box" \
+    make lab ARGS="--no-browser --ip=127.0.0.1 --port=$port" >"$work/lab.log" 2>&1 &
 lab=$!
 python3 - "$work/lab.log" "$port" <<'END'
 import re, sys, time, urllib.error, urllib.request

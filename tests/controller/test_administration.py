@@ -146,6 +146,55 @@ def test_nobody_is_there_to_be_elected():
     assert elect(w, UNCLEAN) is Err.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 
+# --- new topics ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("name", "refused"), [
+    ("a.b", Err.TOPIC_ALREADY_EXISTS), ("a_b", Err.INVALID_TOPIC_EXCEPTION), ("", Err.INVALID_TOPIC_EXCEPTION),
+    ("a/b", Err.INVALID_TOPIC_EXCEPTION), ("x" * 250, Err.INVALID_TOPIC_EXCEPTION)])
+def test_a_name_that_is_taken_or_is_none_makes_no_topic(name: str, refused: Err) -> None:
+    """Fails if a topic is made over another, or one whose folder or metrics would be another's."""
+    w = World()
+    w.create("a.b")
+    before = len(w.log)
+    ((_, verdict),) = w.request_topics(NewTopic(name, 1, 1, [], []))
+    assert verdict.code is refused and len(w.log) == before
+
+
+def test_partitions_that_are_placed_by_hand_count_too(monkeypatch) -> None:
+    """Fails if the most partitions of a request can be passed by naming their replicas."""
+    monkeypatch.setattr(creation, "MAX_PARTITIONS_PER_REQUEST", 2)
+    w, places = World(), [(index, [1]) for index in range(3)]
+    assert [v.code for _, v in w.request_topics(NewTopic("t", -1, -1, places, []))] == [Err.POLICY_VIOLATION]
+    assert isinstance(w.request_topics(NewTopic("t", -1, -1, places[:2], []))[0][1], CreatedTopic)
+
+
+# --- features --------------------------------------------------------------------------------------------------
+
+def test_the_version_of_the_metadata_stays() -> None:
+    """Fails if metadata.version can be lowered, with either kind of downgrade, or its own level is refused."""
+    image = MetadataImage()
+    image.features[METADATA] = 30
+    for kind in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        with pytest.raises(KafkaError, match="Unsupported metadata.version downgrade from 30 to 20"):
+            update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 20, kind)])
+        assert update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 30, kind)]) == []
+
+
+@pytest.mark.parametrize(("level", "kind", "accepted"), [
+    (1, UPGRADE, True), (1, SAFE_DOWNGRADE, True), (0, SAFE_DOWNGRADE, True), (0, UNSAFE_DOWNGRADE, True), (0, UPGRADE, False),
+    (2, UPGRADE, True), (2, SAFE_DOWNGRADE, False), (3, UPGRADE, False), (-1, UNSAFE_DOWNGRADE, False), (0, 4, False)])
+def test_a_feature_moves_as_its_update_says(level: int, kind: int, accepted: bool) -> None:
+    """Fails if a downgrade passes for an upgrade or the reverse, or a level or kind that does not exist is taken."""
+    image, update = MetadataImage(), FeatureUpdate("x.version", level, kind)
+    image.features["x.version"] = 1
+    if accepted:
+        written = [] if level == 1 else [FeatureLevelRecord("x.version", level)]
+        assert update_features(image, {"x.version": (0, 2)}, 1, [update]) == written
+    else:
+        with pytest.raises(KafkaError):
+            update_features(image, {"x.version": (0, 2)}, 1, [update])
+
+
 # --- reassignment ----------------------------------------------------------------------------------------------
 
 
@@ -205,36 +254,6 @@ def test_a_second_move_replaces_the_first():
     assert state(w) == ((1, 4), (), (), (1, 4), 1, 1)
 
 
-@pytest.mark.parametrize(("name", "refused"), [
-    ("a.b", Err.TOPIC_ALREADY_EXISTS), ("a_b", Err.INVALID_TOPIC_EXCEPTION), ("", Err.INVALID_TOPIC_EXCEPTION),
-    ("a/b", Err.INVALID_TOPIC_EXCEPTION), ("x" * 250, Err.INVALID_TOPIC_EXCEPTION)])
-def test_a_name_that_is_taken_or_is_none_makes_no_topic(name: str, refused: Err) -> None:
-    """Fails if a topic is made over another, or one whose folder or metrics would be another's."""
-    w = World()
-    w.create("a.b")
-    before = len(w.log)
-    ((_, verdict),) = w.request_topics(NewTopic(name, 1, 1, [], []))
-    assert verdict.code is refused and len(w.log) == before
-
-
-def test_partitions_that_are_placed_by_hand_count_too(monkeypatch) -> None:
-    """Fails if the most partitions of a request can be passed by naming their replicas."""
-    monkeypatch.setattr(creation, "MAX_PARTITIONS_PER_REQUEST", 2)
-    w, places = World(), [(index, [1]) for index in range(3)]
-    assert [v.code for _, v in w.request_topics(NewTopic("t", -1, -1, places, []))] == [Err.POLICY_VIOLATION]
-    assert isinstance(w.request_topics(NewTopic("t", -1, -1, places[:2], []))[0][1], CreatedTopic)
-
-
-def test_the_version_of_the_metadata_stays() -> None:
-    """Fails if metadata.version can be lowered, with either kind of downgrade, or its own level is refused."""
-    image = MetadataImage()
-    image.features[METADATA] = 30
-    for kind in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        with pytest.raises(KafkaError, match="Unsupported metadata.version downgrade from 30 to 20"):
-            update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 20, kind)])
-        assert update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 30, kind)]) == []
-
-
 def test_only_the_moves_under_way_are_listed() -> None:
     """Fails if a partition that moves is left out, one at rest or unknown is listed, or a topic without any has a row."""
     w = World(4)
@@ -245,21 +264,6 @@ def test_only_the_moves_under_way_are_listed() -> None:
     (listed,) = list_reassignments(w.image, None)
     assert listed == ("t", [w.partition()]) and list_reassignments(w.image, [("t", [0, 1, 9]), ("u", [0])]) == [listed]
     assert list_reassignments(w.image, [("t", [1]), ("none", [0])]) == []
-
-
-@pytest.mark.parametrize(("level", "kind", "accepted"), [
-    (1, UPGRADE, True), (1, SAFE_DOWNGRADE, True), (0, SAFE_DOWNGRADE, True), (0, UNSAFE_DOWNGRADE, True), (0, UPGRADE, False),
-    (2, UPGRADE, True), (2, SAFE_DOWNGRADE, False), (3, UPGRADE, False), (-1, UNSAFE_DOWNGRADE, False), (0, 4, False)])
-def test_a_feature_moves_as_its_update_says(level: int, kind: int, accepted: bool) -> None:
-    """Fails if a downgrade passes for an upgrade or the reverse, or a level or kind that does not exist is taken."""
-    image, update = MetadataImage(), FeatureUpdate("x.version", level, kind)
-    image.features["x.version"] = 1
-    if accepted:
-        written = [] if level == 1 else [FeatureLevelRecord("x.version", level)]
-        assert update_features(image, {"x.version": (0, 2)}, 1, [update]) == written
-    else:
-        with pytest.raises(KafkaError):
-            update_features(image, {"x.version": (0, 2)}, 1, [update])
 
 
 def test_the_number_of_replicas_can_be_held_fast():

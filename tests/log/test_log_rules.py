@@ -34,30 +34,6 @@ def transaction(log: Log, pid: int, commit: bool, coordinator_epoch: int = 0) ->
 # --- producers (rules 46, 51, 52) ---------------------------------------------------------------------------------------
 
 
-def test_a_flush_makes_a_name_durable_too_where_a_file_was_renamed_or_made() -> None:
-    """Fails if the folder is not synced after a new epoch's checkpoint took the place of the old one, or after a roll."""
-    log = open_log(MemFs())
-    for epoch, rolls, folder in ((1, False, PATH), (1, False, ""), (2, False, PATH), (2, True, PATH)):
-        if rolls:
-            log.roll(NOW)
-        log.append_leader(some_batch(log.end_offset, 1), epoch, NOW)
-        flush = log.start_flush()
-        assert flush.folder == folder and bool(flush.paths) == (folder != "" and not rolls)
-        flush.sync()
-        log.finish_flush(flush)
-
-
-def test_a_file_of_another_name_is_no_segment() -> None:
-    """Fails if a file that somebody has put into a partition's folder keeps the log from opening, or is removed."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 3)
-    before = stored(log)
-    log.close()
-    fs.names[f"{PATH}/notes.log"] = type(fs.names[LOG_FILE])(bytearray(b"not a segment"))
-    assert stored(open_log(fs)) == before and fs.exists(f"{PATH}/notes.log")
-
-
 def test_rule_46_a_replay_begins_at_the_newest_snapshot() -> None:
     """Fails if an older one is taken: a start would read every segment again."""
     log = open_log(MemFs())
@@ -227,6 +203,33 @@ def test_epochs_below_the_recovery_point_are_those_of_the_checkpoint() -> None:
     point = log.recovery_point
     log.append_follower(stored(leader)[4])
     assert open_log(fs.after_kill(), recovery_point=point).epochs.entries == [(1, 0), (2, 4)]
+
+
+# --- its folder -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_flush_makes_a_name_durable_too_where_a_file_was_renamed_or_made() -> None:
+    """Fails if the folder is not synced after a new epoch's checkpoint took the place of the old one, or after a roll."""
+    log = open_log(MemFs())
+    for epoch, rolls, folder in ((1, False, PATH), (1, False, ""), (2, False, PATH), (2, True, PATH)):
+        if rolls:
+            log.roll(NOW)
+        log.append_leader(some_batch(log.end_offset, 1), epoch, NOW)
+        flush = log.start_flush()
+        assert flush.folder == folder and bool(flush.paths) == (folder != "" and not rolls)
+        flush.sync()
+        log.finish_flush(flush)
+
+
+def test_a_file_of_another_name_is_no_segment() -> None:
+    """Fails if a file that somebody has put into a partition's folder keeps the log from opening, or is removed."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 3)
+    before = stored(log)
+    log.close()
+    fs.names[f"{PATH}/notes.log"] = type(fs.names[LOG_FILE])(bytearray(b"not a segment"))
+    assert stored(open_log(fs)) == before and fs.exists(f"{PATH}/notes.log")
 
 
 # --- compaction (rules 54, 66) --------------------------------------------------------------------------------------------

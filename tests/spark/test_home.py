@@ -1,5 +1,6 @@
 """The archive of Spark's Java classes (I-SPARK-17)."""
 
+import os
 import subprocess
 
 import pytest
@@ -14,6 +15,19 @@ def test_a_session_maps_the_archive(spark):
     """Fails if what `make setup` made does not fit the sessions that the labs start: another class path, other options."""
     with open(f"/proc/{spark.sparkContext._gateway.proc.pid}/maps") as maps:
         assert str(home.archive()) in maps.read()
+
+
+def test_other_files_have_another_archive(monkeypatch, tmp_path):
+    """Fails if a second installation in the same place keeps the archive of the first, which Java does not take."""
+    (tmp_path / "jars").mkdir()
+    jar = tmp_path / "jars" / "spark.jar"
+    monkeypatch.setattr(home, "spark_home", lambda: tmp_path)
+    names = set()
+    for seconds in (1_000_000_000, 1_000_000_000, 1_000_000_009):
+        jar.touch()
+        os.utime(jar, (seconds, seconds))
+        names.add(home.archive())
+    assert len(names) == 2 and {name.parent for name in names} == {tmp_path}
 
 
 def test_an_archive_that_does_not_fit_is_no_news(monkeypatch, tmp_path):
