@@ -134,6 +134,21 @@ def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObje
         assert records(again) == read
 
 
+@pytest.mark.parametrize("body", [b"\x0e\0\0\0\1\2v", b"\x12\0\0\0\1\2v\0", b"\x02\0\0\0\1\2v\0", b"\x01\0\0\0\1\2v\0"])
+def test_a_record_that_does_not_fit_has_no_place(body: bytes) -> None:
+    """Fails if a record is told of that ends behind the bytes, or before its own offset (I-RECORD-1)."""
+    assert list(iter_places(b"\x0e\0\0\0\1\2v\0", 1, 5, 7, None)) == [(5, 7)]
+    with pytest.raises(MalformedRecord):
+        list(iter_places(body, 1, 5, 7, None))
+
+
+def test_a_time_beyond_64_bits_is_javas() -> None:
+    """Fails if a look-up by time compares with a sum that no client is shown (I-RECORD-2)."""
+    body = b"\x0e\0\2\0\1\2v\0"
+    [record] = decode_records(body, 1, 0, (1 << 63) - 1, None)
+    assert list(iter_places(body, 1, 0, (1 << 63) - 1, None)) == [(0, record.timestamp)] == [(0, -(1 << 63))]
+
+
 def one_record(attributes: int = 0, offset: int = 0, key: int = -1, value: bytes = b"v", extra: bytes = b"") -> bytes:
     """The bytes of a record as they come, `key` being the length that stands for null."""
     body = bytearray([attributes])
