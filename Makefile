@@ -45,6 +45,7 @@ soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters a
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0
 	@$(PY) -m minikafka sim run --ledger --from $(FROM) --seeds $(SEEDS)
 	@$(PY) -m minikafka chaos --hostile --minutes 5 --ledger
+	@$(PY) -m minikafka chaos --frames 1000000 --seed $(FROM) --ledger
 	@$(PY) tools/sim_lines.py
 
 apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, Connect and Streams too, once (180 MB; `make test` does it)

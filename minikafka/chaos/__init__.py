@@ -10,6 +10,7 @@
     search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
     hostile.py       the other campaign: no faults, but random requests of all APIs beside an ordinary client
     attack.py        the process that sends them; grammar.py: how they are made from the schemas; ordinary.py: that client
+    fuzz.py          the campaign of frames on one simulated broker (one_broker.py); frames.py: how they are spoiled
     compare.py       the same requests on both engines; differences.py: in what two answers differ
 
 Unlike the simulator's swarm (sim/swarm/) a seed repeats the faults here, but not what the machine makes of them.

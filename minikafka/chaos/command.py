@@ -3,6 +3,7 @@
     python -m minikafka chaos --minutes 5 --seed 7          our brokers
     python -m minikafka chaos --minutes 5 --engine apache   Apache's
     python -m minikafka chaos --hostile --minutes 2         random requests instead of faults (hostile.py)
+    python -m minikafka chaos --frames 100000               spoiled frames against one simulated broker (fuzz.py)
     python -m minikafka chaos --compare --requests 500      random requests to both engines, and what differs (compare.py)
     python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -26,12 +28,13 @@ from minikafka.history import History, check
 from . import search
 from .campaign import ChaosCampaign, ChaosOutcome
 from .compare import compare
+from .fuzz import fuzz
 from .hostile import Hostile
 from .nemesis import rounds
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
-HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; a live campaign counts kills, a hostile one requests
+HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; live ones count kills, others requests
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -49,12 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
     if options.compare:
         return _compare(options, say)
-    if options.hostile:
-        found = Hostile(options.engine, options.minutes, options.seed, say).run()
-        print(found.json() if options.json else found.told())
-        if options.ledger:
-            add_row(commit, found.kind, found.seed, found.requests, len(found.problems))
-        return int(bool(found.problems))
+    if options.frames or options.hostile:
+        return _odd_requests(options, commit, say)
     outcome = ChaosCampaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
     print(json.dumps(outcome.json()) if options.json else told(outcome))
     if options.ledger:
@@ -64,6 +63,15 @@ def main(arguments: Sequence[str]) -> int:
     elif not options.json:
         print(how_to_look(outcome))
     return int(not outcome.good)
+
+
+def _odd_requests(options: argparse.Namespace, commit: str, say: Callable[[str], None]) -> int:
+    found = (fuzz(options.frames, options.seed, options.jobs, say) if options.frames
+             else Hostile(options.engine, options.minutes, options.seed, say).run())  # fmt: skip
+    print(found.json() if options.json else found.told())
+    if options.ledger:
+        add_row(commit, found.kind, options.seed, found.requests, len(found.problems))
+    return int(bool(found.problems))
 
 
 def _compare(options: argparse.Namespace, say: Callable[[str], None]) -> int:
@@ -88,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     parser.add_argument("--hostile", action="store_true", help="random requests of all APIs beside an ordinary client instead")
+    parser.add_argument("--frames", type=int, default=0, metavar="N", help="so many spoiled frames to a simulated broker instead")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="with --frames: processes")
     parser.add_argument("--compare", action="store_true", help="random requests to both engines instead, and what differs")
     parser.add_argument("--requests", type=int, default=500, help="with --compare: how many")
     parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...", help="with --compare: only APIs with these keys")

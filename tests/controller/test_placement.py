@@ -38,6 +38,14 @@ def test_replicas_are_spread_over_racks_and_leaders_over_brokers(seed):
     assert Counter(replicas[0] for replicas in made) == Counter(range(1, 7))
 
 
+@pytest.mark.parametrize("dead", [(1, 2), (3, 4), (5, 6)])
+def test_a_rack_that_is_down_as_a_whole_has_its_turn_too(dead):
+    """Fails if the rack whose turn it is, and which has no live leader, is passed over: two replicas would share a rack."""
+    for seed in range(20):
+        for replicas in place(brokers("a", "a", "b", "b", "c", "c", fenced=dead), 6, 3, random.Random(seed)):
+            assert len({(r + 1) // 2 for r in replicas}) == 3 and replicas[0] not in dead
+
+
 def test_live_brokers_come_before_fenced_ones():
     """Fails if a fenced broker is used while a live one of its rack is free."""
     made = place(brokers(None, None, None, fenced=[2]), 9, 2, random.Random(1))

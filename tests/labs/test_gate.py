@@ -41,10 +41,11 @@ def test_every_exercise_tells_right_from_wrong(path):
 def doubling(monkeypatch):
     """An exercise with a check and hints."""
     monkeypatch.setattr(exercise, "CHECKS", {})
+    monkeypatch.setattr(exercise, "SECONDS", {})
     monkeypatch.setattr(register, "HINTS", {})
     monkeypatch.setattr(gate, "LIMIT", 2)
 
-    @checks("99.1")
+    @checks("99.1", seconds=2)
     def _(answer):
         assert answer(3) == 6, f"twice 3 is 6, not {answer(3)}"
         return "it doubles"

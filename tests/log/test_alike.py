@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from minikafka.log import alike
 from minikafka.log import survey as surveying
-from minikafka.log.records import MalformedRecord, encode_records
+from minikafka.log.records import LONG_MAX, LONG_MIN, MOST_HEADERS, MalformedRecord, encode_records
 from minikafka.log.survey import Survey, survey
 
 BASE = 1_700_000_000_000
@@ -68,6 +68,29 @@ CASES = {
     "far from the base": batch((150, None, 1, 1 << 60, 0)),
     "headers": (encode_records([(b"k", b"v", [("h", b"\0")])] * 150, [0] * 150, 0), 150),
 }
+
+
+BASES = st.sampled_from([BASE, 0, LONG_MAX, LONG_MAX - 50, LONG_MIN, LONG_MIN + 50])
+
+
+@settings(max_examples=200)
+@given(st.lists(RUNS, min_size=1, max_size=3), BASES)
+def test_records_are_judged_as_if_each_were_decoded(runs: list, base: int) -> None:
+    """Fails if a batch is taken, refused or dated in any way otherwise than by decoding its records one by one."""
+    body, count = batch(*runs)
+    found, decoded = survey(body, count, base), surveying._decoded(body, count, base, True)
+    assert (found.latest, found.keyless) == (decoded.latest, decoded.keyless)
+    assert found.earliest <= decoded.earliest
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_headers_are_counted(count: int) -> None:
+    """Fails if records have more headers together than they may, or if as many as they may is too many."""
+    most = surveying._most_headers(count)
+    for headers in (most, most + 1):
+        rows = [(None, b"", [("h", b"")] * some) for some in (MOST_HEADERS, headers - MOST_HEADERS)] + [(None, b"")] * (count - 2)
+        body = encode_records(rows, [0] * count, 0)
+        assert (isinstance(seen(body, count), str)) == (headers > most)
 
 
 @pytest.mark.parametrize("case", CASES)

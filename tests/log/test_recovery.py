@@ -424,6 +424,23 @@ def test_what_was_deleted_stays_deleted_though_a_kill_came_before_its_checkpoint
     assert again.epochs.entries[0][1] == start and again.end_offset == log.end_offset
 
 
+def test_a_log_of_which_only_an_epoch_is_left_opens() -> None:
+    """Fails if a start needs a batch to compare the first epoch with: all records are deleted, and a power failure left the
+    checkpoint of epochs as it was before."""
+    fs, name = MemFs(), f"{PATH}/leader-epoch-checkpoint"
+    log = open_log(fs)
+    fill(log, 8, epoch=3)
+    before = bytes(fs.read(name))
+    log.roll(NOW)
+    log.advance_start(log.end_offset)
+    log.delete_old_segments(NOW, log.end_offset)
+    assert [segment.size for segment in log.segments] == [0]
+    failed = fs.after_kill()
+    failed.names[name].data[:] = before
+    again = open_log(failed, start_offset=16)
+    assert (again.start_offset, again.end_offset, again.epochs.entries) == (16, 16, [(3, 16)])
+
+
 def test_epochs_that_a_kill_left_are_flushed_after_recovery() -> None:
     """Fails if recovery takes a checkpoint that says the right thing for one that is on disk: it outlived the process,
     not yet a power failure, and the next flush moves the recovery point past its last epoch."""

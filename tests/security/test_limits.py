@@ -10,17 +10,17 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.server.connection import HALF_FRAME_S, READ_AHEAD, TURN, UNREAD_S
+from minikafka.chaos.one_broker import OneBroker, RawClient
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.world.world import INTERNAL_PORT
-from tests.security.world import Client, World
 from tests.wire.raw import header
 
 API_VERSIONS = header(18, 0)
 ONE = struct.pack(">i", len(API_VERSIONS)) + API_VERSIONS
 
 
-async def served(world: World) -> bool:
+async def served(world: OneBroker) -> bool:
     """Whether a new connection is taken and answered."""
     client = await world.connect()
     client.send(ONE)
@@ -31,7 +31,7 @@ async def served(world: World) -> bool:
     return answered
 
 
-def holding(world: World) -> int:
+def holding(world: OneBroker) -> int:
     """Bytes that the clients' listener holds for all its connections."""
     return sum(connection.held for connection in world.broker(1).clients.connections)
 
@@ -42,7 +42,7 @@ def holding(world: World) -> int:
 def test_half_a_frame_has_its_time() -> None:
     """Fails if a frame may stay incomplete for ever, or is given up before its time (I-CONN-4)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client = await world.connect()
         client.send(ONE[:9])
         await client.wait(1, HALF_FRAME_S - 1)
@@ -50,13 +50,13 @@ def test_half_a_frame_has_its_time() -> None:
         await client.wait(1, 4)
         assert client.closed and not client.frames
 
-    World(1).play(story)
+    OneBroker(1).play(story)
 
 
 def test_a_byte_now_and_then_buys_no_time() -> None:
     """Fails if the deadline is that of the last byte: who sends one every ten seconds would never be closed."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client = await world.connect()
         started = world.loop.time()
         for byte in struct.pack(">i", 1000) + API_VERSIONS:
@@ -65,13 +65,13 @@ def test_a_byte_now_and_then_buys_no_time() -> None:
                 await client.wait(1, 10)
         assert client.closed and world.loop.time() - started < HALF_FRAME_S + 10
 
-    World(2).play(story)
+    OneBroker(2).play(story)
 
 
 def test_waiting_for_an_answer_is_no_half_frame() -> None:
     """Fails if the next frame's time runs while the one before it is being served: pipelining clients would die."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client = await world.connect()
         fetch = FetchRequest(replica_id=-1, max_wait_ms=50_000, min_bytes=1, max_bytes=1000, isolation_level=0, topics=[])
         client.send(encode_request(fetch, 4, 1, "waits") + ONE[:5])
@@ -81,26 +81,26 @@ def test_waiting_for_an_answer_is_no_half_frame() -> None:
         await client.wait(2, 5)
         assert len(client.frames) == 2
 
-    World(3).play(story)
+    OneBroker(3).play(story)
 
 
 def test_silence_ends_after_connections_max_idle_ms() -> None:
     """Fails if idle connections stay, or busy ones go."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         silent, talking = await world.connect(), await world.connect()
         for _ in range(9):
             await talking.ask(ApiVersionsRequest(), 0)
             await world.sleep(2)
         assert silent.closed and not talking.closed
 
-    World(4, connections_max_idle_ms="10000").play(story)
+    OneBroker(4, connections_max_idle_ms="10000").play(story)
 
 
 def test_a_produce_that_is_never_answered_ends_with_silence() -> None:
     """Kafka never answers null records; fails if such a connection stays for ever."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         topic = ProduceRequest.TopicProduceData
         partition = topic.PartitionProduceData(index=0, records=None)
         request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000,
@@ -112,13 +112,13 @@ def test_a_produce_that_is_never_answered_ends_with_silence() -> None:
         await client.wait(1, 5)
         assert client.closed and not client.frames
 
-    World(5, connections_max_idle_ms="10000").play(story)
+    OneBroker(5, connections_max_idle_ms="10000").play(story)
 
 
 # --- answers that nobody reads -----------------------------------------------------------------------------------------
 
 
-async def fill(world: World, size: int = 900_000) -> bytes:
+async def fill(world: OneBroker, size: int = 900_000) -> bytes:
     """Put a large batch into the topic; returns a Fetch that reads it."""
     topic = ProduceRequest.TopicProduceData
     batch = build([(b"k", bytes(size))], timestamp_ms=world.client_env().wall_ms())
@@ -138,7 +138,7 @@ async def fill(world: World, size: int = 900_000) -> bytes:
 def test_who_reads_no_answers_is_not_served_and_not_read_from() -> None:
     """Fails if answers or requests of a client that never reads pile up, or if it may stay for ever (I-CONN-2)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         fetch = await fill(world)
         client = await world.connect()
         client.transport.pause_reading()
@@ -152,13 +152,13 @@ def test_who_reads_no_answers_is_not_served_and_not_read_from() -> None:
         assert holding(world) == 0 and len(world.broker(1).clients.connections) == 0
         assert await served(world)
 
-    World(6).play(story)
+    OneBroker(6).play(story)
 
 
 def test_who_reads_slowly_stays() -> None:
     """Fails if the deadline is for the whole answer: a thin line needs minutes for a large fetch."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         fetch = await fill(world)
         client = await world.connect()
         client.transport.pause_reading()
@@ -170,7 +170,7 @@ def test_who_reads_slowly_stays() -> None:
         assert len(client.frames) == 1 and not client.closed
         assert world.loop.time() - started > 3 * UNREAD_S
 
-    World(7).play(story)
+    OneBroker(7).play(story)
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
@@ -179,44 +179,44 @@ def test_who_reads_slowly_stays() -> None:
 def test_connections_have_a_maximum_and_leave_room_when_they_go() -> None:
     """Fails if max.connections is not kept, or if a place is lost when its holder leaves."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         crowd = [await world.connect() for _ in range(20)]
         assert not await served(world)
         crowd[0].close()
         await world.sleep(1)
         assert await served(world)
 
-    World(8, max_connections="20").play(story)
+    OneBroker(8, max_connections="20").play(story)
 
 
 def test_connections_of_one_address_have_a_maximum() -> None:
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         crowd = [await world.connect() for _ in range(7)]
         await world.sleep(1)
         assert [client.closed for client in crowd] == [False] * 5 + [True] * 2
 
-    World(9, max_connections_per_ip="5").play(story)
+    OneBroker(9, max_connections_per_ip="5").play(story)
 
 
 def test_a_crowd_of_clients_does_not_shut_brokers_out() -> None:
     """Fails if both listeners share one limit (I-SRV-1): a full house of clients must not stop replication."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         for _ in range(10):
             await world.connect()
         broker = await world.connect(INTERNAL_PORT)
         assert (await broker.ask(ApiVersionsRequest(), 0)).error_code == 0
 
-    World(10, max_connections="10").play(story)
+    OneBroker(10, max_connections="10").play(story)
 
 
 def test_memory_has_a_maximum_and_the_greediest_goes() -> None:
     """Fails if many large halves of frames may fill the memory, or if the modest pay for the greedy (I-SRV-2)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         modest = await world.connect()
         modest.send(ONE[:6])
-        greedy: list[Client] = []
+        greedy: list[RawClient] = []
         most = 0
         for number in range(12):
             client = await world.connect()
@@ -230,26 +230,26 @@ def test_memory_has_a_maximum_and_the_greediest_goes() -> None:
         await modest.wait(1, 5)
         assert len(modest.frames) == 1
 
-    World(11, queued_max_request_bytes=str(10 << 20)).play(story)
+    OneBroker(11, queued_max_request_bytes=str(10 << 20)).play(story)
 
 
 def test_a_claimed_size_costs_nothing() -> None:
     """Fails if memory is set aside for a length before its bytes are there."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         for _ in range(50):
             client = await world.connect()
             client.send(struct.pack(">i", 100 << 20))
         await world.sleep(1)
         assert holding(world) == 50 * 4
 
-    World(12).play(story)
+    OneBroker(12).play(story)
 
 
 def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
     """Fails if one client's thousand requests are served in a row while another's single one waits."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         crowding, single = await world.connect(), await world.connect()
         while len(world.broker(1).clients.connections) < 2:
             await world.sleep(0.001)
@@ -266,13 +266,13 @@ def test_many_requests_in_one_piece_do_not_hold_up_others() -> None:
         assert len(crowding.frames) == 1000 and len(single.frames) == 1
         assert order.count(first) == 1000 and order.index(second) < 1000 - TURN
 
-    World(13).play(story)
+    OneBroker(13).play(story)
 
 
 def test_a_million_elements_are_not_even_read() -> None:
     """Fails if two bytes on the wire may become hundreds in memory a million times over (I-READ-5)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         for body in (
             header(3, 1) + struct.pack(">i", 1_000_000) + struct.pack(">h", 0) * 1_000_000,
             header(3, 9, tags=b"\0") + b"\x01\0\0\0" + b"\xc0\x84\x3d" + b"\x63\0" * 1_000_000,
@@ -286,7 +286,7 @@ def test_a_million_elements_are_not_even_read() -> None:
         await client.wait(1, 5)
         assert len(client.frames) == 1
 
-    World(14).play(story)
+    OneBroker(14).play(story)
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ def test_a_million_elements_are_not_even_read() -> None:
 def test_no_address_takes_the_last_connections_from_the_others() -> None:
     """Fails if one machine's idle connections keep another machine out (I-SRV-3), or who uses its own loses it."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         crowd = [await world.connect() for _ in range(20)]
         for client in crowd[1:]:
             client.send(ONE)
@@ -306,13 +306,13 @@ def test_no_address_takes_the_last_connections_from_the_others() -> None:
         assert [client.closed for client in others] == [False] * 10 + [True] * 2
         assert not await served(world), "an address at its share gets no more"
 
-    World(15, max_connections="20").play(story)
+    OneBroker(15, max_connections="20").play(story)
 
 
 def test_requests_that_wait_cost_memory() -> None:
     """Fails if requests that were read and wait for something are not counted: each may hold what it named (I-SRV-2)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         wanted = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
         fetch = FetchRequest(replica_id=-1, max_wait_ms=60_000, min_bytes=1, max_bytes=1, isolation_level=0,
                              topics=[FetchRequest.FetchTopic(topic="t", partitions=[wanted] * 900)])
@@ -325,4 +325,4 @@ def test_requests_that_wait_cost_memory() -> None:
         assert 3 < sum(client.closed for client in crowd) < 9
         assert await served(world)
 
-    World(16, queued_max_request_bytes=str(2 << 20)).play(story)
+    OneBroker(16, queued_max_request_bytes=str(2 << 20)).play(story)

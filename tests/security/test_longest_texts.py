@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from minikafka.chaos.one_broker import OneBroker
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_request
 from minikafka.protocol.errors import Err
-from tests.security.world import World
 
 LONGEST = "x" * 32767  # of a string of the protocol
 
 
-async def ask(world: World, key: int, version: int, client: str, **fields: Any) -> Any:
+async def ask(world: OneBroker, key: int, version: int, client: str, **fields: Any) -> Any:
     """Send a request under a client id and return its answer."""
     connection = await world.connect()
     connection.send(encode_request(REQUESTS[key](version=version, **fields), version, 7, client))
@@ -25,7 +25,7 @@ async def ask(world: World, key: int, version: int, client: str, **fields: Any) 
 def test_the_longest_client_id_becomes_a_member() -> None:
     """Fails if a long client id closes its connection, or makes a member id that no answer can hold."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         protocol = REQUESTS[11].JoinGroupRequestProtocol(name="range", metadata=b"")
         join = {"group_id": "g", "session_timeout_ms": 10000, "rebalance_timeout_ms": 10000, "group_instance_id": None,
                 "protocol_type": "consumer", "protocols": [protocol], "reason": None}
@@ -39,14 +39,14 @@ def test_the_longest_client_id_becomes_a_member() -> None:
         described = await ask(world, 15, 5, LONGEST, groups=["g"], include_authorized_operations=False)
         assert described.groups[0].members[0].client_id == LONGEST
 
-    World(1).play(story)
+    OneBroker(1).play(story)
 
 
 @pytest.mark.parametrize("value, code", [(LONGEST, Err.NONE), ("é" + LONGEST[:-2], Err.NONE)])
 def test_the_longest_value_of_a_setting(value: str, code: Err) -> None:
     """Fails if a value near 32,767 bytes closes the connection, or cannot be read again."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         change = REQUESTS[44].AlterConfigsResource
         config = change.AlterableConfig(name="log.cleaner.backoff.ms.x", config_operation=0, value=value)
         answer = await ask(world, 44, 1, "x", validate_only=False,
@@ -60,4 +60,4 @@ def test_the_longest_value_of_a_setting(value: str, code: Err) -> None:
         found = await ask(world, 32, 4, "x", resources=[asked], include_synonyms=True, include_documentation=True)
         assert found.results[0].error_code == 0
 
-    World(1).play(story)
+    OneBroker(1).play(story)

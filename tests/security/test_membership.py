@@ -18,6 +18,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest
 from minikafka import Cluster
 from minikafka.broker.raft.election import MOST_AHEAD
 from minikafka.broker.server.membership import CHALLENGE, GUESTS, LARGEST, PROVE_S, Acceptor, Opener
+from minikafka.chaos.one_broker import OneBroker
 from minikafka.cluster.plan import HOST
 from minikafka.cluster.wire import quorum_leader
 from minikafka.files import write_atomic
@@ -26,7 +27,6 @@ from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import INTERNAL_PORT
 from tests.clients.kit import PATIENCE
-from tests.security.world import World
 from tests.wire.raw import Raw
 
 VERSION = SaslAuthenticateRequest.max_version
@@ -162,7 +162,7 @@ def test_a_secret_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_proof_has_its_time() -> None:
     """Fails if a connection to the nodes' listener may wait for ever without a proof, or has no time for it."""
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         world.hosts[1].env.cluster_secret = b"s" * 16
         silent, told = await world.connect(INTERNAL_PORT), await world.connect(INTERNAL_PORT)
         opener = Opener(b"s" * 16, 1, bytes(CHALLENGE))
@@ -173,4 +173,4 @@ def test_a_proof_has_its_time() -> None:
         await world.sleep(3)
         assert silent.closed and not told.closed
 
-    World(1).play(story)
+    OneBroker(1).play(story)

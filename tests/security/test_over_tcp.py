@@ -15,8 +15,8 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
+from minikafka.chaos.frames import absurd, corpus, mutated
 from minikafka.protocol.codec import encode_request
-from tests.security.frames import corpus, hostile, mutated
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw, header
 from tests.wire.test_produce import batch, end, produce
@@ -72,7 +72,7 @@ def test_hundreds_of_spoiled_requests(cluster: Cluster, at: Place, unharmed: Non
     good = list(corpus(at.id, rng))
     others = [body for _, body in good]
     bodies = [mutated(body, rng, [body] if name.startswith("DeleteTopics") else others) for name, body in good]
-    bodies += [body for _, body in hostile(at.id, rng)]
+    bodies += [body for _, body in absurd(at.id, rng)]
     address, fates = at.addresses[at.leader], {"answered": 0, "closed": 0, "silent": 0}
     for first in range(0, len(bodies), CROWD):
         some = bodies[first : first + CROWD]

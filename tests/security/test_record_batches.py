@@ -14,6 +14,7 @@ import pytest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record import MemoryRecords
 
+from minikafka.chaos.one_broker import OneBroker, RawClient
 from minikafka.log import LogConfig, compression
 from minikafka.log.batch import HEADER, HEADER_SIZE, BatchHeader, batches, build, records
 from minikafka.log.validate import MOST_RECORDS, client_batch
@@ -22,7 +23,6 @@ from minikafka.sim.world.env import EPOCH_MS
 from tests.security.batches import GZIP, LZ4, NONE, SNAPPY, ZSTD, cases, checked, flipped, with_body, with_field
 from tests.security.odd_batches import COUNT, ODD, odd_batches, spelled
 from tests.security.test_fuzz_in_process import broken
-from tests.security.world import Client, World
 from tests.wire.conftest import Place
 from tests.wire.test_produce import end, produce
 
@@ -151,11 +151,11 @@ def request(batch: bytes) -> ProduceRequest:
     return ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000, topic_data=[data])
 
 
-async def put(client: Client, batch: bytes) -> Any:
+async def put(client: RawClient, batch: bytes) -> Any:
     return (await client.ask(request(batch), 9)).responses[0].partition_responses[0]
 
 
-def stored(world: World) -> Iterator[tuple[BatchHeader, bytes]]:
+def stored(world: OneBroker) -> Iterator[tuple[BatchHeader, bytes]]:
     log = world.broker(1).replicas.get("t", 0).log
     data = log.read(log.start_offset, 1 << 26, log.end_offset)
     return ((header, bytes(one)) for header, one in batches(data))
@@ -165,7 +165,7 @@ def stored(world: World) -> Iterator[tuple[BatchHeader, bytes]]:
 def test_flipped_bits_are_refused_or_can_be_read(seed: int, caplog: Any) -> None:
     """Fails if a batch is taken that consumers cannot read, or if one that is refused leaves anything in the log."""
 
-    async def story(world: World) -> tuple[int, int]:
+    async def story(world: OneBroker) -> tuple[int, int]:
         client, taken, refused = await world.connect(), 0, 0
         for batch in flipped(EPOCH_MS, seed):
             before = world.log_end
@@ -176,7 +176,7 @@ def test_flipped_bits_are_refused_or_can_be_read(seed: int, caplog: Any) -> None
         assert sum(len(records(one)) for _, one in stored(world)) == world.log_end
         return taken, refused
 
-    taken, refused = World(seed).play(story)
+    taken, refused = OneBroker(seed).play(story)
     assert broken(caplog) == []
     assert taken > 20 and refused > 20
 
@@ -185,7 +185,7 @@ def test_flipped_bits_are_refused_or_can_be_read(seed: int, caplog: Any) -> None
 def test_random_headers_are_refused_or_stored_well(seed: int, caplog: Any) -> None:
     """Fails if any 61 bytes with a right checksum break the append, the producer states, or the log they get into."""
 
-    async def story(world: World) -> int:
+    async def story(world: OneBroker) -> int:
         rng = random.Random(seed)
         client, taken = await world.connect(), 0
         good = build([(b"k", b"v")], timestamp_ms=EPOCH_MS, producer_id=5, producer_epoch=0, base_sequence=0)
@@ -205,7 +205,7 @@ def test_random_headers_are_refused_or_stored_well(seed: int, caplog: Any) -> No
         assert [header.base_offset for header, _ in stored(world)] == list(range(world.log_end))
         return taken
 
-    assert World(seed).play(story) > 5
+    assert OneBroker(seed).play(story) > 5
     assert broken(caplog) == []
 
 

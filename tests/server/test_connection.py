@@ -14,6 +14,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from minikafka.broker.server.connection import AHEAD, IN_FLIGHT
 from minikafka.broker.server.peer import Peer
+from minikafka.chaos.one_broker import OneBroker, RawClient
 from minikafka.log.batch import build
 from minikafka.protocol.codec import decode_response, encode_request
 from minikafka.sim.world.disk import SimDisk
@@ -21,7 +22,6 @@ from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT
 from minikafka.sim.world.world import World as SimWorld
-from tests.security.world import Client, World
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
@@ -33,7 +33,7 @@ def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
                            session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
                            topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client = await world.connect()
         await world.sleep(0.1)
         (connection,) = world.broker(1).clients.connections
@@ -47,7 +47,7 @@ def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
     gc.collect()  # what worlds of earlier tests left lying about is not this one's
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always")
-        World(1).play(story)
+        OneBroker(1).play(story)
         gc.collect()
     assert [str(complaint.message) for complaint in complaints if "never awaited" in str(complaint.message)] == []
 
@@ -64,12 +64,12 @@ class Fickle(SimEnv):
 def test_a_connection_lost_as_it_is_made_is_a_connection_error() -> None:
     """Fails if a request is written to it: uvloop then raises what no caller expects, and the broker dies (I-PEER-1)."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, host_name(1), CLIENT_PORT, "test")
         with pytest.raises(ConnectionError, match="closed the connection"):
             await peer.request(MetadataRequest(topics=[]), 12, 5)
 
-    World(1).play(story)
+    OneBroker(1).play(story)
 
 
 # --- a run of produces that wait for the followers ------------------------------------------------------------------
@@ -106,8 +106,8 @@ class Waiting(SimWorld):
         self.hold_follower(2)
         await self.sleep(1)
 
-    async def connect(self) -> Client:
-        client = Client(self)  # type: ignore[arg-type]
+    async def connect(self) -> RawClient:
+        client = RawClient(self)  # type: ignore[arg-type]
         await self.client_env().connect(host_name(1), CLIENT_PORT, lambda: client, 1)
         return client
 

@@ -24,11 +24,11 @@ from minikafka.broker.server import connection, peer, turns
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.lag import PERIOD_S, LagMonitor
 from minikafka.broker.server.turns import Steps, Turns, at_once
+from minikafka.chaos.one_broker import OneBroker
 from minikafka.log.batch import build
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_response
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.loop import SimLoop
-from tests.security.world import World
 
 N = 120  # names in a request
 SLICE = 10  # steps
@@ -195,14 +195,14 @@ REQUESTED: dict[str, Callable[[], tuple[ApiMessage, int]]] = {
 def test_a_request_that_names_much_gives_turns(api: str, counted: Counted) -> None:
     """Fails if a handler goes through all names in one step, or if the request is read or its answer written in one."""
 
-    async def story(world: World) -> tuple[int, int]:
+    async def story(world: OneBroker) -> tuple[int, int]:
         client = await world.connect()
         request, version = REQUESTED[api]()
         before = counted.turns, counted.asides
         await client.ask(request, version)
         return counted.turns - before[0], counted.asides - before[1]
 
-    given, asides = World(1).play(story)
+    given, asides = OneBroker(1).play(story)
     assert given >= N // SLICE // 2, f"{given} turns for {N} names"
     assert asides >= 1, "the request was read in one step"
 
@@ -229,7 +229,7 @@ def test_a_broker_that_makes_many_partitions_serves_and_lives(counted: Counted, 
     """The partitions of a new topic are being made, and that takes for ever: the answer comes when the topic is committed, other
     clients are served, and heartbeats are answered, so that the broker is not fenced."""
 
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client, other = await world.connect(), await world.connect()
         broker, turn = world.broker(1), Turns.turn
         begun = len(broker.replicas.partitions)
@@ -254,7 +254,7 @@ def test_a_broker_that_makes_many_partitions_serves_and_lives(counted: Counted, 
         held[0].set_result(None)
         await world.until(lambda: len(broker.replicas.partitions) == begun + N + 1)
 
-    World(1).play(story)
+    OneBroker(1).play(story)
 
 
 def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written_once(
@@ -273,7 +273,7 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
         finally:
             at_work[0] -= 1
 
-    async def story(world: World) -> tuple[int, int]:
+    async def story(world: OneBroker) -> tuple[int, int]:
         client, replicas = await world.connect(), world.broker(1).replicas
         await client.ask(*create("wide", N))
         await world.until(lambda: len(replicas.partitions) > N)
@@ -290,14 +290,14 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
         return len(writes), counted.turns - before
 
     monkeypatch.setattr(SimEnv, "blocking", watched)
-    writes, given = World(1).play(story)
+    writes, given = OneBroker(1).play(story)
     assert writes <= 4 and most[0] == 1 and given >= N // SLICE
 
 
 def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record comes to the first partition after that has been read, and before the fetch waits (I-DELAY-2)."""
 
-    async def story(world: World) -> tuple[float, int]:
+    async def story(world: OneBroker) -> tuple[float, int]:
         client, broker, turn = await world.connect(), world.broker(1), Turns.turn
         await client.ask(*create("wide", 3 * SLICE))
         await world.until(lambda: len(broker.replicas.partitions) > 3 * SLICE)
@@ -331,12 +331,12 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
         assert arrived, "the fetch took no turn"
         return world.now() - begun, sum(len(p.records or b"") for p in answer.responses[0].partitions)
 
-    waited, size = World(1).play(story)
+    waited, size = OneBroker(1).play(story)
     assert size > 0 and waited < 10
 
 
 def test_a_heavy_batch_is_checked_in_a_thread_and_a_light_one_is_not(counted: Counted) -> None:
-    async def story(world: World) -> None:
+    async def story(world: OneBroker) -> None:
         client, now = await world.connect(), world.broker(1).env.wall_ms()
         for records, asides in ((1, 0), (5000, 1)):
             before = counted.asides
@@ -345,13 +345,13 @@ def test_a_heavy_batch_is_checked_in_a_thread_and_a_light_one_is_not(counted: Co
             assert counted.asides - before == asides
         assert world.log_end == 5001
 
-    World(1).play(story)
+    OneBroker(1).play(story)
 
 
 def test_a_long_decision_is_taken_anew_when_another_came_between(counted: Counted) -> None:
     """Fails if a decision is carried out on an image that has changed since it was read (I-CTL-8)."""
 
-    async def story(world: World) -> tuple[int, Any]:
+    async def story(world: OneBroker) -> tuple[int, Any]:
         active: ActiveController = world.broker(1).controller
         attempts: list[float] = []
 
@@ -372,7 +372,7 @@ def test_a_long_decision_is_taken_anew_when_another_came_between(counted: Counte
         await world.until(slow.done)
         return len(attempts), slow.result()
 
-    attempts, answer = World(1).play(story)
+    attempts, answer = OneBroker(1).play(story)
     assert (attempts, answer.get((2, "t"))) == (2, {"retention.ms": "1"})
 
 

@@ -38,6 +38,6 @@ class Part:
 
 
 # Most are the oldest seeds; the last blocks of each are some with the later kinds of faults (swarm.Shape).
-FIRST = Part(range(22), range(30_000, 30_003), range(50_001, 50_002), range(80_000, 80_002))
-SECOND = Part(range(22, 44), range(44, 66), range(66, 87), range(30_003, 30_006), range(30_023, 30_030), range(50_002, 50_006),
-              range(80_002, 80_008))
+FIRST = Part(range(10), range(30_000, 30_003), range(50_001, 50_002), range(80_000, 80_002))
+SECOND = Part(range(10, 22), range(22, 44), range(44, 66), range(66, 87), range(30_003, 30_006), range(30_023, 30_030),
+              range(50_002, 50_006), range(80_002, 80_008))

@@ -93,14 +93,14 @@ class Watch(Known):
 
     def sample(self) -> None:
         """Look at what no event reports."""
-        self._look_at_metadata()
+        self.look_at_metadata()
         self.keeper.look()
         for look in self._on_sample:
             look()
 
     def _look(self) -> None:
         dirty, self._dirty = self._dirty, {}
-        self._look_at_metadata()
+        self.look_at_metadata()
         self.keeper.look()
         for (node, name), why in dirty.items():
             self.look_at(node, self.key(name), why)
@@ -118,7 +118,7 @@ class Watch(Known):
         partition = broker.replicas.partitions.get(self.key(event["tp"])) if broker is not None else None
         return partition is not None and partition.replica.is_leader
 
-    def _look_at_metadata(self) -> None:
+    def look_at_metadata(self) -> None:
         changed = self.cluster.refresh()
         if changed is None:
             return
@@ -170,7 +170,7 @@ class Watch(Known):
 
     def look_at_everything(self) -> None:
         """Look at every replica of every running broker, whether an event reported it or not."""
-        self._look_at_metadata()
+        self.look_at_metadata()
         for node in self.cluster.nodes:
             broker = self.cluster.running(node)
             for key in list(broker.replicas.partitions) if broker is not None else ():

@@ -12,7 +12,7 @@ Owns: the questions. Invariants: I-DECIDE-2 no question draws chance, writes, se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -226,10 +226,12 @@ def _of_controller(controller: Controller, turn: int, now: float) -> Iterator[Ca
 
     def like() -> Controller:
         other = copy(controller)
-        other.heartbeats = deepcopy(controller.heartbeats)
+        other.heartbeats = copy(controller.heartbeats)
+        other.heartbeats.sessions = {broker: copy(session) for broker, session in controller.heartbeats.sessions.items()}
         return other
 
-    for broker in image.brokers.values():
+    if image.brokers:
+        broker = _one(list(image.brokers.values()), turn)
         early = BrokerHeartbeat(broker.id, broker.epoch, broker.registration_offset - 1)
         yield partial(controller.check_epoch, broker.id, broker.epoch - 1)
         yield partial(controller.allocate_producer_ids, broker.id, broker.epoch)

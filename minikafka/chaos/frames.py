@@ -1,4 +1,9 @@
-"""Well-formed requests of every advertised API and version, and seeded ways to spoil them."""
+"""Frames that a broker must survive: requests of every API and version, ordinary, absurd, or with spoiled bytes.
+
+Owns: the ordinary values, the absurd ones, and the ways to spoil bytes.
+Invariants: I-FRAMES-3 no frame that is made here destroys what a campaign needs: topics are created with validate_only, deleted
+              only if they do not exist, and a batch of records never has the right checksum.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,11 @@ from minikafka.broker.server.registry import CLIENTS, HANDLERS
 from minikafka.log.batch import build
 from minikafka.protocol.codec import REQUESTS, encode_request
 
-# A batch whose checksum is wrong: whatever happens to the request around it, nothing may be appended.
-BAD_BATCH = build([(b"k", b"v")], timestamp_ms=1_700_000_000_000)[:-1] + b"?"
+# A batch with a checksum (bytes 17 to 20) that is wrong in each byte: however a request is spoiled, nothing may be appended.
+_BATCH = build([(b"k", b"v")], timestamp_ms=1_700_000_000_000)
+BAD_BATCH = _BATCH[:17] + bytes(byte ^ 0x5A for byte in _BATCH[17:21]) + _BATCH[21:]
 
-# Values that make a request reach deep into a handler; everything else is drawn at random. Nothing here may destroy
-# what the test needs: topics are created with validate_only, and deleted only if they do not exist.
+# Values that make a request reach deep into a handler; everything else is drawn at random.
 NAMES = {
     "group": "g", "group_id": "g", "member_id": "", "protocol_type": "consumer", "client_software_name": "x",
     "client_software_version": "1", "records": BAD_BATCH, "partition": 0, "partition_index": 0, "index": 0,
@@ -37,27 +42,27 @@ ODD_NAMES = ("", "g", "a/b", "..", "\0", "a b", "é", "漢" * 500, "x" * 249, "x
 
 
 def corpus(topic_id: UUID, rng: random.Random, listener: str = CLIENTS) -> Iterator[tuple[str, bytes]]:
-    """One request (name, body without the frame's size) for every API and version on the listener."""
+    """Yield an ordinary request (name, bytes without the frame's size) of every API and version on the listener."""
     for key, served in sorted(HANDLERS[listener].items()):
         for version in range(served.min, served.max + 1):
             request = _Maker(key, version, topic_id, rng).message()
             yield f"{request.name} v{version}", encode_request(request, version, 7, "fuzz")[4:]
 
 
-def hostile(topic_id: UUID, rng: random.Random, listener: str = CLIENTS) -> Iterator[tuple[str, bytes]]:
-    """The same with well-formed frames of absurd values: they get past the reader, into the handlers."""
+def absurd(topic_id: UUID, rng: random.Random, listener: str = CLIENTS) -> Iterator[tuple[str, bytes]]:
+    """Yield the same with absurd values: they are well-formed, so they get past the reader, into the handlers."""
     for key, served in sorted(HANDLERS[listener].items()):
         for version in range(served.min, served.max + 1):
-            request = _Maker(key, version, topic_id, rng, absurd=rng.choice([0.1, 0.3, 0.6])).message()
+            request = _Maker(key, version, topic_id, rng, odd=rng.choice([0.1, 0.3, 0.6])).message()
             client = rng.choice(["fuzz", "", "x" * 32700, "\n\x1b[2J"])
             yield f"{request.name} v{version}", encode_request(request, version, 7, client)[4:]
 
 
 class _Maker:
-    """Builds one request from its schema; `absurd` is how probable an absurd value is in each field."""
+    """Makes one request from its schema; `odd` is how probable an absurd value is in each field."""
 
-    def __init__(self, key: int, version: int, topic_id: UUID, rng: random.Random, absurd: float = 0) -> None:
-        self.key, self.version, self.topic_id, self.rng, self.absurd = key, version, topic_id, rng, absurd
+    def __init__(self, key: int, version: int, topic_id: UUID, rng: random.Random, odd: float = 0) -> None:
+        self.key, self.version, self.topic_id, self.rng, self.odd = key, version, topic_id, rng, odd
 
     def message(self) -> Any:
         cls = REQUESTS[self.key]
@@ -67,7 +72,7 @@ class _Maker:
         return {f.name: self._value(f) for f in struct_field._fields if f.for_version_q(self.version)}
 
     def _value(self, field: Any) -> Any:
-        if self.rng.random() < self.absurd:
+        if self.rng.random() < self.odd:
             return self._absurd(field)
         if field.name in NAMES:
             return NAMES[field.name]
@@ -89,7 +94,6 @@ class _Maker:
         values = {"bool": self.rng.random() < 0.5, "float64": 0.5, "bitfield": {1}, "uint16": 80}
         return values.get(kind, self.rng.randrange(100) if kind.startswith("int") else self.rng.randbytes(20))
 
-
     def _absurd(self, field: Any) -> Any:
         if field.nullable_for_version_q(self.version) and self.rng.random() < 0.3:
             return None
@@ -109,10 +113,8 @@ class _Maker:
         return odd.get(kind, self.rng.choice([b"", b"\0", BAD_BATCH[:40], b"\xff" * 3000]))
 
 
-
-
 def mutated(body: bytes, rng: random.Random, others: list[bytes]) -> bytes:
-    """`body` spoiled in one to three places."""
+    """Return `body` spoiled in one to three places."""
     data = bytearray(body)
     for _ in range(rng.randint(1, 3)):
         rng.choice(_MUTATIONS)(data, rng, others)
@@ -125,7 +127,7 @@ def _flip(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
 
 
 def _extreme(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """An integer of 1, 2, 4 or 8 bytes somewhere becomes an extreme one."""
+    """Make an integer of 1, 2, 4 or 8 bytes somewhere an extreme one."""
     layout, bits = rng.choice([(">b", 8), (">h", 16), (">i", 32), (">q", 64)])
     value = rng.choice([v for v in EXTREMES if -(1 << bits - 1) <= v < 1 << bits - 1])
     size = bits // 8
@@ -153,14 +155,15 @@ def _insert(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
 
 
 def _splice(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """The tail of another request."""
+    """Go on with the tail of another request."""
     other = rng.choice(others)
     at = rng.randrange(len(data) + 1)
     data[at:] = other[min(at, len(other)) :]
 
 
 def _long_text(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """As long as a string may be; bytes that are no UTF-8 grow to three times that when they are read and written."""
+    """Put a string in that is as long as one may be; bytes that are no UTF-8 become three times as many when they are read and
+    written."""
     at = rng.randrange(len(data) + 1)
     fill = rng.choice([b"x", b"\xff"])
     data[at : at + 2] = rng.choice([struct.pack(">h", 32767), b"\x80\x80\x02"]) + fill * 32767

@@ -1,4 +1,7 @@
-"""One broker in virtual time, and clients that send it bytes: thousands of hostile frames take seconds, not minutes."""
+"""One simulated broker in virtual time, and clients that send it bytes: thousands of hostile frames take seconds, not minutes.
+
+Owns: the topic `t`, and the connections that a story makes.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,16 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.log.batch import batches
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.sim.world.host import host_name
-from minikafka.sim.world.world import CLIENT_PORT, CLIENTS
-from minikafka.sim.world.world import World as SimWorld
+from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
 
 T = TypeVar("T")
 PIECE = 32 << 10  # bytes that a slow reader takes at once
 
 
-class Client(asyncio.Protocol):
+class RawClient(asyncio.Protocol):
     """A connection that speaks bytes: `frames` are the answers so far without their sizes, `closed` that it is over."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: OneBroker) -> None:
         self.world = world
         self.received = bytearray()
         self.frames: list[bytes] = []
@@ -58,11 +60,11 @@ class Client(asyncio.Protocol):
         self.transport.close()
 
     def take_one_piece(self) -> bool:
-        """While reading is paused: take one piece of what has arrived, if there is any."""
+        """Take one piece of what has arrived while reading is paused, and return whether there was any."""
         return bool(self.transport.read_some(PIECE))
 
     async def wait(self, frames: int, patience: float) -> None:
-        """Until so many frames have come, the connection is closed, or `patience` virtual seconds have passed."""
+        """Wait until so many frames have come, the connection is closed, or `patience` virtual seconds have passed."""
         timer = self.world.loop.call_later(patience, self._wake)
         until = self.world.loop.time() + patience
         while len(self.frames) < frames and not self.closed and self.world.loop.time() < until:
@@ -71,7 +73,7 @@ class Client(asyncio.Protocol):
         timer.cancel()
 
     async def ask(self, request: ApiMessage, version: int) -> Any:
-        """A well-formed request and its decoded answer."""
+        """Send a well-formed request and return its decoded answer; AssertionError without one."""
         wanted = len(self.frames) + 1
         self.send(encode_request(request, version, 7, "good"))
         await self.wait(wanted, 60)
@@ -79,15 +81,15 @@ class Client(asyncio.Protocol):
         return decode_response(RESPONSES[request.API_KEY], version, memoryview(self.frames[-1]))
 
 
-class World(SimWorld):
+class OneBroker(World):
     """A cluster of one broker with the topic `t` (one partition) in it."""
 
     def __init__(self, seed: int, **config: str) -> None:
         super().__init__(seed, brokers=1, config={"auto.create.topics.enable": False}
                          | {key.replace("_", "."): value for key, value in config.items()})
 
-    def play(self, story: Callable[[World], Coroutine[Any, Any, T]]) -> T:
-        """Start the broker, create the topic, run `story`; fails if anything in the broker died on the way."""
+    def play(self, story: Callable[[OneBroker], Coroutine[Any, Any, T]]) -> T:
+        """Start the broker, create the topic, run `story`, return its result. AssertionError if anything in the broker failed."""
 
         async def all_of_it() -> T:
             await self.start()
@@ -96,13 +98,13 @@ class World(SimWorld):
 
         try:
             result = self.run(all_of_it())
-            assert (self.errors, self.crashes) == ([], [])
+            assert (self.errors, self.crashes) == ([], []), f"in the broker: {[*self.errors, *self.crashes][:5]}"
             return result
         finally:
             self.close()
 
-    async def connect(self, port: int = CLIENT_PORT, host: str = CLIENTS) -> Client:
-        client = Client(self)
+    async def connect(self, port: int = CLIENT_PORT, host: str = CLIENTS) -> RawClient:
+        client = RawClient(self)
         await self.client_env(host).connect(host_name(1), port, lambda: client, 1)
         return client
 
@@ -121,7 +123,7 @@ class World(SimWorld):
 
     @property
     def client_records(self) -> int:
-        """Records in the log that are no control records (transaction markers may be written by whoever asks)."""
+        """Return how many records the log has beside control records (transaction markers may be written by whoever asks)."""
         log = self.broker(1).replicas.get("t", 0).log
         data = log.read(log.start_offset, 1 << 26, log.end_offset)  # a DeleteRecords among the requests moves the start
         return sum(header.count for header, _ in batches(data) if not header.is_control)
