@@ -102,5 +102,7 @@ def _for_spark(executable: Path) -> Path:
 for flag do shift; [ "$flag" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$flag"; done
 exec '{executable}' "$@"
 """
-    write_atomic(home / "bin" / "java", script, mode=0o755)
+    java = home / "bin" / "java"
+    if not java.exists() or java.read_text() != script:  # a cache that many share can be read, not written
+        write_atomic(java, script, mode=0o755)
     return home

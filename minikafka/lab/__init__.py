@@ -26,6 +26,7 @@ The files, in reading order:
                          beliefs.py     the misconceptions of beliefs.tsv, and which cells refute them
     what starts it       __main__.py    opens JupyterLab on a lab (its settings: jupyter/)
                          startup.py     what each kernel runs before its first cell
+                         hub.py         a student's server under JupyterHub
     the folders          labs/          of each lab its checks, experiments and wrong solutions
                          picture/       the picture of a cluster: facts from the trace, sentences, drawing
                          view/          that picture, live in a notebook

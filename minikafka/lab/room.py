@@ -1,6 +1,6 @@
 """How many students one machine bears: each has a kernel, three brokers, the live picture, and a fleet of trucks on the road.
 
-    python -m minikafka class --room 30      thirty students, one after the other; ends early when memory is short
+    python -m minikafka class --room 30      thirty students, one after the other; ends early when memory or processors are short
 
 A student here is lab 0 as far as its section 4, run in a kernel of its own as JupyterLab starts it. Memory and CPU time are those
 of the kernel and of all its children, so of the brokers too; JupyterLab itself and a browser come on top.
@@ -30,6 +30,7 @@ LAB = ROOT / "solutions" / "00-first-cluster.ipynb"
 LOOK_S = 10.0  # how long each number of students is looked at
 SPARE_MIB = 1024  # memory that is left to the machine
 CELL_S = 120.0
+BEGIN_S = 30.0  # that a student waits for the cells above, at most: 4 s where the processors are free
 
 
 class CrowdRow(NamedTuple):
@@ -45,12 +46,13 @@ class CrowdRow(NamedTuple):
 def rehearse(students: int, say: Callable[[str], None]) -> list[CrowdRow]:
     """Let students in one after the other, and return a row each time that their number has doubled, and for the last one.
 
-    Fewer come where one more would not leave SPARE_MIB of memory. Raises RuntimeError if a student's cell fails.
+    Fewer come, and `say` is told why, where one more would not leave SPARE_MIB of memory, or where the last one waited longer
+    than BEGIN_S to begin. Raises RuntimeError if a student's cell fails.
     """
     rows: list[CrowdRow] = []
     with ExitStack() as stack:
         room: list[_Student] = []
-        while len(room) < students and _bears_another(room):
+        while len(room) < students and not (lacking := _lacking(room)):
             room.append(_Student(stack))
             if len(room) & (len(room) - 1) == 0 or len(room) == students:
                 rows.append(_look(room))
@@ -58,6 +60,8 @@ def rehearse(students: int, say: Callable[[str], None]) -> list[CrowdRow]:
         if room and rows[-1].students != len(room):
             rows.append(_look(room))
             say(told(rows[-1]))
+        if len(room) < students:
+            say(f"no {lacking} for more than {len(room)} of {students} students")
     return rows
 
 
@@ -71,6 +75,7 @@ class _Student:
     """One kernel that has run the cells of lab 0."""
 
     def __init__(self, stack: ExitStack) -> None:
+        began = time.monotonic()
         manager, self.client = start_new_kernel(env={**os.environ, "MINIKAFKA_PROGRESS": "off"}, cwd=str(LAB.parent),
                                                 stderr=subprocess.DEVNULL)
         stack.callback(manager.shutdown_kernel)
@@ -79,6 +84,7 @@ class _Student:
         sources = {cell.id: cell.source for cell in nbformat.read(LAB, as_version=4).cells}
         for cell in CELLS:
             _run(self.client, sources[cell])
+        self.waited = time.monotonic() - began
 
     def slowest(self) -> float:
         """Return the longest wait for a promise since the last question, in seconds."""
@@ -106,10 +112,12 @@ def _run(client: BlockingKernelClient, code: str) -> str:
     return "".join(printed)
 
 
-def _bears_another(room: list[_Student]) -> bool:
-    """Return whether one more, as large as the largest so far, would leave enough memory."""
+def _lacking(room: list[_Student]) -> str:
+    """Return what the machine lacks for one more, who is as large as the largest so far; "" for nothing."""
+    if room and room[-1].waited > BEGIN_S:
+        return "processor"
     largest = max((_memory_mib(student) for student in room), default=0.0)
-    return _free_mib() - largest > SPARE_MIB
+    return "" if _free_mib() - largest > SPARE_MIB else "memory"
 
 
 def _look(room: list[_Student]) -> CrowdRow:

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import json
-import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,13 +76,32 @@ def test_a_name_is_needed(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_room_is_full_when_memory_is_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_free_mib", lambda: room.SPARE_MIB + 50.0)      # less than a student needs
+
+
+def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "BEGIN_S", 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("short", "of"), [(without_memory, "memory"), (without_time, "processor")])
+def test_a_room_is_full_when_something_is_short(short: Any, of: str, monkeypatch: pytest.MonkeyPatch,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
     """One student, in a real kernel, with brokers and trucks. Fails if her brokers are not counted, or if a second one is let in
     who has no room."""
     monkeypatch.setattr(room, "LOOK_S", 1.0)
-    monkeypatch.setattr(room, "_free_mib", lambda: room.SPARE_MIB + 50.0)      # less than a student needs
+    short(monkeypatch)
+    rows: list[room.CrowdRow] = []
+    monkeypatch.setattr(room, "rehearse", partial(_kept_in, rows, room.rehearse))
     assert main(["class", "--room", "2"]) == 0
     line, verdict = capsys.readouterr().out.splitlines()
-    assert verdict == "no memory for more than 1 of 2 students"
-    students, memory, cores, slowest, _ = map(float, re.findall(r"[\d.]+", line.replace(",", "")))
-    assert students == 1 and memory > 100 and cores > 0 and slowest > 0
+    assert verdict == f"no {of} for more than 1 of 2 students"
+    [row] = rows
+    assert room.told(row) == line
+    assert row.students == 1 and row.memory_mib > 100 and row.cores > 0 and row.slowest_s > 0
+
+
+def _kept_in(rows: list[room.CrowdRow], rehearse: Any, *arguments: Any) -> list[room.CrowdRow]:
+    rows += rehearse(*arguments)
+    return rows
