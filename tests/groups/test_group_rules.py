@@ -257,6 +257,15 @@ def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
     assert world.group.state is ClassicGroupState.EMPTY and world.group.generation == 1
 
 
+def test_a_member_that_leaves_while_it_joins_is_answered() -> None:
+    """Fails if a member that is removed in the middle of a rebalance waits for the answer to its JoinGroup for ever."""
+    world = stable("a", "b")
+    world.enter("c")
+    assert "c" in world.waiting.values()
+    assert world.leave("c") == [Err.NONE]
+    assert "c" not in world.waiting.values() and world.answers["c"].error is Err.UNKNOWN_MEMBER_ID
+
+
 def test_absent_static_members_keep_the_group_waiting_for_their_session() -> None:
     """Fails if a static member is removed at the rebalance timeout like a dynamic one."""
     world = World(NO_DELAY)

@@ -192,6 +192,8 @@ def test_timestamps_out_of_range_name_their_records() -> None:
     with pytest.raises(RecordValidationError):
         open_log(MemFs(), old).append_leader(build([(b"k", b"v")], timestamp_ms=NOW - day - 1), 0, NOW)
     assert open_log(MemFs(), old).append_leader(build([(b"k", b"v")], timestamp_ms=NOW - day), 0, NOW)
+    without = [(b"k", b"v", [], NOW), (b"k", b"v", [], -1)]  # -1: the record has none, so it is not too old
+    assert open_log(MemFs(), old).append_leader(build(without, timestamp_ms=0), 0, NOW)
 
 
 def test_far_timestamp_far_into_a_batch_is_found() -> None:
