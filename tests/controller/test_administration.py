@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from minikafka.broker.controller.admin.alter_reassignments import Reassignment, 
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
 from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic
 from minikafka.broker.controller.admin.update_features import (
+    ELR,
     METADATA,
     SAFE_DOWNGRADE,
     UNSAFE_DOWNGRADE,
@@ -180,6 +182,15 @@ def test_the_version_of_the_metadata_stays() -> None:
         assert update_features(image, {METADATA: (7, 30)}, 1, [FeatureUpdate(METADATA, 30, kind)]) == []
 
 
+def test_eligible_leader_replicas_stay() -> None:
+    """Fails if the feature can be switched off: the records of partitions would go on naming them."""
+    image = MetadataImage()
+    image.features[ELR] = 1
+    with pytest.raises(KafkaError, match="Eligible leader replicas cannot be switched off here"):
+        update_features(image, {ELR: (0, 1)}, 1, [FeatureUpdate(ELR, 0, SAFE_DOWNGRADE)])
+    assert update_features(image, {ELR: (0, 1)}, 1, [FeatureUpdate(ELR, 1, UPGRADE)]) == []
+
+
 @pytest.mark.parametrize(("level", "kind", "accepted"), [
     (1, UPGRADE, True), (1, SAFE_DOWNGRADE, True), (0, SAFE_DOWNGRADE, True), (0, UNSAFE_DOWNGRADE, True), (0, UPGRADE, False),
     (2, UPGRADE, True), (2, SAFE_DOWNGRADE, False), (3, UPGRADE, False), (-1, UNSAFE_DOWNGRADE, False), (0, 4, False)])
@@ -302,6 +313,14 @@ def test_a_move_never_loses_the_last_copy(first, isr, targets, more):
         assert not done.in_progress and set(done.replicas) == set(kept)
     back, old, _ = reverted(now) if set(now.replicas) - set(now.adding) else (done, kept, False)
     assert old and set(old) <= set(back.replicas)
+
+
+def test_a_move_that_is_cancelled_when_only_new_replicas_are_in_sync() -> None:
+    """Fails if that is refused (only a move with nothing but new replicas has nothing to go back to), or passes for clean."""
+    moving = PartitionRegistration("t", UUID(int=1), 0, (4, 1, 2), (4,), adding=(4,), removing=(1, 2))
+    assert reverted(moving) == (Assignment((1, 2)), (1,), True)
+    with pytest.raises(KafkaError, match="addingReplicas contains all replicas"):
+        reverted(replace(moving, replicas=(4,)))
 
 
 # --- more partitions, fewer brokers ----------------------------------------------------------------------------

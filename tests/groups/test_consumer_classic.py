@@ -181,6 +181,23 @@ def test_a_classic_member_that_is_not_heard_of_is_given_up() -> None:
     assert list(w.group.state.members) == ["A"], "no SyncGroup in thirty"
 
 
+def test_a_classic_member_that_has_synced_is_not_waited_for() -> None:
+    """Fails if the time limit for a SyncGroup goes on after it came: a member that works would be removed."""
+    w = Mixed({"t": 2})
+    w.join("A", "t")
+    w.now += 2
+    w.classic_join("C", "t")
+    assert w.classic_sync("C", 3) == {}
+    w.beat("A", 2, ["t-0"])
+    w.classic_join("C", "t")
+    assert w.classic_sync("C", 3) == {"t": [1]}
+    for _ in range(8):
+        w.pass_time(9)
+        assert w.classic_beat("C", 3) is Err.NONE
+        w.beat("A", 3)
+    assert sorted(w.group.state.members) == ["A", "C"]
+
+
 def test_who_leaves() -> None:
     """Fails if an administrator cannot remove members of either protocol, by member id or instance id."""
     w = Mixed({"t": 2})

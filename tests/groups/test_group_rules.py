@@ -7,6 +7,7 @@ import pytest
 from minikafka.broker.groups.classic.messages import GroupConfig, Leaving, Store
 from minikafka.broker.groups.classic.states import ANSWERS, NEXT, ClassicGroupState
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
+from minikafka.broker.groups.records import GroupMetadataValue, stored_group
 from minikafka.protocol.errors import Err
 from tests.groups.group_world import World
 
@@ -255,6 +256,22 @@ def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
     world.leave("a")
     world.advance(3)
     assert world.group.state is ClassicGroupState.EMPTY and world.group.generation == 1
+
+
+def test_a_group_takes_no_member_without_a_kind_of_protocol() -> None:
+    """Fails if the first member of a group may leave open what its members are, or what they know."""
+    for kind, protocols in (("", (("range", b"t"),)), ("consumer", ())):
+        world = World(NO_DELAY)
+        world.join("a", protocols, protocol_type=kind)
+        assert world.answers["a"].error is Err.INCONSISTENT_GROUP_PROTOCOL and not len(world.group.members)
+
+
+def test_an_old_record_has_no_rebalance_timeout() -> None:
+    """Fails if the session's timeout does not stand in for it, or stands in where there is one."""
+    for stored, read in ((-1, 10_000), (60_000, 60_000)):
+        member = GroupMetadataValue.MemberMetadata("m", None, "c", "h", stored, 10_000, b"", b"")
+        group = stored_group(GroupMetadataValue("consumer", 1, "range", "m", 0, [member]))
+        assert group.members[0].rebalance_timeout_ms == read
 
 
 def test_a_member_that_leaves_while_it_joins_is_answered() -> None:

@@ -294,6 +294,20 @@ def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
     assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].data) != b""
 
 
+def test_rows_that_are_cut_are_gone_from_the_file() -> None:
+    """Fails if rows of markers that a truncation took away come back with the next start."""
+    fs = MemFs()
+    fs.mkdir("/data")
+    index, rows = TransactionIndex(fs, "/data/0.txnindex"), [AbortedTransaction(7, n, n + 1, n) for n in (0, 10, 20)]
+    for row in rows:
+        index.append(row)
+    size = fs.size("/data/0.txnindex")
+    index.truncate(21)
+    assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
+    index.truncate(21)
+    assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
+
+
 def test_the_config_of_these_tests_has_room() -> None:
     """Fails if a segment is closed by its size where a test closes it."""
     assert CONFIG.segment_bytes > 1000

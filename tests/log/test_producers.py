@@ -204,7 +204,8 @@ def test_only_the_guard_itself_and_only_its_own_epoch_admit_a_batch_to_a_transac
     assert log.producers.admits(PID, 3, None) and not log.producers.admits(PID, 2, None)
 
 
-def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed() -> None:
+@pytest.mark.parametrize("at", [-1, 1], ids=["its last entry", "its version, beside the checksum"])
+def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed(at: int) -> None:
     """Rules 46, 51. Fails if an old coordinator may mark after a restart, or if a torn snapshot is believed."""
     known = open_log(MemFs()).producers
     known.entries[PID], known.end = ProducerEntry(epoch=3, coordinator_epoch=9, txn_first_offset=2), 5
@@ -212,7 +213,7 @@ def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed() -> No
     known.reload(0, 5)
     assert (known.entries[PID], known.end) == (ProducerEntry(epoch=3, coordinator_epoch=9, txn_first_offset=2), 5)
     data = bytearray(known._fs.read(known._path(5)))
-    data[-1] ^= 1
+    data[at] ^= 2
     checkpoint.replace(known._fs, known._path(5), bytes(data))
     known.reload(0, 5)
     assert known.entries == {} and known.end == 0

@@ -388,6 +388,16 @@ def test_rule_38_a_hopeless_candidate_backs_off() -> None:
     assert isinstance(core.role, Prospective) and core.epoch == 1
 
 
+def test_rule_38_a_prospective_that_gives_its_vote_stands_back() -> None:
+    """Fails if a node goes on asking for pre-votes though it has voted for another, which has an election timeout to win."""
+    core = a_node(election_state=ElectionState(1))
+    now = core.role.deadline
+    core.on_tick(now)
+    assert isinstance(core.role, Prospective)
+    assert reply(core.on_request("v", Vote(epoch=1, candidate=3, last_epoch=0, last_offset=0), now)).granted
+    assert isinstance(core.role, Unattached) and core.role.deadline > now
+
+
 # --- rule 39 ------------------------------------------------------------------------------------------------------
 
 

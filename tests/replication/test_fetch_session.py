@@ -52,6 +52,13 @@ def test_a_session_answers_only_what_is_new() -> None:
     assert ask(s, 101, 6, {}, {A: data(hw=9), B: data(start=3)})[3] == [B]                      # and their end is news
 
 
+def test_a_table_without_room_makes_no_session() -> None:
+    """Fails if `max.incremental.fetch.session.cache.slots=0` does not switch sessions off."""
+    s = table(0)
+    assert ask(s, 0, 0, {A: 5, B: 7}, {}) == (Err.NONE, 0, [A, B], [A, B])
+    assert not s.sessions
+
+
 def test_who_was_served_goes_to_the_end_of_the_line() -> None:
     """Fails when a busy partition could starve the others within the limits of a request."""
     s = table()
