@@ -247,6 +247,16 @@ def test_topics_by_expression() -> None:
     assert [value for key, value in w.log if key.kind == REGEX][-1] is None
 
 
+def test_a_new_expression_takes_partitions_away_at_once() -> None:
+    """Fails if a member keeps partitions that its former expression matched until the new one is resolved."""
+    w = World({"ta": 1, "u": 1})
+    first = w.beat("A", 0, (), regex="t.*", rebalance_timeout_ms=30_000)
+    w.now += 2
+    assert w.told(w.beat("A", first.epoch)) == ["ta-0"]
+    w.beat("A", 2, ["ta-0"])
+    assert w.told(w.beat("A", 2, ["ta-0"], regex="u.*", topics=(), rebalance_timeout_ms=30_000)) == []
+
+
 @pytest.mark.parametrize(("expression", "reason"), [
     ("[", "missing closing ]"), ("(", "missing closing )"), ("*a", "missing argument to repetition operator"),
     ("(?=a)", "invalid or unsupported Perl syntax"), (r"\1", "invalid escape sequence"),

@@ -94,7 +94,7 @@ def test_follower_copies_bytes() -> None:
     info = follower.append_follower(memoryview(data + batches[0][:-1]))
     assert info is not None and (info.base_offset, info.last_offset, info.bytes) == (0, leader.end_offset - 1, len(data))
     assert stored(follower) == batches and follower.epochs.entries == leader.epochs.entries
-    assert follower.append_follower(batches[0][:30]) is None
+    assert follower.append_follower(batches[0][:30]) is open_log(MemFs()).append_follower(batches[0][:30]) is None
     assert max(segment.size for segment in follower.segments) <= max(1200, max(map(len, batches)))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
-from minikafka.log import Log
+from minikafka.log import Log, checkpoint
 from minikafka.log.batch import BatchHeader
 from minikafka.log.checkpoint import replace as replace_file
 from minikafka.log.cleaner import Cleaning, cleanable
+from minikafka.log.cleaner_filter import CleanedTransactionMetadata
 from minikafka.log.markers import marker
 from minikafka.log.producers import ProducerStates
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
@@ -306,6 +309,29 @@ def test_rows_that_are_cut_are_gone_from_the_file() -> None:
     assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
     index.truncate(21)
     assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
+
+
+def test_a_transaction_of_which_nothing_is_left_is_not_taken_for_the_one_before() -> None:
+    """Fails if the marker of an aborted transaction stays because an earlier one of its producer had a batch left."""
+    rows = [AbortedTransaction(7, 0, 1, 0), AbortedTransaction(7, 2, 3, 2)]
+    transactions = CleanedTransactionMetadata(rows)
+
+    def ends(offset: int) -> bool:
+        batch = bytearray(marker(7, 0, 0, False, NOW))
+        struct.pack_into(">q", batch, 0, offset)
+        return transactions.on_marker(BatchHeader.parse(batch), batch)
+
+    assert transactions.on_batch(BatchHeader.parse(some_batch(0, 1, producer_id=7, producer_epoch=0, base_sequence=0,
+                                                              transactional=True)))
+    assert not ends(1) and ends(3)
+
+
+def test_the_id_of_the_topic_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if each append waits for the disk once more: the id is written durably."""
+    written: list[object] = []
+    monkeypatch.setattr(checkpoint, "write_topic_id", lambda *arguments: written.append(arguments))
+    fill(open_log(MemFs(), topic_id=UUID(int=3)), 4)
+    assert len(written) == 1
 
 
 def test_the_config_of_these_tests_has_room() -> None:

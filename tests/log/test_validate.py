@@ -10,6 +10,7 @@ from crc32c import crc32c
 
 from minikafka.log import Log, LogConfig, RecordValidationError, build, records
 from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok
+from minikafka.log.validate import is_transactional
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import NOW, open_log, some_batch
 from tests.log.memfs import MemFs
@@ -134,6 +135,13 @@ def test_a_stream_that_only_java_reads_is_written_anew() -> None:
     log.append_leader(patched(21, ">h", 1, bytes(longer)), 4, NOW)
     data = log.read(0, 1 << 20, log.end_offset)
     assert b"behind" not in data and records(data) == records(one) and crc_ok(data, 0, BatchHeader.parse(data))
+
+
+def test_which_batches_belong_to_a_transaction() -> None:
+    """Fails if a batch of an idempotent producer passes for one of a transaction, or the other way round."""
+    for transactional in (False, True):
+        batch = some_batch(0, 1, producer_id=7, producer_epoch=0, base_sequence=0, transactional=transactional)
+        assert is_transactional(batch) is transactional
 
 
 def test_the_first_fault_decides() -> None:
