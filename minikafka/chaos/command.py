@@ -76,7 +76,7 @@ def _odd_requests(options: argparse.Namespace, commit: str, say: Callable[[str],
 
 def _compare(options: argparse.Namespace, say: Callable[[str], None]) -> int:
     try:
-        found = compare(options.requests, options.seed, options.apis, say=say)
+        found = compare(options.requests, options.seed, options.apis, say=say, gentle=options.gentle)
     except (ClusterError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -101,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--compare", action="store_true", help="random requests to both engines instead, and what differs")
     parser.add_argument("--requests", type=int, default=500, help="with --compare: how many")
     parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...", help="with --compare: only APIs with these keys")
+    parser.add_argument("--gentle", action="store_true", help="with --compare: few odd values and no long lists")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of faults, or of requests")
     parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
     parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")

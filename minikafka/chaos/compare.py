@@ -2,6 +2,7 @@
 
     python -m minikafka chaos --compare --requests 500 --seed 7              all APIs that both serve
     python -m minikafka chaos --compare --requests 500 --apis 8,9,47         commits and deletions of offsets only
+    python -m minikafka chaos --compare --requests 5000 --gentle             few odd values, no long lists: for hours
 
 Differences are findings, not faults: some are meant (FIDELITY.md), one makes others (a topic that only one of them has made).
 So the first of a run is looked at first.
@@ -62,9 +63,9 @@ class Comparison:
 
 
 def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple[str, str] = ("minikafka", "apache"),
-            say: Callable[[str], None] = print) -> Comparison:
-    """Send so many requests to both, and return in what the answers differ. `apis`: their keys; none for all. Raises ValueError
-    for keys that neither or only one of them knows, ClusterError if a broker cannot be started."""
+            say: Callable[[str], None] = print, gentle: bool = False) -> Comparison:
+    """Send so many requests to both, and return in what the answers differ. `apis`: their keys; none for all. `gentle`: see
+    Grammar. Raises ValueError for keys that neither or only one of them knows, ClusterError if a broker cannot be started."""
     with (Cluster(brokers=1, engine=engines[0], config=SETTINGS) as one,
           Cluster(brokers=1, engine=engines[1], config=SETTINGS) as two):
         served = [_begin(cluster) for cluster in (one, two)]
@@ -74,11 +75,11 @@ def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple
         if not common:
             raise ValueError(f"none of the APIs {', '.join(map(str, apis))} is served by both: 3 is Metadata, 8 OffsetCommit")
         say(f"{len(common)} APIs that both serve")
-        return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, Random(seed))
+        return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, Grammar(Random(seed), gentle=gentle))
 
 
-def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, rng: Random) -> Comparison:
-    found, twins, grammar = Comparison(), Twins(), Grammar(rng)
+def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, grammar: Grammar) -> Comparison:
+    found, twins, rng = Comparison(), Twins(), grammar.rng
     keys = sorted(served)
     for _ in range(requests):
         key = rng.choice(keys)

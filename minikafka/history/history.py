@@ -24,7 +24,9 @@ same). An event without duration (assign, revoke, seek, facts) is a single `ok` 
                  failed means that the transaction was aborted or will be; in doubt `info`
     final        topic, partition, isolation: after healing, the whole partition; ok adds start (the log's first offset)
                  and records; `info` says that the reader did not get to the end, with the records it got
-    facts        delete-records (topic, partition, offset), retention (topic), compacts (topic), delete-topic (topic),
+    delete-records
+                 topic, partition, offset; without an offset, up to the high watermark of the moment, which ok adds
+    facts        retention (topic), compacts (topic), delete-topic (topic),
                  elect-unclean (topic, partition), may-lose (topic?, partition?, why), or of what coordinators forgot
                  may-lose (group, or producer: a transactional id; anomalies, why): they excuse what they explain
 

@@ -16,6 +16,7 @@ from .history import Event
 
 TP = tuple[str, int]
 COMMITTED = "read_committed"
+UNKNOWN = 1 << 63  # the offset up to which a deletion went whose answer never came: beyond all
 
 
 @dataclass(slots=True, eq=False)
@@ -259,9 +260,9 @@ class HistoryTables:
         return {("group", group) for group in groups} | {("producer", txn.id) for txn in txns if txn.id is not None}
 
     def deleted_below(self, tp: TP) -> int:
-        """Return the offset below which records were deleted on demand."""
-        facts = (f for f in self.of["delete-records"] if (f.get("topic"), f.get("partition")) == tp)
-        return max((f.get("offset") or 0 for f in facts if f.outcome != "fail"), default=0)
+        """Return the offset below which records were, or may have been, deleted on demand."""
+        asked = (op for op in self.of["delete-records"] if op.tp == tp and op.outcome != "fail")
+        return max((op.get("offset", UNKNOWN) for op in asked), default=0)
 
     def topics(self, fact: str) -> set[str]:
         """Return the topics about which a fact was told."""

@@ -26,6 +26,15 @@ def test_every_request_is_within_the_grammar() -> None:
     assert long
 
 
+def test_gentle_requests_are_short() -> None:
+    """Fails if a gentle request has a long list: a broker of Apache's that gets many of them runs out of memory."""
+    grammar = Grammar(Random(7), gentle=True)
+    for key, served in HANDLERS[CLIENTS].items():
+        for version in range(served.min, served.max + 1):
+            frame = memoryview(encode_request(grammar.request(key, version), version, 7, "x"))[4:]
+            assert not is_long(decode_request(parse_header(frame), frame), 1000)
+
+
 def test_others_are_spared() -> None:
     """Fails if a request unregisters a living broker or touches the coordinators' topics: that harms others rightly."""
     grammar = Grammar(Random(8))

@@ -87,6 +87,14 @@ class Told:
         self.history.fact(f, **fields)
         return self
 
+    def delete_records(self, offset: int | None, answer: int | None = None) -> Told:
+        """Asked for, without an offset up to the high watermark; the answer names the log's new start, or never comes."""
+        known = {} if offset is None else {"offset": offset}
+        op = self.history.invoke("admin", "delete-records", topic="t", partition=0, **known)
+        if answer is not None:
+            self.history.ok(op, offset=answer)
+        return self
+
     def sources(self, text: str) -> Told:
         """What a read_committed reader finds in the topic "s"."""
         found = [["s", partition, offset, value] for _, partition, offset, value in records(text)]

@@ -17,6 +17,8 @@ HAS = {
     "lost-write, read past": Told().send("a", 0).send("b", 1).send("c", 2).poll("c", "a@0 c@2"),
     "lost-write, read past by the second reader": Told().send("a", 0).send("b", 1).send("c", 2).send("d", 5).send("e", 7)
     .send("f", 10).poll("x", "d@5 e@7 f@10").poll("y", "a@0 c@2"),
+    "lost-write, beyond what was deleted": Told().send("a", 0).send("b", 1).delete_records(None, 1).final("", start=2),
+    "lost-write, beyond what was to be deleted": Told().send("a", 0).send("b", 1).delete_records(1).final("", start=2),
     "lost-write, acks=1": Told().send("a", 0, acks=1).final(""),
     "lost-write, committed": Told().txn("p:1", "a@0").final(""),
     "lost-write, offset unknown": Told().send("a", -1).final(""),
@@ -78,6 +80,9 @@ ALMOST = {
     "lost-write: sent after the last read": Told().send("a", 0).final("a@0").send("b", 1).poll("c", "b@1"),
     "lost-write: deleted": Told().send("a", 0).send("b", 1).fact("delete-records", topic="t", partition=0, offset=1)
     .final("b@1", start=1),
+    "lost-write: deleted, and the answer told how much": Told().send("a", 0).send("b", 1).delete_records(None, 2)
+    .final("", start=2),
+    "lost-write: deleted, and the answer never came": Told().send("a", 0).send("b", 1).delete_records(None).final("", start=2),
     "lost-write: too old": Told().fact("retention", topic="t").send("a", 0).send("b", 1).final("b@1", start=1),
     "lost-write: compacted": Told().fact("compacts", topic="t").send("a", 0, key="k").send("b", 1, key="k")
     .final("b@1"),

@@ -151,11 +151,18 @@ class Admin(Views):
     async def delete_records(self, tp: Tp, before: int) -> int:
         """Delete the records before an offset (-1: all below the high watermark); return the log's new start offset."""
         await self.client.topic(tp[0], self.timeout)
-        self._fact("delete-records", topic=tp[0], partition=tp[1],
-                   offset=before if before >= 0 else await self.offset(*tp))
+        if before < 0:
+            await self.offset(*tp)  # its answer is of no use; without this request recorded seeds would take another course
+        known = {"offset": before} if before >= 0 else {}
+        operation = self.recorder.invoke("delete-records", topic=tp[0], partition=tp[1], **known)
         Topic = DeleteRecordsRequest.DeleteRecordsTopic
         topic = Topic(name=tp[0], partitions=[Topic.DeleteRecordsPartition(partition_index=tp[1], offset=before)])
-        part = await self._leader(tp, lambda: DeleteRecordsRequest(topics=[topic], timeout_ms=int(PART_S * 1000)), 2)
+        try:
+            part = await self._leader(tp, lambda: DeleteRecordsRequest(topics=[topic], timeout_ms=int(PART_S * 1000)), 2)
+        except KafkaError as error:
+            operation.info(error)  # a leader may have deleted them, and then not heard of its followers in time
+            raise
+        operation.ok(offset=max(before, part.low_watermark))
         return int(part.low_watermark)
 
     async def delete_group(self, group: str) -> None:
