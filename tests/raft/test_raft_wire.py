@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kafka.protocol.consumer import FetchResponse
+from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the tables)
 from minikafka.broker.raft import wire
@@ -32,7 +32,7 @@ from minikafka.protocol.codec import (
     encode_response,
     parse_header,
 )
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err, KafkaError, ProtocolError
 
 EPOCH = OFFSET = st.integers(0, 2**31 - 1)
 NODE = st.integers(0, 1000)
@@ -109,6 +109,12 @@ def back(response: object) -> object:
     version = wire.FETCH_VERSION if isinstance(response, FetchResponse) else type(response).max_version
     frame = memoryview(encode_response(response, version, 7))[4:]
     return wire.decode_response(decode_response(type(response), version, frame))
+
+
+def test_a_fetch_of_another_topic_is_malformed() -> None:
+    """Fails if a Fetch that names no partition of the metadata log ends in an error of ours."""
+    with pytest.raises(ProtocolError, match="names no partition of it"):
+        wire.decode_fetch(FetchRequest(cluster_id="c", topics=[], max_wait_ms=0), "c")
 
 
 def test_a_refusal_is_an_error() -> None:
