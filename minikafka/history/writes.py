@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import tell
 from .report import Evidence
-from .story import TP, HistoryTables, Op
+from .story import TP, UNKNOWN, HistoryTables, Op
 
 
 class Missing(NamedTuple):
@@ -108,6 +108,19 @@ def _passed_over(passed: list[tuple[int, int, Op]], offset: int) -> Op | None:
     return None
 
 
+def _may_be_at(story: HistoryTables, send: Op) -> int:
+    """Return the last offset at which the record of a send may be, -1 for nowhere: an acknowledged one is where the answer says,
+    one of unknown outcome where a reader saw it, and a tombstone of unknown outcome anywhere: readers cannot tell tombstones
+    apart."""
+    if send.ok:
+        return send.offset
+    value = send.get("value")
+    if value is None:
+        return UNKNOWN if send.outcome == "info" else -1
+    tp, offset = story.position.get(value, (None, -1))
+    return offset if tp == send.tp else -1
+
+
 def explanation(story: HistoryTables) -> Callable[[Op], bool]:
     """Return a function that says why a send's record may be gone: deleted on demand, by age, with its topic, or compacted."""
     deleted, aged, compacted = story.topics("delete-topic"), story.topics("retention"), story.topics("compacts")
@@ -115,9 +128,9 @@ def explanation(story: HistoryTables) -> Callable[[Op], bool]:
     newest: dict[tuple[TP | None, str | None], int] = {}  # by partition and key: the last record that may be there
     for send in story.sends:
         txn = story.txn_of.get(send)
-        if send.get("topic") in compacted and send.ok and (txn is None or txn.outcome != "aborted"):
+        if send.get("topic") in compacted and (txn is None or txn.outcome != "aborted"):
             name = send.tp, send.get("key")
-            newest[name] = max(newest.get(name, -1), send.offset)
+            newest[name] = max(newest.get(name, -1), _may_be_at(story, send))
 
     def explained(send: Op) -> bool:
         tp, offset = send.tp, send.offset

@@ -24,6 +24,10 @@ HAS = {
     "lost-write, offset unknown": Told().send("a", -1).final(""),
     "lost-write, compacted away for an aborted one": Told().fact("compacts", topic="t").send("a", 0)
     .txn("p:1", "b@1", commit=False).final(""),
+    "lost-write, compacted away for one that was refused": Told().fact("compacts", topic="t").send("a", 0, key="k")
+    .send(None, key="k", outcome="fail").final(""),
+    "lost-write, compacted away for one that nobody saw": Told().fact("compacts", topic="t").send("a", 0, key="k")
+    .send("b", key="k").final(""),
     "unseen": Told().send("a", 0).send("b", 1).final("a@0", outcome="info"),
     "duplicate": Told().send("a", 0).final("a@0 a@1"),
     "duplicate, never acknowledged": Told().send("a").final("a@0 a@1"),
@@ -103,6 +107,10 @@ ALMOST = {
     "poll-skip: aborted": Told().txn("q:1", "b@1", by="q", commit=False).send("a", 0).send("c", 2)
     .poll("u", "a@0 b@1 c@2").poll("x", "a@0", isolation=COMMITTED).poll("x", "c@2", isolation=COMMITTED)
     .final("a@0 c@2"),
+    "lost-write: compacted for one whose answer never came": Told().fact("compacts", topic="t").send("a", 0, key="k")
+    .send("b", key="k").final("b@1"),
+    "lost-write: compacted for a tombstone whose answer never came": Told().fact("compacts", topic="t").send("a", 0, key="k")
+    .send(None, key="k", outcome="info").final(""),
     "poll-skip: after a seek": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").seek("x", 2)
     .poll("x", "c@2").final("a@0 b@1 c@2"),
     "poll-skip: after an assignment": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").assign("x", 0)

@@ -161,8 +161,22 @@ class SeedRun:
         for topic, partition in sorted(self.watch.cluster.states):
             if topic.startswith("__"):
                 continue
-            for isolation in ["read_uncommitted", *["read_committed"] * (topic in transactional)]:
-                await self._read(topic, partition, isolation)
+            await self._read(topic, partition, "read_uncommitted")
+            if topic in transactional:
+                await self._end_of_transactions((topic, partition))
+                await self._read(topic, partition, "read_committed")
+
+    async def _end_of_transactions(self, key: tuple[str, int]) -> None:
+        """Wait until no transaction holds back what was committed after it: clients that were killed leave transactions open,
+        and their coordinators abort them when their time is over."""
+        def ended() -> bool:
+            brokers = filter(None, map(self.world.broker, self.world.alive))
+            leading = [p for broker in brokers if (p := broker.replicas.partitions.get(key)) is not None and p.replica.is_leader]
+            return all(partition.last_stable_offset >= partition.high_watermark for partition in leading)
+        try:
+            await self.world.until(ended, READ_S)
+        except TimeoutError:
+            self._violated("I15", f"a transaction in {key[0]}-{key[1]} has not ended {READ_S:.0f} s after the clients")
 
     async def _read(self, topic: str, partition: int, isolation: str) -> None:
         try:
