@@ -81,7 +81,7 @@ class Grammar:
     def learn(self, answer: Any) -> None:
         """Take note of the ids in an answer."""
         for name, value in values(answer, LEARNED):
-            if value not in (None, "", -1, 0) and value not in self.spared:
+            if value not in (None, "", -1, 0, ORDINARY) and value not in self.spared:
                 self.known[name].append(value)
 
     # --- one request ------------------------------------------------------------------------------------------------

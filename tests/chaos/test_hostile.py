@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from kafka.protocol.admin import ListGroupsResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the table)
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
@@ -41,6 +42,13 @@ def test_others_are_spared() -> None:
     for _ in range(60):
         assert grammar.request(64, 0).broker_id not in BROKERS
         assert not set(INTERNAL) & set(_texts(grammar.request(20, 5)))
+
+
+def test_what_is_learned_spares_the_ordinary_client() -> None:
+    """Fails if its group, which ListGroups names, is used by others: a member that joins it makes its commits be refused."""
+    grammar, named = Grammar(Random(8)), ListGroupsResponse.ListedGroup
+    grammar.learn(ListGroupsResponse(groups=[named(group_id=group, protocol_type="") for group in (ORDINARY, "g")]))
+    assert [*grammar.known["group_id"]] == ["g"]
 
 
 @pytest.mark.soak
