@@ -28,7 +28,6 @@ class _Led(NamedTuple):
     partition_epoch: int
     high_watermark: int
     isr: tuple[int, ...]
-    small: bool  # its ISR
     proposal: Any
 
 
@@ -57,12 +56,12 @@ class StepsAreAllowed(Invariant):
         if why & ROLE and seen.log.epochs.latest != core.leader_epoch:
             self.fail(f"{seen} leads in epoch {core.leader_epoch}, its epoch cache ends with {seen.log.epochs.latest}", str(seen))
         small, isr, proposal = len(core.isr.committed) < core.effective_min_insync, core.isr.committed, core.isr.proposal
-        now = _Led(seen, core.leader_epoch, core.partition_epoch, core.high_watermark, isr, small, proposal)
+        now = _Led(seen, core.leader_epoch, core.partition_epoch, core.high_watermark, isr, proposal)
         before, self._led[key] = self._led.get(key), now
         if before is None or before.seen is not seen or before.epoch != core.leader_epoch:
             return
-        one_change = now.partition_epoch == before.partition_epoch + 1  # of several, one before may have had enough members
-        if small and (before.small or one_change) and now.high_watermark > before.high_watermark:
+        known = now.partition_epoch <= before.partition_epoch + 1  # of several ISRs in one step, one may have had enough members
+        if small and known and now.high_watermark > before.high_watermark:
             self.fail(f"{seen}: HW rose from {before.high_watermark} to {now.high_watermark} with ISR {list(isr)}, of which "
                       f"there must be {core.effective_min_insync}", str(seen))
         if self.cluster.leads(seen):
