@@ -18,4 +18,3 @@ c.JupyterHub.bind_url = "http://127.0.0.1:8000"
 c.Spawner.cmd = [str(PROJECT / ".venv" / "bin" / "python"), "-m", "minikafka.lab.hub"]
 c.Spawner.http_timeout = c.Spawner.start_timeout = 120  # seconds; thirty students start at once
 c.Authenticator.allow_all = True  # who has an account on this machine
-c.JupyterHub.cleanup_servers = True

@@ -30,7 +30,7 @@ LAB = ROOT / "solutions" / "00-first-cluster.ipynb"
 LOOK_S = 10.0  # how long each number of students is looked at
 SPARE_MIB = 1024  # memory that is left to the machine
 CELL_S = 120.0
-BEGIN_S = 30.0  # that a student waits for the cells above, at most: 4 s where the processors are free
+BEGIN_S = 30.0  # that a student waits for the cells above, at most
 
 
 class CrowdRow(NamedTuple):

@@ -12,7 +12,7 @@ from minikafka.broker.server.registry import CLIENTS, HANDLERS
 from minikafka.chaos import frames, fuzz
 from minikafka.chaos.one_broker import OneBroker, RawClient
 
-METADATA, LIST_GROUPS = 3, 16
+LIST_GROUPS = 16
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,7 @@ class Watch(Known):
         return partition is not None and partition.replica.is_leader
 
     def look_at_metadata(self) -> None:
+        """Look at what the metadata has changed since the last look."""
         changed = self.cluster.refresh()
         if changed is None:
             return
