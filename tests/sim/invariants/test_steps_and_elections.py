@@ -77,8 +77,8 @@ def test_i21_a_high_watermark_that_moves_with_too_small_an_isr(monkeypatch: pyte
 
 @pytest.mark.parametrize(("changes", "told"), [(0, True), (1, True), (2, False)])
 def test_i21_of_several_isrs_in_one_step_one_may_have_been_large_enough(changes: int, told: bool) -> None:
-    """Fails if a leader is accused whose high watermark rose while its ISR was large, before the step was over (seed 94036), or if
-    a leader goes free whose ISR was too small all the time."""
+    """Fails if a leader is accused whose high watermark rose while its ISR was large, before the step was over (seed 94036), or
+    if a leader goes free whose ISR was too small all the time."""
     watch = SimpleNamespace(unclean=False, cluster=SimpleNamespace(leads=lambda seen: False))
     steps, said = StepsAreAllowed.__new__(StepsAreAllowed), []
     steps.watch, steps._led, steps._ends = watch, {}, {}
