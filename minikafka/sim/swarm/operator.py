@@ -1,7 +1,8 @@
 """The operator, when the faults are over: starts the nodes that ended, and repairs what no broker repairs itself.
 
     1  heal links and disks, start every broker except one that is gone for good
-    2  where all replicas that may lead are gone for good: an unclean election (its losses are permitted)
+    2  where all replicas that may lead are gone for good: an unclean election (its losses are permitted); again after
+       step 3, because a broker that comes back from a check as after a crash may not lead any more (KIP-966)
     3  brokers on whose disks bits have flipped, one after the other: stopped once others can take over, their logs
        checked from the first byte as after a crash (recovery ends a log before the first bad batch), started again;
        and nodes with flipped bits in their metadata: damaged files are taken away while they are down, and they fetch
@@ -55,6 +56,8 @@ class Operator:
             left += [f"{topic}-{index} of broker {node} is still damaged" for topic, index in found]
             if not found:
                 self.watch.keeper.flipped.pop(node, None)
+        if self.gone and self._leaderless():
+            await self._elect()
         return left
 
     def _admin(self) -> Admin:
