@@ -1,4 +1,4 @@
-"""Temporary folders of clusters: removed with their cluster or, if its process was killed, by the next cluster that starts.
+"""Temporary folders of clusters and Spark queries: removed with them, or after a kill by the next cluster that starts.
 
 Owns the lock that shows whether a folder's owner lives: the lock on an open file ends with the process, however that ends.
 

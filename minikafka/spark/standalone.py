@@ -7,7 +7,8 @@ Nothing of a pipeline changes between a local session and a cluster: its tasks r
 driver, the session's own process, has the query, `foreachBatch` and the sink. A task of our Python source imports this
 package, so a worker on another machine needs it installed; the official connector's jars are sent to the workers.
 
-Owns: the processes and their folder; both end with the object, or with this process.
+Owns: the processes and their folder. The processes end with the object, or with this process; the folder with the object, or
+when the next cluster starts.
 Invariants
   I-SPARK-15  Ready is a condition asked of the master (each worker is alive in its eyes), never a sleep.
 """
@@ -18,13 +19,13 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
 import pyspark
 
+from ..cluster.folder import temporary_folder
 from ..cluster.plan import HOST, free_ports
 from ..cluster.process import Child, Launcher
 from ..java import use_java
@@ -43,7 +44,7 @@ class Standalone:
 
     def __init__(self, workers: int = 2, memory: str = "1g") -> None:
         use_java()
-        self.folder = Path(tempfile.mkdtemp(prefix="minikafka-spark-"))
+        self.folder, self._lock_file = temporary_folder()
         self._launcher = Launcher("spark")
         self._children: list[Child] = []
         self._page = f"http://{HOST}:{(ports := free_ports(2))[0]}/json/"
@@ -90,6 +91,7 @@ class Standalone:
                 child.kill()
         self._launcher.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock_file)
 
     def __enter__(self) -> str:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the driver tells the workers which interpreter to use

@@ -16,17 +16,17 @@ Invariants
 from __future__ import annotations
 
 import json
-import tempfile
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import TopicAlreadyExistsError
 
+from minikafka.cluster.folder import temporary_folder
 from minikafka.lab.picture.draw.stream import book
 from minikafka.lab.waiting import in_a_notebook, waiting
 from minikafka.spark import kafka_format
@@ -74,7 +74,7 @@ class Stream:
     """A streaming query over one topic, and the steps so far. Use as a context manager, or call `stop`."""
 
     def __init__(self, spark: SparkSession, bootstrap: str, topic: str, build: Callable[[DataFrame], DataFrame],
-                 mode: str = "append", partitions: int = 1, checkpoint: str | None = None) -> None:
+                 mode: str = "append", partitions: int = 1) -> None:
         self.topic, self.steps = topic, list[Step]()
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._told = 0                          # progress reports read so far
@@ -85,9 +85,9 @@ class Stream:
         source = kafka_format(spark)
         rows = (spark.readStream.format(source).option("kafka.bootstrap.servers", bootstrap)
                 .option("subscribe", topic).option("startingOffsets", "earliest").options(**patience(source)).load())
-        self.checkpoint = Path(checkpoint or tempfile.mkdtemp(prefix=f"{topic}-"))
+        self._folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         with waiting("the query starts"):
-            self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
+            self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self._folder / topic))
                           .foreachBatch(self._keep).start())
 
     def send(self, *events: float, partition: int = 0) -> Step:
@@ -134,8 +134,10 @@ class Stream:
             self._redraw = lambda: shown.update(book(self.steps, until=until))
 
     def stop(self) -> None:
+        """End the query and its producer; the checkpoint goes too."""
         self.query.stop()
         self._producer.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Stream:
         return self

@@ -17,17 +17,16 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from minikafka.cluster.folder import temporary_folder
 from minikafka.lab.labs.streaming import patience
 from minikafka.lab.waiting import waiting
 from minikafka.spark import kafka_format
@@ -57,7 +56,7 @@ class Job:
 
     def __init__(self, spark: SparkSession, bootstrap: str, topic: str, save: Save = append) -> None:
         self.spark, self.bootstrap, self.topic, self.save = spark, bootstrap, topic, save
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{topic}-"))
+        self.folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         self.checkpoint, self.database = self.folder / "checkpoint", self.folder / "sink.db"
         self.batches: list[tuple[int, list[str]]] = []
         with self._table():
