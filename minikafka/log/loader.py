@@ -8,6 +8,8 @@ Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended
             I-LOAD-2 loading again changes nothing.
             I-LOAD-3 leader epochs and producer state are those of that prefix.
             I-LOAD-4 a clean stop counts for a segment only if its indexes and its end fit; otherwise it is recovered.
+            I-LOAD-5 segments that were deleted, here or by a truncation before a crash, are gone for good before the log is
+              open: a loss of power would bring them back behind what is appended next. Kafka has no such sync.
 Source: org.apache.kafka.storage.internals.log.LogLoader.
 """
 
@@ -63,7 +65,10 @@ class Loader:
             segments = self._load(bases, clean)
             if segments and not known:
                 self._find_epochs(segments)
-            return self._finish(segments, start_offset)
+            loaded = self._finish(segments, start_offset)
+        if not clean or self.recovered_from is not None:
+            self.fs.sync_dir(self.folder)  # I-LOAD-5
+        return loaded
 
     def _load(self, bases: list[int], clean: bool) -> list[Segment]:
         segments: list[Segment] = []

@@ -150,8 +150,13 @@ class MemFs:
     # --- dying --------------------------------------------------------------------------------------------------
 
     def after_kill(self) -> MemFs:
-        """What a new process finds: all that the kernel had accepted."""
-        return self._reborn({name: bytes(inode.data) for name, inode in self.names.items()})
+        """What a new process finds: all that the kernel had accepted, of which no more is durable than before."""
+        copies = {id(inode): Inode(bytearray(inode.data), inode.durable)
+                  for inode in (*self.names.values(), *self.durable_names.values())}
+        fs = self._reborn({})
+        fs.names = {name: copies[id(inode)] for name, inode in self.names.items()}
+        fs.durable_names = {name: copies[id(inode)] for name, inode in self.durable_names.items()}
+        return fs
 
     def power_cut(self, rng: random.Random) -> MemFs:
         """What is found after a power failure: of each file at least what was fsynced, of the rest some prefix,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -513,7 +514,8 @@ def test_a_stop_marks_nothing_that_may_yet_be_lost() -> None:
 
 def test_truncation_killed_at_every_step_leaves_no_hole() -> None:
     """Fails if truncation deletes segments from the middle outwards: what was flushed is not checked again after a
-    crash, so a hole there would be served (I-SEGS-3)."""
+    crash, so a hole there would be served (I-SEGS-3); or if, after the next start, a power failure may bring back
+    what is gone (I-LOAD-5)."""
     steps = 0
     while True:
         fs = MemFs()
@@ -526,11 +528,29 @@ def test_truncation_killed_at_every_step_leaves_no_hole() -> None:
         try:
             log.truncate(10)
         except Killed:
-            again = open_log(fs.after_kill(), recovery_point=flushed)
+            left = fs.after_kill()
+            again = open_log(left, recovery_point=flushed)
             assert stored(again) == written[: len(stored(again))] and again.end_offset >= 10
+            assert _logs(left.durable_names) == _logs(left.names), steps
         else:
             break
     assert steps > 12
+
+
+def _logs(names: Iterable[str]) -> set[str]:
+    return {name for name in names if name.endswith(".log")}
+
+
+def test_what_recovery_deletes_does_not_come_back() -> None:
+    """Fails if a segment behind a torn one may come back from a power failure, behind what is appended after the
+    recovery (I-LOAD-5)."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 40)
+    log.flush()
+    fs = fs.after_kill()
+    fs.names[LOG_FILE].data[-1:] = b""
+    assert open_log(fs).truncated_bytes and _logs(fs.durable_names) == {LOG_FILE}
 
 
 def test_truncation_is_durable_before_the_next_flush_counts() -> None:

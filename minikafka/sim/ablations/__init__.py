@@ -58,8 +58,8 @@ By rule (minikafka/RULES.md; KIP-848 stands for the consumer protocol):
     60        classic_groups.py     anybody_commits, commits_at_once
     61        transactions.py       offsets_at_once
     62        classic_groups.py     unread_partition
-    63        log_files.py          aborts_not_flushed, aborts_written_anew, cut_not_durable, holes_accepted,
-                                    indexes_believed, later_segments_stay, no_recovery
+    63        log_files.py          aborts_not_flushed, aborts_written_anew, cut_not_durable, deletions_not_durable,
+                                    holes_accepted, indexes_believed, later_segments_stay, no_recovery
     63        log_folders.py        epochs_not_recovered, recovers_without_checksums
     64        log_files.py          recovery_point_runs_ahead
     64        log_folders.py        keeps_the_clean_marker

@@ -19,7 +19,7 @@ from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.sim.ablations.ablation import ablation, nothing
 from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_truncated
-from minikafka.sim.world.disk import SimFile
+from minikafka.sim.world.disk import Mount, SimFile
 from minikafka.sim.world.replaced import replaced
 
 
@@ -74,6 +74,18 @@ def cut_not_durable() -> AbstractContextManager[object]:
             cut(self, offset)
 
     return replaced(SegmentedLog, "_cut_end", careless)
+
+
+@ablation("63", "what a start deletes, or finds deleted, may come back after the next append", falls="I16",
+          profile=log_truncated)
+def deletions_not_durable() -> AbstractContextManager[object]:
+    load = Loader.load
+
+    def careless(self: Loader, *args: Any, **named: Any) -> loader.Loaded:
+        with replaced(Mount, "sync_dir", nothing):
+            return load(self, *args, **named)
+
+    return replaced(Loader, "load", careless)
 
 
 @ablation("63", "a flush leaves the transaction index of the active segment out", falls="I11",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minikafka.log.batch import MAX_SEQUENCE, BatchHeader
+from minikafka.log.batch import MAX_SEQUENCE, BatchHeader, crc_ok
 from minikafka.sim.invariants.invariant import Invariant
 from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, Truth
@@ -33,7 +33,9 @@ class SequencesFollow(Invariant):
         self._last: dict[tuple[Key, Any, int], Last] = {}  # by partition, topic id and producer id
 
     def on_committed(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
-        if header.producer_id >= 0:
+        if truth.was_lost and not crc_ok(raw, 0, header):  # a bit has flipped in the last copy: whose batch it was is not known
+            self._forget(truth)
+        elif header.producer_id >= 0:
             self._next(truth, header)
 
     def _next(self, truth: Truth, header: BatchHeader) -> None:
@@ -71,6 +73,9 @@ class SequencesFollow(Invariant):
         return max(starts, default=0) > last.offset
 
     def on_lost(self, truth: Truth) -> None:
-        self._last = {key: last for key, last in self._last.items() if key[0] != truth.key}
+        self._forget(truth)
         for header, raw in truth.in_order():
             self.on_committed(truth, header, raw)
+
+    def _forget(self, truth: Truth) -> None:
+        self._last = {key: last for key, last in self._last.items() if key[0] != truth.key}

@@ -189,7 +189,7 @@ class LoneLog:
         self._compare(found, min(self.point, end) if lost_power else end)
         self._open_again()
         self.written = [row for row in self._written(found) if row[0] < self.log.end_offset]
-        self.doubtful, self.past = [], [] if lost_power else self.past
+        self.doubtful, self.past = [], []
         self.point = min(self.point, self.log.end_offset)
         self.log.recovery_point = min(self.log.recovery_point, self.point)
 
