@@ -12,11 +12,11 @@ Without Apache's jars its half is skipped with that reason; the closing lines co
 
 from __future__ import annotations
 
-import importlib
+import gc
 import itertools
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -91,23 +91,6 @@ def is_quick(item: pytest.Item) -> bool:
     return "engine" not in getattr(item, "fixturenames", ()) and not any(map(item.get_closest_marker, SLOW))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Read this worker's share of the test files first, the shares of the others after it.
-
-    On a new checkout pytest rewrites the asserts of every file, nine seconds of work, and keeps what it has made. Workers that
-    read in the same order would all do the whole of it.
-    """
-    given, quick = getattr(session.config, "workerinput", None), session.config.getoption("--quick")
-    if given is None:
-        return
-    files = sorted({file for arg in session.config.args for file in Path(arg).rglob("test_*.py")
-                    if not (quick and NOT_QUICK & {file.absolute(), *file.absolute().parents})})
-    for file in files[int(given["workerid"].removeprefix("gw"))::given["workercount"]]:
-        with suppress(Exception, pytest.skip.Exception):  # pytest itself reads the file again, and tells why it cannot
-            importlib.import_module(".".join(file.absolute().relative_to(session.config.rootpath).with_suffix("").parts))
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest itself selects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--quick"):
@@ -121,6 +104,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("judge")
         elif item.get_closest_marker("judge_first"):
             item.add_marker("soak")
+
+
+def pytest_collection_finish() -> None:
+    """Take the 400,000 objects that pytest has made of the tests out of the garbage collector's rounds: they live to the end."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
