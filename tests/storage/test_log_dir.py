@@ -12,6 +12,7 @@ import pytest
 
 from minikafka.broker.server.live import LiveEnv
 from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LogDir, LogDirError
+from minikafka.sim.world.disk import Mount, SimDisk
 
 
 @pytest.fixture
@@ -62,6 +63,18 @@ def test_the_clean_marker_is_used_up(env: LiveEnv, tmp_path: Path, text: str, ep
     found = folder(env, tmp_path)
     found.open(UUID(int=7))
     assert (found.clean_epoch, found.was_clean, marker.exists()) == (epoch, epoch is not None, False)
+
+
+def test_a_marker_that_was_deleted_stays_deleted() -> None:
+    """Fails if a start that was killed while it deleted the marker leaves it to the next one to come back: by a loss of
+    power, when this one has written, and ended unclean."""
+    disk = SimDisk()
+    first = LogDir(Mount(disk), "/data", "c", 1)
+    first.open(UUID(int=7))
+    first.write_clean_marker(17)
+    Mount(disk).remove("/data/.kafka_cleanshutdown")  # and killed, before it was durable
+    LogDir(Mount(disk), "/data", "c", 1).open(UUID(int=7))
+    assert {*disk.durable} == {*disk.names}
 
 
 def test_what_is_written_is_read_at_the_next_start(env: LiveEnv, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@
 
 Owns: these files. Invariants
   I-DIR-1  two brokers never work in one folder, and none in a folder of another node or cluster.
-  I-DIR-2  the clean-shutdown marker is gone before the first log is opened (rule 64, KAFKA-10471).
+  I-DIR-2  the clean-shutdown marker is gone for good before the first log is opened (rule 64, KAFKA-10471).
 What Kafka does differently: several folders per broker (JBOD); here log.dirs names one, and its failure is the broker's.
 Source: kafka.log.LogManager, MetaProperties, CleanShutdownFileHandler, KIP-858, KIP-966.
 """
@@ -18,6 +18,7 @@ Source: kafka.log.LogManager, MetaProperties, CleanShutdownFileHandler, KIP-858,
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator
 from uuid import UUID
@@ -91,14 +92,11 @@ class LogDir:
 
     def _take_clean_marker(self) -> None:
         path = self._file(CLEAN)
-        if not self.fs.exists(path):
-            return
-        try:
-            self.clean_epoch = int(json.loads(self.fs.read(path))["brokerEpoch"])
-        except (ValueError, KeyError, TypeError):
-            self.clean_epoch = None
-        self.fs.remove(path)
-        self.fs.sync_dir(self.path)
+        if self.fs.exists(path):
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                self.clean_epoch = int(json.loads(self.fs.read(path))["brokerEpoch"])
+            self.fs.remove(path)
+        self.fs.sync_dir(self.path)  # also for a start that was killed right after it had deleted the marker
 
     def partitions(self) -> Iterator[tuple[str, int]]:
         """Return the partitions that have a folder here, by name."""
