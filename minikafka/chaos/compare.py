@@ -5,7 +5,8 @@
     python -m minikafka chaos --compare --requests 5000 --gentle             few odd values, no long lists: for hours
 
 Differences are findings, not faults: some are meant (FIDELITY.md), one makes others (a topic that only one of them has made).
-So the first of a run is looked at first.
+So a comparison goes in rounds, each with topics, groups and transactional ids of its own, and the first difference of a round is
+looked at first.
 
 Owns: the two brokers, what is sent to both, the counts by API, field and values.
 """
@@ -15,22 +16,22 @@ from __future__ import annotations
 import json
 import socket
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse, ListGroupsRequest, ListGroupsResponse
-from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the table)
 from minikafka import Cluster
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
 from minikafka.chaos.differences import Twins, differences
-from minikafka.chaos.grammar import TOPICS, Grammar
+from minikafka.chaos.grammar import Grammar
 from minikafka.cluster import wire
-from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_request
+from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.protocol.errors import Err, ProtocolError
 
 PATIENCE_S = 5.0  # for one answer
@@ -40,25 +41,30 @@ SETTINGS = {"auto.create.topics.enable": False, "offsets.topic.num.partitions": 
 API_VERSIONS, UNREGISTER_BROKER = 18, 64
 GROUP, TRANSACTION = 0, 1
 LONGEST, LONGEST_REQUEST = 160, 1000  # characters of a value that is told, and of a request
+ROUND = 100  # requests
+Kind = tuple[str, str, str, str]  # request, path of the field, what ours has there, what theirs has
 
 
 @dataclass
 class Comparison:
-    """The result of a comparison: requests sent; of each kind of difference how many, and the first request that showed it."""
+    """The result of a comparison: requests sent; of each kind of difference how many, how many rounds began with it, and the
+    first request that showed it."""
 
     requests: int = 0
-    kinds: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    examples: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    kinds: Counter[Kind] = field(default_factory=Counter)
+    first: Counter[Kind] = field(default_factory=Counter)
+    examples: dict[Kind, str] = field(default_factory=dict)
 
     def json(self) -> str:
         """Return one line for machines: the requests, and a row for each kind of difference."""
-        rows = [(*kind, count, self.examples[kind]) for kind, count in self.kinds.items()]
+        rows = [(*kind, count, self.first[kind], self.examples[kind]) for kind, count in self.kinds.items()]
         return json.dumps({"requests": self.requests, "differences": rows})
 
     def told(self) -> str:
-        """Return the lines for a person, in the order in which the kinds were met."""
-        lines = [f"{name}{path}: ours {ours}, theirs {theirs} ({self.kinds[kind]} times)\n    {self.examples[kind]}"
-                 for kind in self.examples for name, path, ours, theirs in (kind,)]
+        """Return the lines for a person: what most rounds began with comes first."""
+        lines = [f"{name}{path}: ours {ours}, theirs {theirs} ({self.kinds[kind]} times, first in {self.first[kind]} rounds)\n"
+                 f"    {self.examples[kind]}"
+                 for kind in sorted(self.kinds, key=lambda kind: -self.first[kind]) for name, path, ours, theirs in (kind,)]
         return "\n".join([*lines, f"{self.requests:,} requests, {len(lines)} kinds of differences"])
 
 
@@ -75,41 +81,60 @@ def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple
         if not common:
             raise ValueError(f"none of the APIs {', '.join(map(str, apis))} is served by both: 3 is Metadata, 8 OffsetCommit")
         say(f"{len(common)} APIs that both serve")
-        return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, Grammar(Random(seed), gentle=gentle))
+        grammar = Grammar(Random(seed), gentle=gentle)
+        return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, grammar, one.wait)
 
 
-def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, grammar: Grammar) -> Comparison:
-    found, twins, rng = Comparison(), Twins(), grammar.rng
-    keys = sorted(served)
-    for _ in range(requests):
-        key = rng.choice(keys)
-        version = rng.randint(*served[key])
-        request = grammar.request(key, version)
-        if getattr(request, "acks", -1) == 0:
-            continue  # it has no answer
-        found.requests += 1
+def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], requests: int, grammar: Grammar,
+             wait: Callable[..., Any]) -> Comparison:
+    found, twins, alike = Comparison(), Twins(), True
+    for number in range(requests):
+        if number % ROUND == 0:
+            names, alike = grammar.begin(number // ROUND), True
+            for line in (ours, theirs):
+                _make_topics(line, names, wait)
+        request, version = _ask_for(served, grammar)
         example = f"v{version} {request!r:.{LONGEST_REQUEST}}"
         first = ours.ask(request, version)
         twins.translate(request)
         second = theirs.ask(request, version)
+        found.requests += 1
         if not isinstance(first, str):
             grammar.learn(first)
         for path, one, other in differences(first, second, twins):
-            kind = (REQUESTS[key].__name__, path, _kind(path, one), _kind(path, other))
+            kind = (type(request).__name__, path, _kind(path, one), _kind(path, other))
             found.kinds[kind] += 1
+            found.first[kind] += alike
             found.examples.setdefault(kind, f"{one!r:.{LONGEST}} and {other!r:.{LONGEST}}, asked {example}")
+            alike = False
     return found
 
 
-def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:
-    """Create three topics, and wait until a group and a transaction could be served; return the APIs with their versions."""
+def _ask_for(served: dict[int, tuple[int, int]], grammar: Grammar) -> tuple[Any, int]:
+    """Return a random request that is answered, and its version."""
+    while True:
+        key = grammar.rng.choice(sorted(served))
+        version = grammar.rng.randint(*served[key])
+        request = grammar.request(key, version)
+        if getattr(request, "acks", -1) != 0:
+            return request, version
+
+
+def _make_topics(line: _Line, names: Sequence[str], wait: Callable[..., Any]) -> None:
+    """Create the first three of these topics, and wait until they have leaders."""
     made = CreateTopicsRequest.CreatableTopic
     topics = [made(name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[])
-              for name, count in zip(TOPICS, (1, 3, 1), strict=False)]
+              for name, count in zip(names, (1, 3, 1), strict=False)]
+    line.ask(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), 7)
+    asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic.name) for topic in topics],
+                            allow_auto_topic_creation=False)
+    wait(lambda: all(topic.partitions and min(each.leader_id for each in topic.partitions) > 0
+                     for topic in line.ask(asked, 8).topics), 30)
+
+
+def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:
+    """Wait until a group and a transaction could be served; return the APIs with their versions."""
     with wire.WireConnection(cluster.address(cluster.ids[0]), 60) as connection:
-        connection.ask(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), CreateTopicsResponse, 7)
-        for name in TOPICS[:3]:
-            cluster.wait(lambda name=name: cluster.leader(name, 0) is not None, 30)
         cluster.wait(lambda: _coordinates(connection), 60)
         return dict(connection.versions)
 

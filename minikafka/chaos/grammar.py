@@ -69,7 +69,18 @@ class Grammar:
 
     def __init__(self, rng: Random, spared: set[UUID] | None = None, gentle: bool = False) -> None:
         self.rng, self.spared, self.gentle = rng, spared or set(), gentle
+        self.mark = ""  # at the end of the names of topics, groups and so on
         self.known: dict[str, deque[Any]] = {name: deque(maxlen=30) for name in LEARNED}
+
+    def begin(self, number: int) -> list[str]:
+        """Use other names from now on, and forget what was learned; return the names of topics."""
+        self.mark = f"-{number}"
+        for known in self.known.values():
+            known.clear()
+        return self._topics()
+
+    def _topics(self) -> list[str]:
+        return [name + self.mark for name in TOPICS]
 
     def request(self, key: int, version: int) -> ApiMessage:
         """Return a random request that leaves the ordinary client alone."""
@@ -160,16 +171,16 @@ class Grammar:
         if name in ("name", "configuration_keys") and "Config" in self.kind and rng.random() < 0.7:
             return rng.choice(CONFIG_NAMES)
         if name == "resource_name":
-            return rng.choice((*TOPICS, "", "1", "2", "g1"))
+            return rng.choice((*self._topics(), "", "1", "2", "g1"))
         if name in ("topic", "name", "topics", "topic_name", "topic_names", "subscribed_topic_names"):
-            return rng.choice(TOPICS)
+            return rng.choice(self._topics())
         fixed = {"protocol_type": "consumer", "mechanism": "PLAIN", "entity_type": rng.choice(("user", "client-id", "ip")),
                  "server_assignor": rng.choice(("uniform", "range")), "protocol_name": rng.choice(("range", "p")),
                  "key": rng.choice(("producer_byte_rate", "consumer_byte_rate", "request_percentage", "g1", "x1")),
                  "feature": rng.choice(("metadata.version", "group.version", "x")), "member_id": ""}
         if name in fixed:
             return fixed[name]
-        return f"{name[:1]}{rng.randrange(4)}"  # groups g0 to g3, transactional ids t0 to t3
+        return f"{name[:1]}{rng.randrange(4)}{self.mark}"  # groups g0 to g3, transactional ids t0 to t3
 
     def _number(self, kind: str, name: str, odd: bool) -> int:
         rng, bits = self.rng, int(kind.removeprefix("u").removeprefix("int"))
@@ -183,7 +194,7 @@ class Grammar:
         if kind == "records":
             return self._records(odd)
         if name == "metadata":  # a consumer's subscription: version, topics, user data
-            topics = [rng.choice(TOPICS if not odd else NAMES).encode()[:32767] for _ in range(rng.choice((1, 2, 500)))]
+            topics = [rng.choice(self._topics() if not odd else NAMES).encode()[:32767] for _ in range(rng.choice((1, 2, 500)))]
             listed = b"".join(struct.pack(">h", len(topic)) + topic for topic in topics)
             count = len(topics) if not odd else rng.choice((len(topics), -1, 2**31 - 1))
             return struct.pack(">hi", rng.choice((0, 1, 3, -1, 32767)), count) + listed + struct.pack(">i", -1)

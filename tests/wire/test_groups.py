@@ -19,6 +19,7 @@ from kafka.protocol.consumer import (
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from tests.wire.conftest import Place
+from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.raw import Raw
 
 pytestmark = pytest.mark.judge_fast
@@ -253,6 +254,17 @@ def test_offset_fetch_of_everything(seat: Seat) -> None:
 
 def described(seat: Seat, version: int) -> Any:
     return seat.ask(DescribeGroupsRequest(groups=[seat.group], include_authorized_operations=False), version).groups[0]
+
+
+def test_a_group_stays_whose_first_member_was_refused(seat: Seat) -> None:
+    """Fails if a join that names no protocol makes no group, or one that is refused before the group is asked makes one."""
+    assert seat.join(session_timeout_ms=1).error_code == INVALID_SESSION_TIMEOUT
+    assert seat.join("nobody").error_code == UNKNOWN_MEMBER
+    assert described(seat, 6).error_code == GROUP_NOT_FOUND
+    assert seat.join(protocols=[]).error_code == INCONSISTENT_PROTOCOL
+    until(lambda: described(seat, 6).error_code == NONE)  # described is what is committed; the refusal comes before that
+    empty = described(seat, 6)
+    assert (empty.error_code, empty.group_state, empty.protocol_type, empty.members) == (NONE, "Empty", "", [])
 
 
 def test_describe_and_list(seat: Seat) -> None:

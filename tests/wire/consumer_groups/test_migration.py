@@ -97,6 +97,17 @@ def test_an_empty_consumer_group_becomes_a_classic_group(group: Group) -> None:
     assert shelf.fetch() == [7]
 
 
+def test_a_refused_member_makes_an_empty_group_classic(group: Group) -> None:
+    """Fails if an empty consumer group stays one when a classic member was refused for its protocols."""
+    topic = group.topic(4)
+    member = group.member(topic)
+    member.beat()
+    member.leave()
+    assert Classic(group, topic).ask_to_join(protocols=[]).error_code == INCONSISTENT_PROTOCOL
+    until_it_is(group, "classic", "Empty")
+    assert group.describe().error_code == GROUP_NOT_FOUND
+
+
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 

@@ -109,11 +109,6 @@ class ClassicGroup(Group):
             member.joining = member.syncing = None
         return [*self._move("removed"), *replies]
 
-    @property
-    def is_awaited(self) -> bool:
-        """Return whether the group has members, or clients that were given a member id and have not joined with that id yet."""
-        return bool(len(self.members) or self.members.pending)
-
     # --- JoinGroup ------------------------------------------------------------------------------------------
 
     def join(self, call: Call, request: Join, context: GroupContext) -> list[Effect]:

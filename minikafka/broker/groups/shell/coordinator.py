@@ -96,10 +96,8 @@ class GroupCoordinator(Coordinator[GroupPartition]):
             return JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
         else:                                          # a classic group takes the place of an empty consumer group
             new = self.factory.classic(group_id)
-            effects = new.join(call, request, context)
-            if new.is_awaited:                         # a group is not created for a member that was refused
-                partition.create(new)
-            partition.run(new, effects)
+            partition.create(new)                      # and stays, though its first member may be refused
+            partition.run(new, new.join(call, request, context))
         result: JoinResult = await outcome_of(call)
         return result
 
