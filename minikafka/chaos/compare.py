@@ -21,14 +21,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest, ListGroupsResponse
-from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest
+from kafka.protocol.admin import CreateTopicsRequest, DescribeProducersRequest, ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the table)
 from minikafka import Cluster
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
-from minikafka.chaos.differences import Twins, differences
+from minikafka.chaos.differences import Twins, differences, of_round
 from minikafka.chaos.grammar import Grammar
 from minikafka.cluster import wire
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
@@ -40,7 +40,7 @@ SETTINGS = {"auto.create.topics.enable": False, "offsets.topic.num.partitions": 
             "transaction.state.log.min.isr": 1, "group.initial.rebalance.delay.ms": 0}
 API_VERSIONS, UNREGISTER_BROKER = 18, 64
 GROUP, TRANSACTION = 0, 1
-LONGEST, LONGEST_REQUEST = 160, 1000  # characters of a value that is told, and of a request
+LONGEST, LONGEST_TOLD, LONGEST_REQUEST = 160, 1000, 30_000  # characters of a value; of an example that is told, or kept
 ROUND = 100  # requests
 Kind = tuple[str, str, str, str]  # request, path of the field, what ours has there, what theirs has
 
@@ -63,7 +63,7 @@ class Comparison:
     def told(self) -> str:
         """Return the lines for a person: what most rounds began with comes first."""
         lines = [f"{name}{path}: ours {ours}, theirs {theirs} ({self.kinds[kind]} times, first in {self.first[kind]} rounds)\n"
-                 f"    {self.examples[kind]}"
+                 f"    {self.examples[kind]:.{LONGEST_TOLD}}"
                  for kind in sorted(self.kinds, key=lambda kind: -self.first[kind]) for name, path, ours, theirs in (kind,)]
         return "\n".join([*lines, f"{self.requests:,} requests, {len(lines)} kinds of differences"])
 
@@ -101,7 +101,7 @@ def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], req
         found.requests += 1
         if not isinstance(first, str):
             grammar.learn(first)
-        for path, one, other in differences(first, second, twins):
+        for path, one, other in differences(of_round(first, grammar.mark), of_round(second, grammar.mark), twins):
             kind = (type(request).__name__, path, _kind(path, one), _kind(path, other))
             found.kinds[kind] += 1
             found.first[kind] += alike
@@ -121,15 +121,15 @@ def _ask_for(served: dict[int, tuple[int, int]], grammar: Grammar) -> tuple[Any,
 
 
 def _make_topics(line: _Line, names: Sequence[str], wait: Callable[..., Any]) -> None:
-    """Create the first three of these topics, and wait until they have leaders."""
-    made = CreateTopicsRequest.CreatableTopic
+    """Create the first three of these topics, and wait until the broker serves their partitions."""
+    made, asked = CreateTopicsRequest.CreatableTopic, DescribeProducersRequest.TopicRequest
+    counts = dict(zip(names, (1, 3, 1), strict=False))
     topics = [made(name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[])
-              for name, count in zip(names, (1, 3, 1), strict=False)]
+              for name, count in counts.items()]
     line.ask(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), 7)
-    asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic.name) for topic in topics],
-                            allow_auto_topic_creation=False)
-    wait(lambda: all(topic.partitions and min(each.leader_id for each in topic.partitions) > 0
-                     for topic in line.ask(asked, 8).topics), 30)
+    question = DescribeProducersRequest(topics=[asked(name=name, partition_indexes=list(range(count)))
+                                                for name, count in counts.items()])
+    wait(lambda: not any(each.error_code for topic in line.ask(question, 0).topics for each in topic.partitions), 30)
 
 
 def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:

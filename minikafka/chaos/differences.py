@@ -6,6 +6,7 @@ Invariants: I-DIFF-1 answers that differ in order, in ids that were twins before
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -20,8 +21,9 @@ NOT_COMPARED = {
     "voter_directory_id"}  # fmt: skip
 NUMBERED = {"producer_id", "session_id"}  # fields with numbers that an engine gives
 MEMBERS = {"member_id", "leader"}  # fields with the id of a member
-NAMES = ("name", "topic", "topic_id", "group_id", "transactional_id", "partition_index", "partition", "resource_name",
-         "member_id", "node_id", "broker_id", "feature", "api_key")  # fields by which a row is found again
+NAMES = ("name", "topic", "group_id", "transactional_id", "partition_index", "partition", "resource_name", "user", "member_id",
+         "node_id", "broker_id", "feature", "api_key")  # fields by which a row is found again; without any of them, by its topic_id
+OF_A_ROUND = re.compile(r"[a-z]\d-\d+")  # a name that Grammar makes
 LONG_ID = 22  # characters, at least, of an id that an engine made: a UUID in base64
 
 
@@ -74,6 +76,21 @@ class Twins:
                 setattr(request, field.name, [self.of(item) for item in value])
             else:
                 setattr(request, field.name, self.of(value, field.name))
+
+
+def of_round(answer: Any, mark: str) -> Any:
+    """Take the rows of other rounds' topics, groups and transactional ids out of an answer; their names end with another mark."""
+    if isinstance(answer, DataContainer):
+        for field in answer._struct._fields:
+            value = getattr(answer, field.name, None)
+            if isinstance(value, list):
+                setattr(answer, field.name, [of_round(row, mark) for row in value if not _is_old(row, mark)])
+    return answer
+
+
+def _is_old(row: Any, mark: str) -> bool:
+    names = [getattr(row, name, None) for name in NAMES] if isinstance(row, DataContainer) else []
+    return any(isinstance(name, str) and OF_A_ROUND.fullmatch(name) and not name.endswith(mark) for name in names)
 
 
 def differences(ours: Any, theirs: Any, twins: Twins, path: str = "") -> Iterator[Difference]:
@@ -133,4 +150,6 @@ def _named(row: Any, twins: Twins | None) -> Any:
     if not isinstance(row, DataContainer):
         return _whole(row, twins)
     values = [getattr(row, name, None) for name in NAMES]
+    if not any(value not in (None, "") for value in values):
+        values.append(getattr(row, "topic_id", None))
     return [twins.of(value) for value in values] if twins else values

@@ -9,6 +9,7 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 
 from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS, Classic
 from tests.wire.consumer_groups.consumer_protocol import (
+    FENCED_INSTANCE,
     GROUP_NOT_FOUND,
     LEAVE,
     LEAVE_FOR_A_WHILE,
@@ -23,7 +24,7 @@ from tests.wire.consumer_groups.consumer_protocol import (
 from tests.wire.consumer_groups.test_offsets import Shelf
 
 pytestmark = pytest.mark.judge_fast
-ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = 22, 23
+UNKNOWN_SERVER_ERROR, ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = -1, 22, 23
 
 
 def kind(group: Group) -> tuple[str, ...]:
@@ -151,6 +152,23 @@ def test_classic_requests_to_a_consumer_group(group: Group) -> None:
     classic.id = other.id
     assert classic.leave() == NONE
     assert set(group.described()) == {member.id}
+
+
+def test_an_instance_is_looked_at_before_a_subscription(group: Group) -> None:
+    """Fails if a classic member whose subscription cannot be read hears of that first, and not that its instance id is unknown,
+    or somebody else's."""
+    dynamic, static = group.member("t"), group.member("t", instance_id="i1")
+    dynamic.beat()
+    static.beat()
+
+    def error(member_id: str, instance: str | None) -> int:
+        classic = Classic(group, "t", instance=instance)
+        classic.id = member_id
+        return classic.ask_to_join(metadata=b"x").error_code
+
+    assert error(dynamic.id, "i9") == error(static.id, "i2") == error("nobody", "i9") == UNKNOWN_MEMBER
+    assert error("nobody", "i1") == FENCED_INSTANCE
+    assert error(static.id, "i1") == error(dynamic.id, None) == UNKNOWN_SERVER_ERROR
 
 
 # --- with members ---------------------------------------------------------------------------------------------------

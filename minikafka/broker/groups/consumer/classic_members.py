@@ -57,12 +57,12 @@ def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext)
         raise KafkaError(Err.INCONSISTENT_GROUP_PROTOCOL)
     if request.member_id == NO_MEMBER and request.instance_id is None and request.must_return:
         return [CompleteCall(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
+    draft = group.state.draft()
+    before = _subscribe(group, draft, member_id, request)
     try:
         subscription, _ = read_subscription(request.protocols[0][1])
     except ProtocolError as error:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR) from error
-    draft = group.state.draft()
-    before = _subscribe(group, draft, member_id, request)
     said = MemberMetadata(
         request.instance_id or before.metadata.instance_id, subscription.rack_id or before.metadata.rack_id,
         request.client_id, request.client_host, tuple(sorted(set(subscription.topics))), "",
