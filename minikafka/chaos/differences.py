@@ -22,7 +22,7 @@ NOT_COMPARED = {
 NUMBERED = {"producer_id", "session_id"}  # fields with numbers that an engine gives
 MEMBERS = {"member_id", "leader"}  # fields with the id of a member
 NAMES = ("name", "topic", "group_id", "transactional_id", "partition_index", "partition", "resource_name", "user", "member_id",
-         "node_id", "broker_id", "feature", "api_key")  # fields by which a row is found again; without any of them, by its topic_id
+         "node_id", "broker_id", "feature", "api_key")  # by these a row is found again, or else by its topic_id
 OF_A_ROUND = re.compile(r"[a-z]\d-\d+")  # a name that Grammar makes
 LONG_ID = 22  # characters, at least, of an id that an engine made: a UUID in base64
 
