@@ -4,8 +4,7 @@ Other invariants see losses, and for a loss several things must go wrong. This o
 
     a leader's epoch is the last one in its epoch cache (rule 5)
     its high watermark stands still while its ISR is smaller than min.insync.replicas (rule 3)
-    a replica that joins its ISR has reached the start of its epoch and its high watermark (rule 15); one that it proposes is
-    active, and has fetched in the life that its metadata knows
+    a replica that joins its ISR, or that it proposes, has reached the start of its epoch and its high watermark (rule 15)
     after an append a follower's log has the leader's epochs, each from the same offset on (rules 20, 21)
 
 The last rule is not checked in compacted logs, in which epochs may be missing, nor after a permitted loss.
@@ -68,7 +67,8 @@ class StepsAreAllowed(Invariant):
             for member in {*isr} - {*before.isr}:
                 self._joins(seen, member)
             if proposal is not None and proposal is not before.proposal:
-                self._proposes(seen, {member: epoch for member, epoch in proposal.isr if member not in isr})
+                for member in {*proposal.members} - {*isr}:
+                    self._joins(seen, member)
 
     def _joins(self, seen: ReplicaSeen, member: int) -> None:
         replica, leader, image = self.cluster.replica(member, seen.truth.key), self.cluster.running(seen.node), self.cluster.image
@@ -80,15 +80,6 @@ class StepsAreAllowed(Invariant):
         least = max(seen.core.high_watermark, seen.core.epoch_start)
         if replica.log.end_offset < least:
             self.fail(f"{seen}: broker {member} joins with LEO {replica.log.end_offset}; it must be {least}", str(seen), member)
-
-    def _proposes(self, seen: ReplicaSeen, epochs: dict[int, int]) -> None:
-        leader = self.cluster.running(seen.node)
-        for member, epoch in epochs.items() if leader is not None else ():
-            known = leader.image.brokers.get(member)
-            if known is None or not known.active or epoch != known.epoch:
-                state = "none" if known is None else f"epoch {known.epoch}, {'active' if known.active else 'not active'}"
-                self.fail(f"{seen} proposes broker {member} with epoch {epoch}; it knows {state}", str(seen), member)
-            self._joins(seen, member)
 
     def _follows(self, seen: ReplicaSeen) -> None:
         leader = self.cluster.replica(seen.core.leader, seen.truth.key) if seen.core.leader >= 0 else None

@@ -111,18 +111,6 @@ def test_i21_a_replica_that_joins_too_early(monkeypatch: pytest.MonkeyPatch) -> 
     assert any("joins with LEO" in text for text in found(alone, "I21"))
 
 
-@pytest.mark.parametrize("epoch, active, wrong", [(7, True, False), (6, True, True), (-1, True, True), (7, False, True)])
-def test_i21_whom_a_leader_proposes(monkeypatch: pytest.MonkeyPatch, epoch: int, active: bool, wrong: bool) -> None:
-    """Fails if a leader may propose a replica in a former life, or one that its own metadata calls fenced."""
-    watch = Watch(World(1))
-    (steps,) = [each for each in watch.invariants if each.id == "I21"]
-    image = SimpleNamespace(brokers={2: SimpleNamespace(active=active, epoch=7)})
-    monkeypatch.setattr(watch.cluster, "running", lambda node: SimpleNamespace(image=image))
-    monkeypatch.setattr(watch.cluster, "replica", lambda node, key: None)
-    steps._proposes(SimpleNamespace(node=1, truth=SimpleNamespace(key=("t", 0))), {2: epoch})
-    assert bool(watch.violations) is wrong
-
-
 # --- I22: elections ---------------------------------------------------------------------------------------------------
 
 def state(**fields: Any) -> PartitionRegistration:
