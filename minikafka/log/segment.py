@@ -67,7 +67,7 @@ class Segment:
         self.log: File = log
         self.index = OffsetIndex(index, base_offset)
         self.time_index = TimeIndex(time_index, base_offset)
-        self.aborted = TransactionIndex(fs, self.path(TXN_SUFFIX))
+        self.aborted = TransactionIndex(fs, self.path(TXN_SUFFIX), base_offset)
         self._reset()
 
     def path(self, suffix: str) -> str:

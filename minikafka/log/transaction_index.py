@@ -51,24 +51,27 @@ class CompletedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """The index of one segment. `rows` as in the file; `file` is None until there is a row."""
+    """The index of the segment that begins at `base_offset`. `rows` as in the file; `file` is None until there is a row."""
 
-    def __init__(self, fs: Fs, path: str) -> None:
-        self._fs, self.path = fs, path
+    def __init__(self, fs: Fs, path: str, base_offset: int) -> None:
+        self._fs, self.path, self.base_offset = fs, path, base_offset
         self.rows: list[AbortedTransaction] = []
         self.file: File | None = fs.open(path) if fs.exists(path) else None
 
     def load(self) -> bool:
-        """Read the file; False if we cannot have written it so (then a replay must fill it again)."""
+        """Read the file; False if we cannot have written it so (then a replay must fill it again). A loss of power may leave
+        zeros where a row was to be."""
         self.rows = []
         if self.file is None:
             return True
+        before = self.base_offset - 1
         data = self.file.pread(self.file.size(), 0)
         for version, *fields in _ROW.iter_unpack(data[: len(data) - len(data) % _ROW.size]):
             row = AbortedTransaction(*fields)
-            if version != VERSION or (self.rows and row.last_offset <= self.rows[-1].last_offset):
+            if version != VERSION or row.last_offset <= before:
                 break
             self.rows.append(row)
+            before = row.last_offset
         return len(data) == len(self.rows) * _ROW.size
 
     def append(self, row: AbortedTransaction) -> bool:

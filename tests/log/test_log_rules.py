@@ -291,7 +291,7 @@ def test_a_swap_that_a_kill_interrupted_leaves_nothing_to_be_derived() -> None:
 def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
     """Fails if a loss of power may take what was written anew into the index of a segment that counts as flushed."""
     fs = MemFs()
-    index = TransactionIndex(fs, "/data/0.txnindex")
+    index = TransactionIndex(fs, "/data/0.txnindex", 0)
     fs.mkdir("/data")
     index.agree([AbortedTransaction(7, 0, 3, 4)])
     assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].data) != b""
@@ -301,7 +301,7 @@ def test_rows_that_are_cut_are_gone_from_the_file() -> None:
     """Fails if rows of markers that a truncation took away come back with the next start."""
     fs = MemFs()
     fs.mkdir("/data")
-    index, rows = TransactionIndex(fs, "/data/0.txnindex"), [AbortedTransaction(7, n, n + 1, n) for n in (0, 10, 20)]
+    index, rows = TransactionIndex(fs, "/data/0.txnindex", 0), [AbortedTransaction(7, n, n + 1, n) for n in (0, 10, 20)]
     for row in rows:
         index.append(row)
     size = fs.size("/data/0.txnindex")

@@ -266,6 +266,23 @@ def test_a_damaged_index_is_filled_again() -> None:
     assert state(open_log(fs, clean=True)) == before
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_zeros_are_no_aborted_transaction(clean: bool) -> None:
+    """Fails if a row that a loss of power left as zeros hides what producer 0 has committed: its last offset is not in the
+    segment (I-TXNIDX-1)."""
+    fs = MemFs()
+    log = open_log(fs)
+    while len(log.segments) < 3:
+        log.append_leader(some_batch(1), 0, NOW)
+    write(log, A, 0)
+    end(log, A, ABORT)
+    before = state(log)
+    log.close()
+    (damaged,) = [f"{PATH}/{name}" for name in fs.listdir(PATH) if name.endswith(".txnindex")]
+    fs.open(damaged).pwrite(bytes(34), 0)
+    assert state(open_log(fs, clean=clean)) == before
+
+
 def test_retention_takes_the_index_along() -> None:
     """Fails if the index of a deleted segment stays in the folder."""
     fs = MemFs()
