@@ -11,8 +11,8 @@ from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetCommitRespo
 from kafka.protocol.metadata import MetadataResponse
 
 from minikafka.chaos.command import main
-from minikafka.chaos.compare import compare
-from minikafka.chaos.differences import Difference, Twins, differences
+from minikafka.chaos.compare import Comparison, compare
+from minikafka.chaos.differences import Difference, Twins, differences, of_round
 
 Topic = OffsetCommitResponse.OffsetCommitResponseTopic
 Row = Topic.OffsetCommitResponsePartition
@@ -69,6 +69,24 @@ def test_ids_that_were_twins_are_twins_for_ever() -> None:
     twins.translate(request)
     assert request.topics[0].topic_id == THEIRS
     assert told(metadata(UUID(int=0)), metadata(THEIRS)) != []
+
+
+def test_rows_of_other_rounds_are_left_out() -> None:
+    """Fails if what an earlier round has left on one engine is told in each later one; or if a name is left out that no round
+    has made, or that this one has."""
+    names = ["t1-2", "t1-12", "t1-1", "t1", "other-1"]
+    left = of_round(answer(*[(name, []) for name in names]), "-2").topics
+    assert [topic.name for topic in left] == ["t1-2", "t1", "other-1"]
+    assert of_round("closed", "-2") == "closed"
+
+
+def test_what_a_round_began_with_is_told_first() -> None:
+    """Fails if a difference that others may have made stands before one that came first."""
+    found = Comparison(2)
+    for kind, first in (("later", 0), ("first", 1)):
+        key = (kind, ".path", "ours", "theirs")
+        found.kinds[key], found.first[key], found.examples[key] = 5, first, "asked"
+    assert [line.partition(".")[0] for line in found.told().splitlines() if "theirs" in line] == ["first", "later"]
 
 
 @pytest.mark.slow
