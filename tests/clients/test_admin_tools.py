@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from minikafka import Cluster
 from minikafka.jars import KAFKA
-from minikafka.java import use_java
+from tests import kafka_tools
 from tests.clients.kit import make_topic
+from tests.kafka_tools import CONFIGS
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
-TOPICS, CONFIGS = "org.apache.kafka.tools.TopicCommand", "kafka.admin.ConfigCommand"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
 MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 
 def tool(cluster: Cluster, main: str, *arguments: str) -> str:
     """What the tool wrote; fails if it ended with an error."""
-    command = [str(use_java().executable), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", f"{KAFKA.folder}/*", main,
-               "--bootstrap-server", cluster.bootstrap, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = kafka_tools.run(main, "--bootstrap-server", cluster.bootstrap, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

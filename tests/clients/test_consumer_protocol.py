@@ -15,13 +15,13 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.jars import KAFKA
-from minikafka.java import find_java
+from tests import kafka_tools
 from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.consumer_groups.test_timeouts import shorten_sessions
 
 from .kit import LIBRARIES, PATIENCE, Record, make_topic, take
 from .members import MEMBERS, ConfluentMember, Member, Members
-from .test_java_tools import FLAGS, TOOLS, tool
+from .test_java_tools import TOOLS, tool
 
 pytestmark = pytest.mark.slow
 with_jars = pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")
@@ -277,9 +277,9 @@ class Java:
     """Kafka's VerifiableConsumer, a process that tells what happens to it."""
 
     def __init__(self, cluster: Cluster, group: str, *arguments: str) -> None:
-        command = [str(find_java().executable), *FLAGS, "-cp", str(KAFKA.folder / "*"), TOOLS + "VerifiableConsumer",
-                   "--bootstrap-server", cluster.bootstrap, "--topic", group, "--group-id", group, "--group-protocol",
-                   "consumer", "--reset-policy", "earliest", "--verbose", *arguments]
+        command = kafka_tools.command(TOOLS + "VerifiableConsumer", "--bootstrap-server", cluster.bootstrap, "--topic", group,
+                               "--group-id", group, "--group-protocol", "consumer", "--reset-policy", "earliest", "--verbose",
+                               *arguments)
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.has: set[int] = set()
         self.read: set[tuple[int, int]] = set()

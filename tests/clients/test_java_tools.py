@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from contextlib import closing
 from typing import Any
 
@@ -17,22 +16,19 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.jars import KAFKA
-from minikafka.java import find_java
+from tests import kafka_tools
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic, take
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 TOOLS = "org.apache.kafka.tools."
 GROUPS = "consumer.group.ConsumerGroupCommand"
-FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"]
 FAILURE = re.compile(r"Exception|\bERROR\b|\bError:|^\s+at [\w.$]+\(", re.MULTILINE)
 
 
 def tool(cluster: Cluster, main: str, *arguments: str, stdin: str = "") -> list[str]:
     """The lines that the tool wrote; fails if it ended with an error or told of one on its way."""
-    command = [str(find_java().executable), *FLAGS, "-cp", str(KAFKA.folder / "*"), TOOLS + main,
-               "--bootstrap-server", cluster.bootstrap, *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, encoding="utf-8", timeout=120)
+    done = kafka_tools.run(TOOLS + main, "--bootstrap-server", cluster.bootstrap, *arguments, stdin=stdin)
     told = done.stdout + done.stderr
     assert done.returncode == 0 and not FAILURE.search(told), told
     return done.stdout.splitlines()

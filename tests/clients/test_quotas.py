@@ -18,7 +18,8 @@ from confluent_kafka.admin import (
 from minikafka import Cluster
 from minikafka.jars import KAFKA
 from tests.clients.kit import PATIENCE, admin_of, make_topic
-from tests.clients.test_admin_tools import CONFIGS, tool
+from tests.clients.test_admin_tools import tool
+from tests.kafka_tools import CONFIGS
 from tests.wire.raw import Raw
 from tests.wire.test_client_quotas import alter, describe
 

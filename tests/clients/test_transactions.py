@@ -7,7 +7,6 @@ with KIP-890); what they leave behind must be the same, offset by offset.
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from minikafka.jars import KAFKA
-from minikafka.java import find_java
+from tests import kafka_tools
 
 from .kit import MS, PATIENCE, admin_of, make_topic, take
 
@@ -397,12 +396,10 @@ def test_javas_copier_copies_exactly_once(cluster: Any, name: str) -> None:
     for n in range(count):
         feeder.produce(source, b"%d" % n, partition=0)
     assert feeder.flush(PATIENCE) == 0
-    done = subprocess.run(
-        [str(find_java().executable), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp", str(KAFKA.folder / "*"),
-         "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", cluster.bootstrap, "--input-topic", source,
-         "--input-partition", "0", "--output-topic", target, "--consumer-group", name, "--transactional-id", name,
-         "--transaction-size", "20", "--max-messages", str(count), "--enable-random-aborts"],
-        capture_output=True, text=True, timeout=LONG)
+    done = kafka_tools.run(
+        "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", cluster.bootstrap, "--input-topic", source,
+        "--input-partition", "0", "--output-topic", target, "--consumer-group", name, "--transactional-id", name,
+        "--transaction-size", "20", "--max-messages", str(count), "--enable-random-aborts")
     assert done.returncode == 0, done.stdout + done.stderr
     found = read(cluster.bootstrap, target, "confluent", True, count)
     assert [value for _, value in found] == [b"%d" % n for n in range(count)]

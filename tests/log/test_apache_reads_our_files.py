@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,22 +11,15 @@ from kafka import KafkaProducer
 
 from minikafka import Cluster
 from minikafka.broker.server.live import LiveFs
-from minikafka.jars import KAFKA, JarsMissing, jars
-from minikafka.java import use_java
+from minikafka.jars import KAFKA
 from minikafka.log import BatchHeader, Log, LogConfig, build, records
 from minikafka.log.markers import marker
+from tests import kafka_tools
 from tests.log.kit import NOW, stored
 from tests.log.test_cleaner import clean as compact
 
-pytestmark = pytest.mark.apache
-
-
-@pytest.fixture(scope="module")
-def classpath() -> str:
-    try:
-        return ":".join(map(str, jars(KAFKA)))
-    except JarsMissing as missing:
-        pytest.skip(str(missing).splitlines()[0])
+pytestmark = [pytest.mark.apache,
+              pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 
 
 def write_log(folder: Path) -> LiveFs:
@@ -43,31 +35,27 @@ def write_log(folder: Path) -> LiveFs:
     return fs
 
 
-def test_dump_log_segments_reads_everything(tmp_path: Path, classpath: str) -> None:
+def test_dump_log_segments_reads_everything(tmp_path: Path) -> None:
     """Fails if a file of ours is not Kafka's in a byte that its tool looks at: batches, both indexes, snapshots."""
     folder = tmp_path / "flights-0"
     fs = write_log(folder)
     files = [f"{folder}/{name}" for name in fs.listdir(str(folder)) if name[:1].isdigit()]
     assert len([name for name in files if name.endswith(".log")]) > 1
-    dump = dumped(classpath, files)
+    dump = dumped(files)
     assert [int(n) for n in re.findall(r"\| offset: (\d+)", dump)] == list(range(900))
     assert re.findall(r"producerId: (\d) .*lastSequence: 449 lastOffset: (\d+)", dump)[-2:] == [
         ("7", "896"), ("8", "899")]  # fmt: skip
 
 
-def dumped(classpath: str, files: list[str]) -> str:
+def dumped(files: list[str]) -> str:
     """What DumpLogSegments says of the files; it finds nothing wrong with them."""
-    dump = subprocess.run(
-        [str(use_java().home / "bin" / "java"), "-cp", classpath, "org.apache.kafka.tools.DumpLogSegments",
-         "--deep-iteration", "--files", ",".join(files)],
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
+    dump = kafka_tools.run("org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--files", ",".join(files))
     assert dump.returncode == 0 and not dump.stderr.replace("SLF4J", "").strip().startswith("Exception")
     assert "isvalid: false" not in dump.stdout and "ismatch" not in dump.stdout
     return dump.stdout
 
 
-def test_dump_log_segments_reads_what_we_compacted(tmp_path: Path, classpath: str) -> None:
+def test_dump_log_segments_reads_what_we_compacted(tmp_path: Path) -> None:
     """Fails if a compacted segment is not Kafka's: gaps, batches without records, delete horizons, a codec that packs
     again, rows of aborted transactions, indexes."""
     fs, folder = LiveFs(), tmp_path / "flights-0"
@@ -89,14 +77,14 @@ def test_dump_log_segments_reads_what_we_compacted(tmp_path: Path, classpath: st
     assert 40 < len(expected) < 300 and any(BatchHeader.parse(batch).count == 0 for batch in stored(log))
     log.close()
     files = [f"{folder}/{name}" for name in fs.listdir(str(folder)) if name[:1].isdigit() and ".snapshot" not in name]
-    dump = dumped(classpath, files)
+    dump = dumped(files)
     assert [int(n) for n in re.findall(r"\| offset: (\d+)", dump)] == expected
     horizons = [int(n) for n in re.findall(r"deleteHorizonMs: OptionalLong\[(\d+)\]", dump)]
     assert horizons and {*horizons} <= {NOW + 86_400_000, NOW + 86_400_001}
 
 
 @pytest.mark.slow
-def test_we_open_what_apache_wrote(tmp_path: Path, classpath: str) -> None:
+def test_we_open_what_apache_wrote(tmp_path: Path) -> None:
     """Fails if we misread a log of Apache's own broker: batches, epochs, producers, topic id."""
     with Cluster(brokers=1, engine="apache", data=str(tmp_path / "data")) as cluster:
         producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", linger_ms=1)

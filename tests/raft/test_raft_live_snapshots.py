@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build, file_name, parse
 from minikafka.broker.server.live import LiveEnv
-from minikafka.jars import KAFKA, jars
-from minikafka.java import use_java
+from minikafka.jars import KAFKA
 from minikafka.log import batch as batches
+from tests import kafka_tools
 from tests.raft.test_raft_live import IDS, OBSERVER, Quorum, play, until
 
 EAGER = {"metadata_log_max_record_bytes_between_snapshots": "300"}  # of records: one of ours takes about 90
@@ -165,8 +164,7 @@ def test_apache_reads_our_metadata(tmp_path: Path) -> None:
 
 def dump(files: list[Path]) -> str:
     """What Kafka's own tool says of them, errors included."""
-    command = [str(use_java().home / "bin" / "java"), "-cp", ":".join(map(str, jars(KAFKA))),
-               "org.apache.kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--print-data-log",
-               "--files", ",".join(map(str, files))]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    done = kafka_tools.run("org.apache.kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--print-data-log",
+                    "--files", ",".join(map(str, files)))
+    assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

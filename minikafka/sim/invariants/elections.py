@@ -26,13 +26,14 @@ from minikafka.sim.invariants.replica import Key
 class ElectionsAreClean(Invariant):
     """The invariant I22."""
 
-    id, events = "I22", ("crash",)
+    id, events = "I22", ("crash", "broker")
 
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
         self._lives: dict[int, Any] = {}  # broker -> the incarnation that was registered last
         self._ended: dict[int, bool] = {}  # broker -> whether it ended uncleanly since; False: it was told to stop before
         self._active: set[int] = set()  # before the newest metadata came
+        self._fenced: set[int] = set()  # in this step, though they may be active again at its end
 
     def on_fault(self, event: dict[str, Any]) -> None:
         node, fault = event.get("node"), event["fault"]
@@ -44,7 +45,10 @@ class ElectionsAreClean(Invariant):
             self._ended[node] = True
 
     def on_event(self, event: dict[str, Any]) -> None:
-        self._ended.setdefault(event["b"], True)
+        if event["k"] == "crash":
+            self._ended.setdefault(event["b"], True)
+        elif event["state"] == "fenced":
+            self._fenced.add(event["id"])
 
     def on_metadata(self, changed: Iterable[Key]) -> None:
         image = self.cluster.image
@@ -63,6 +67,7 @@ class ElectionsAreClean(Invariant):
                 if self._ended.pop(node, False) and node in self._lives and known.fenced:
                     self._returns(node)
                 self._lives[node] = known.incarnation
+        self._fenced.clear()
 
     def _is_whole(self, now: Any) -> None:
         isr, elr = {*now.isr}, {*now.elr}
@@ -87,7 +92,7 @@ class ElectionsAreClean(Invariant):
 
     def _permitted(self, before: Any, now: Any, active: set[int]) -> bool:
         if now.leader in before.elr:
-            return not {*before.isr} & {*now.replicas} & active
+            return not {*before.isr} & {*now.replicas} & active - self._fenced
         allowed = self.watch.unclean or (now.topic, now.index) in self.watch.keeper.pardoned
         last_known = not before.isr and not now.elr and before.last_known_elr == (now.leader,)
         return (allowed or last_known) and now.isr == (now.leader,)

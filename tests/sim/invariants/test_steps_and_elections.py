@@ -120,9 +120,11 @@ def state(**fields: Any) -> PartitionRegistration:
 
 def judged(monkeypatch: pytest.MonkeyPatch, before: PartitionRegistration, after: dict[str, Any],
            active: tuple[int, ...] = (1, 2, 3),
-           unclean: bool = False) -> bool:
+           unclean: bool = False, fenced: tuple[int, ...] = ()) -> bool:
     watch = Watch(World(1), unclean=unclean)
     (elections,) = [each for each in watch.invariants if each.id == "I22"]
+    for node in fenced:
+        elections.on_event({"k": "broker", "b": 1, "id": node, "state": "fenced"})
     now = replace(before, partition_epoch=before.partition_epoch + 1, **after)
     monkeypatch.setattr(watch.cluster, "change", lambda key: (before, now))
     watch.cluster.image = SimpleNamespace(brokers={n: SimpleNamespace(incarnation=n, fenced=n not in active) for n in (1, 2, 3)},
@@ -147,6 +149,14 @@ def test_i22_every_change(monkeypatch: pytest.MonkeyPatch, before: dict[str, Any
                           active: tuple[int, ...], wrong: bool) -> None:
     """Fails if a change of the metadata that no rule allows is passed, or one that a rule allows is not."""
     assert judged(monkeypatch, state(**before), after, active) is wrong
+
+
+def test_i22_a_member_that_was_fenced_in_the_same_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if an election from the ELR is refused because a member of the ISR, fenced when it took place, is active again at
+    the end of the step; or if any other broker's fencing permits it."""
+    before, after = state(isr=(1,), elr=(2,)), {"leader": 2, "leader_epoch": 2, "isr": (2,), "elr": (1,)}
+    assert not judged(monkeypatch, before, after, fenced=(1,))
+    assert judged(monkeypatch, before, after, fenced=(3,))
 
 
 def test_i22_unclean_elections_make_the_leader_the_isr(monkeypatch: pytest.MonkeyPatch) -> None:
