@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from minikafka.log.producers import ProducerStates
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
-from tests.log.memfs import Killed, MemFs
+from tests.log.memfs import Killed, MemFile, MemFs
 from tests.log.test_cleaner import COMPACT, TOMBSTONE, clean, pairs, put, roll
 
 LOG_FILE = f"{PATH}/{0:020d}.log"
@@ -361,3 +362,21 @@ def test_a_start_that_is_killed_while_it_makes_an_index_anew_forgets_no_aborted_
             pass
         assert open_log(dying.after_kill(), recovery_point=log.recovery_point).aborted_transactions(0, 9) == told != [], kill
     assert kill > 5
+
+
+@pytest.mark.parametrize("end", [Log.close, Log.abandon])
+def test_a_log_that_ends_holds_no_file(end: Callable[[Log], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a partition that is deleted, or closed, keeps descriptors of its broker's."""
+    opened: list[MemFile] = []
+
+    def open_file(self: MemFs, path: str, create: bool = True) -> MemFile:
+        opened.append(there(self, path, create))
+        return opened[-1]
+
+    there = MemFs.open
+    monkeypatch.setattr(MemFs, "open", open_file)
+    log = open_log(MemFs())
+    fill(log, 40)
+    assert not all(file.closed for file in opened)
+    end(log)
+    assert all(file.closed for file in opened)
