@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from minikafka.broker.raft.effects import ElectionState
 from minikafka.broker.raft.wire import encode_election_state
+from minikafka.sim.invariants.watch import Watch
+from minikafka.sim.world.world import World
 from tests.sim.invariants.kit import Kit
 
 QUORUM_STATE = "/metadata/__cluster_metadata-0/quorum-state"
@@ -67,6 +70,20 @@ def test_i8_committed_without_a_majority() -> None:
         raft.high_watermark += 5
 
     assert "I8" in violated(tamper)
+
+
+def test_i8_counts_a_voter_whose_log_a_flipped_bit_hides() -> None:
+    """Fails if of such a voter only what stands before the bit counts, or if of any other more counts than it has."""
+    def of(spoiled: dict[int, None]) -> bool:
+        watch = Watch(World(1))
+        (rule,) = [each for each in watch.invariants if each.id == "I8"]
+        watch.cluster.brokers = {1: SimpleNamespace(voters={1, 2, 3}, quorum=SimpleNamespace())}  # type: ignore[dict-item]
+        rule._dark, rule.end = {1: (watch.cluster.brokers[1], 49), 2: (None, 31), 3: (None, 50)}, 50  # type: ignore[attr-defined]
+        watch.keeper.spoiled = spoiled
+        rule._majority()  # type: ignore[attr-defined]
+        return bool(watch.violations)
+
+    assert not of({2: None}) and of({3: None}) and of({})
 
 
 def test_i8_logs_of_the_quorum_differ() -> None:
