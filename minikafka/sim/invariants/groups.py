@@ -188,7 +188,7 @@ class GroupsAreSound(Invariant):
         held = coordinator.offsets.get(slot[0], (slot[1], slot[2]))
         found = (held.record_offset, held.offset) if held is not None else None
         logged = groups.offsets.get(slot)
-        if found != logged and not seen.truth.was_lost:  # after a second permitted loss the leader may have what the first one took
+        if found != logged and not seen.truth.was_lost:  # what a first loss took, a second brings back
             self.fail(f"group {slot[0]}, {slot[1]}-{slot[2]}: coordinator {seen.node} holds (record, offset) {found}, "
                       f"the last commit in {seen.truth.name} is {logged}", *slot, logged)
 
