@@ -29,9 +29,9 @@ class LogsAreWhole(Invariant):
         if broker is not None and broker.publisher.caught_up:  # no log of the last life, but a new one of a partition
             self.watch.ends.pop((node, key), None)  # that comes here, perhaps once more
             return
-        end, truth = self.watch.ends.get((node, key), 0), self.watch.truths.get(key)
-        if event["leo"] >= end:
-            return
+        end, truth, died = self.watch.ends.get((node, key), 0), self.watch.truths.get(key), self.watch.seen.get((node, key))
+        if event["leo"] >= end or died is not None and died.log.truncations != died.truncations:
+            return  # in the second case its broker died in the step in which it was cut
         if truth is not None and self._may_end_in_nothing(truth) and not event["truncated_bytes"]:
             truth.suspects[node] = True
         elif node not in self.watch.keeper.troubled:

@@ -292,6 +292,18 @@ def test_i16_a_restart_after_a_kill_loses_bytes() -> None:
     assert ids(kit) == {"I16"} and "recovered t-0 up to 19, it ended at 20" in texts(kit)[0]
 
 
+def test_i16_a_replica_that_was_being_cut_when_its_broker_died() -> None:
+    """Fails if bytes are missed that a truncation was taking away in the very step in which the process was killed."""
+    async def tamper(kit: Kit) -> None:
+        node = kit.followers()[0]
+        partition = kit.partition(node)
+        partition._cut(partition.log.truncate, 12)
+        kit.world.kill(node)
+        await kit.world.restart(node)
+
+    assert texts(ended(tamper)) == []
+
+
 # --- I17 ------------------------------------------------------------------------------------------------------------
 
 def test_i17_the_clients_tell_of_an_anomaly() -> None:
