@@ -44,7 +44,7 @@ class Standalone:
 
     def __init__(self, workers: int = 2, memory: str = "1g") -> None:
         use_java()
-        self.folder, self._lock_file = temporary_folder()
+        self.folder, _ = temporary_folder()
         self._launcher = Launcher("spark")
         self._children: list[Child] = []
         self._page = f"http://{HOST}:{(ports := free_ports(2))[0]}/json/"
@@ -91,7 +91,6 @@ class Standalone:
                 child.kill()
         self._launcher.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock_file)
 
     def __enter__(self) -> str:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the driver tells the workers which interpreter to use
