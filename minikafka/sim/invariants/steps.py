@@ -60,7 +60,8 @@ class StepsAreAllowed(Invariant):
         if before is None or before.seen is not seen or before.epoch != core.leader_epoch:
             return
         known = now.partition_epoch <= before.partition_epoch + 1  # of several ISRs in one step, one may have had enough members
-        if small and known and now.high_watermark > before.high_watermark:
+        was_small = len(before.isr) < core.effective_min_insync  # if not, it may have risen before the ISR shrank
+        if small and was_small and known and now.high_watermark > before.high_watermark:
             self.fail(f"{seen}: HW rose from {before.high_watermark} to {now.high_watermark} with ISR {list(isr)}, of which "
                       f"there must be {core.effective_min_insync}", str(seen))
         if self.cluster.leads(seen):

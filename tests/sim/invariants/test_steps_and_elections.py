@@ -75,19 +75,20 @@ def test_i21_a_high_watermark_that_moves_with_too_small_an_isr(monkeypatch: pyte
     assert any("HW rose" in text for text in found(alone, "I21"))
 
 
-@pytest.mark.parametrize(("changes", "told"), [(0, True), (1, True), (2, False)])
-def test_i21_of_several_isrs_in_one_step_one_may_have_been_large_enough(changes: int, told: bool) -> None:
-    """Fails if a leader is accused whose high watermark rose while its ISR was large, before the step was over (seed 94036), or
-    if a leader goes free whose ISR was too small all the time."""
+@pytest.mark.parametrize(("before", "changes", "told"), [((3,), 0, True), ((3,), 1, True), ((3,), 2, False), ((3, 2), 1, False)])
+def test_i21_of_several_isrs_in_one_step_one_may_have_been_large_enough(before: tuple[int, ...], changes: int,
+                                                                        told: bool) -> None:
+    """Fails if a leader is accused whose high watermark rose while its ISR was large, before the step was over (seeds 94036 and
+    102084), or if a leader goes free whose ISR was too small all the time."""
     watch = SimpleNamespace(unclean=False, cluster=SimpleNamespace(leads=lambda seen: False))
     steps, said = StepsAreAllowed.__new__(StepsAreAllowed), []
     steps.watch, steps._led, steps._ends = watch, {}, {}
     steps.cluster, steps.fail = watch.cluster, lambda text, *subject: said.append(text)
     core = SimpleNamespace(is_leader=True, leader_epoch=1, partition_epoch=5, high_watermark=42, effective_min_insync=2,
-                           isr=SimpleNamespace(committed=(3,), proposal=None))
+                           isr=SimpleNamespace(committed=before, proposal=None))
     seen = SimpleNamespace(core=core, node=3, truth=SimpleNamespace(key=("t", 0)))
     steps.on_replica(seen, 0)
-    core.partition_epoch, core.high_watermark = 5 + changes, 46
+    core.partition_epoch, core.high_watermark, core.isr.committed = 5 + changes, 46, (3,)
     steps.on_replica(seen, 0)
     assert bool(said) is told
 
