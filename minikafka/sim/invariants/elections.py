@@ -26,7 +26,7 @@ from minikafka.sim.invariants.replica import Key
 class ElectionsAreClean(Invariant):
     """The invariant I22."""
 
-    id, events = "I22", ("crash", "broker")
+    id, events = "I22", ("crash", "broker", "partition")
 
     def __init__(self, watch: Known) -> None:
         super().__init__(watch)
@@ -34,6 +34,7 @@ class ElectionsAreClean(Invariant):
         self._ended: dict[int, bool] = {}  # broker -> whether it ended uncleanly since; False: it was told to stop before
         self._active: set[int] = set()  # before the newest metadata came
         self._fenced: set[int] = set()  # in this step, though they may be active again at its end
+        self._replayed: set[str] = set()  # partitions of which a change was replayed in this step; a snapshot may hold several
 
     def on_fault(self, event: dict[str, Any]) -> None:
         node, fault = event.get("node"), event["fault"]
@@ -47,6 +48,8 @@ class ElectionsAreClean(Invariant):
     def on_event(self, event: dict[str, Any]) -> None:
         if event["k"] == "crash":
             self._ended.setdefault(event["b"], True)
+        elif event["k"] == "partition":
+            self._replayed.add(event["tp"])
         elif event["state"] == "fenced":
             self._fenced.add(event["id"])
 
@@ -68,6 +71,7 @@ class ElectionsAreClean(Invariant):
                     self._returns(node)
                 self._lives[node] = known.incarnation
         self._fenced.clear()
+        self._replayed.clear()
 
     def _is_whole(self, now: Any) -> None:
         isr, elr = {*now.isr}, {*now.elr}
@@ -92,6 +96,8 @@ class ElectionsAreClean(Invariant):
 
     def _permitted(self, before: Any, now: Any, active: set[int]) -> bool:
         if now.leader in before.elr:
+            if f"{now.topic}-{now.index}" not in self._replayed:
+                return True
             return not {*before.isr} & {*now.replicas} & active - self._fenced
         allowed = self.watch.unclean or (now.topic, now.index) in self.watch.keeper.pardoned
         last_known = not before.isr and not now.elr and before.last_known_elr == (now.leader,)

@@ -115,17 +115,19 @@ def test_i21_a_replica_that_joins_too_early(monkeypatch: pytest.MonkeyPatch) -> 
 # --- I22: elections ---------------------------------------------------------------------------------------------------
 
 def state(**fields: Any) -> PartitionRegistration:
-    known = PartitionRegistration("t", 0, None, (1, 2, 3), (1, 2), 1, 1)  # type: ignore[arg-type]
+    known = PartitionRegistration("t", None, 0, (1, 2, 3), (1, 2), 1, 1)  # type: ignore[arg-type]
     return replace(known, **fields)
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, before: PartitionRegistration, after: dict[str, Any],
            active: tuple[int, ...] = (1, 2, 3),
-           unclean: bool = False, fenced: tuple[int, ...] = ()) -> bool:
+           unclean: bool = False, fenced: tuple[int, ...] = (), replayed: bool = True) -> bool:
     watch = Watch(World(1), unclean=unclean)
     (elections,) = [each for each in watch.invariants if each.id == "I22"]
     for node in fenced:
         elections.on_event({"k": "broker", "b": 1, "id": node, "state": "fenced"})
+    if replayed:
+        elections.on_event({"k": "partition", "b": 1, "tp": "t-0"})
     now = replace(before, partition_epoch=before.partition_epoch + 1, **after)
     monkeypatch.setattr(watch.cluster, "change", lambda key: (before, now))
     watch.cluster.image = SimpleNamespace(brokers={n: SimpleNamespace(incarnation=n, fenced=n not in active) for n in (1, 2, 3)},
@@ -158,6 +160,13 @@ def test_i22_a_member_that_was_fenced_in_the_same_step(monkeypatch: pytest.Monke
     before, after = state(isr=(1,), elr=(2,)), {"leader": 2, "leader_epoch": 2, "isr": (2,), "elr": (1,)}
     assert not judged(monkeypatch, before, after, fenced=(1,))
     assert judged(monkeypatch, before, after, fenced=(3,))
+
+
+def test_i22_a_snapshot_does_not_tell_what_came_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if an election from the ELR is judged by states between which a member of the ISR may have been away, because a
+    broker has loaded a snapshot."""
+    before, after = state(isr=(1,), elr=(2,)), {"leader": 2, "leader_epoch": 2, "isr": (2,), "elr": (1,)}
+    assert not judged(monkeypatch, before, after, replayed=False) and judged(monkeypatch, before, after)
 
 
 def test_i22_unclean_elections_make_the_leader_the_isr(monkeypatch: pytest.MonkeyPatch) -> None:
