@@ -107,7 +107,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Take the 400,000 objects that pytest has made of the tests out of the garbage collector's rounds: they live to the end."""
+    """Take the objects that pytest has made of the tests out of the garbage collector's rounds: they live to the end."""
     gc.freeze()
 
 

@@ -58,6 +58,7 @@ class Loader:
     def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
         """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
         self._recovery_point = recovery_point
+        found = self.fs.listdir(self.folder)
         self._swapped = finish_swaps(self.fs, self.folder)
         bases = self._base_offsets()
         known = self.epochs.load()
@@ -66,7 +67,7 @@ class Loader:
             if segments and not known:
                 self._find_epochs(segments)
             loaded = self._finish(segments, start_offset)
-        if not clean or self.recovered_from is not None:
+        if found and (not clean or self.recovered_from is not None):  # a new log has nothing that could come back
             self.fs.sync_dir(self.folder)  # I-LOAD-5
         return loaded
 

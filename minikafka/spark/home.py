@@ -17,7 +17,7 @@ from pathlib import Path
 import pyspark
 
 from ..files import cache_folder
-from ..java import find_java
+from ..java import archive_for, find_java
 
 SAYS_NOTHING = "-Xlog:disable"  # that an archive does not fit, or only in part, is no news for a student's cell
 
@@ -39,14 +39,9 @@ def spark_home() -> Path:
 
 
 def archive() -> Path:
-    """Return the path of the archive for the Java and the Spark of this machine, whether or not it is there.
-
-    Java takes an archive only for the very files that it was made from, so another installation in the same place has another.
-    """
-    home, java = spark_home(), find_java().executable.resolve()
-    files = [java, *sorted((home / "jars").iterdir())]
-    seen = "".join(f"{file} {file.stat().st_mtime:.0f}\n" for file in files)
-    return home / f"classes-{zlib.crc32(seen.encode()):08x}.jsa"
+    """Return the path of the archive for the Java and the Spark of this machine, whether or not it is there."""
+    home = spark_home()
+    return archive_for(home / "classes", find_java().executable.resolve(), sorted((home / "jars").iterdir()))
 
 
 def with_archive() -> str:

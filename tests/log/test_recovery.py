@@ -541,6 +541,17 @@ def _logs(names: Iterable[str]) -> set[str]:
     return {name for name in names if name.endswith(".log")}
 
 
+def test_a_new_log_waits_for_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a log is synced when it is made: thousands of partitions may be made at once."""
+    synced: list[str] = []
+    monkeypatch.setattr(MemFs, "sync_dir", lambda self, path: synced.append(path))
+    fs = MemFs()
+    fill(open_log(fs), 3)
+    assert synced == []
+    open_log(fs.after_kill())
+    assert synced == [PATH]
+
+
 def test_what_recovery_deletes_does_not_come_back() -> None:
     """Fails if a segment behind a torn one may come back from a power failure, behind what is appended after the
     recovery (I-LOAD-5)."""

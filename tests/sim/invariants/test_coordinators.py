@@ -78,6 +78,23 @@ def test_i12_the_coordinator_forgets_a_commit() -> None:
     assert of_groups(lambda home: home.offsets.groups.clear()) == ["I12"]
 
 
+@pytest.mark.parametrize("losses", [1, 2])
+def test_i12_after_a_second_loss_the_log_may_have_what_the_first_one_took(losses: int) -> None:
+    """Fails if a coordinator is suspected that holds what its log has since two permitted losses (seed 101209), or is not
+    suspected any more after one."""
+    async def story(kit: Kit) -> None:
+        home = await coordinator(kit)
+        (rule,) = [each for each in kit.watch.invariants if each.id == "I12"]
+        for _ in range(losses):
+            for key, truth in kit.watch.truths.items():
+                if key[0] == "__consumer_offsets":
+                    rule.on_lost(truth)
+        home.offsets.groups.clear()
+        await kit.watch.at_end()
+
+    assert Kit(without=("I13",)).run(story) == (["I12"] if losses == 1 else [])
+
+
 def test_i12_a_generation_falls() -> None:
     """Fails if a group may return to an older generation."""
     def tamper(home: Any) -> None:
