@@ -49,7 +49,7 @@ Call Cancel Carry Change Charge Check Choose Claim Clean Clear Close Collect Com
 Compress Compute Connect Continue Copy Count Crash Create Cut Damage Deal Decide Decode Delay Delete Deliver Describe Die
 Discard Display Do Draw Drive Drop Empty Encode End Excuse Execute Fail Feed Fetch Fill Find Flip Flush Follow Forget
 Format Free Freeze Get Give Go Grant Hand Handle Have Heal Hear Hold Host Import Invert Join Judge Keep Kill Lay Leave
-Let List Load Lock Look Lose Make Measure Mirror Move Name Note Notice Number Open Pack Pair Parse Pass Pause Place Play
+Let List Load Lock Look Lose Lower Make Measure Mirror Move Name Note Notice Number Open Pack Pair Parse Pass Pause Place Play
 Poll Prepare Print Produce Propose Prove Publish Pull Push Put Queue Raise Read Record Recover Refuse Register Remove
 Rename Renew Replace Replay Replicate Report Reset Resolve Retrieve Retry Return Round Run Save Say Send Serve Set Show
 Shut Sleep Snapshot Start Step Stop Store Strike Switch Sync Take Tell Trace Truncate Trust Undo Unpack Use Validate Vote

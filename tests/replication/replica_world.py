@@ -162,6 +162,7 @@ class World:
                 gone = [value for value, _ in log.records[offset:]]
                 log.truncate(offset)
                 self.say(f"{node}: truncates to {offset}" + (f", loses {' '.join(gone)}" if gone else ""))
+                self.run(node, self.replicas[node].on_truncated())
             case core.Lead(epoch, offset):
                 self.say(f"{node}: leads epoch {epoch} from offset {offset}")
             case core.Follow(leader, epoch):

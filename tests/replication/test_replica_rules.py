@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.effects import AssignEpoch, EpochEnd, Lead, ProposeIsr, StartAt, Truncate
+from minikafka.broker.replication.effects import (
+    AssignEpoch,
+    EpochEnd,
+    HighWatermark,
+    Lead,
+    ProposeIsr,
+    StartAt,
+    Truncate,
+)
 from minikafka.broker.replication.isr import Isr
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
@@ -198,7 +206,7 @@ def test_rule_25_a_log_beyond_the_leaders_is_cut_not_dropped() -> None:
     """Fails if a follower drops all it has where only its end is beyond the leader's, or keeps what lies before its start."""
     replica = leader()
     replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
-    assert [type(e) for e in replica.on_out_of_range(0, 4)] == [Truncate] and replica.high_watermark == 3
+    assert replica.on_out_of_range(0, 4) == [Truncate(4)] and replica.high_watermark == 3
     assert replica.on_out_of_range(0, 9) == []
     assert replica.on_out_of_range(6, 9)[0] == StartAt(6) and replica.high_watermark == 6
 
@@ -266,5 +274,16 @@ def test_rule_7_a_follower_that_cuts_its_log_forgets_what_it_knew_beyond() -> No
     replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     replica.on_fetched(6)
     for end, known in ((7, 6), (4, 4)):
-        assert replica.on_diverging(EpochEnd(EPOCH if end > 5 else 1, end))[0] == Truncate(end)
+        assert replica.on_diverging(EpochEnd(EPOCH if end > 5 else 1, end)) == [Truncate(end)]
+        replica.log.truncate(end)  # type: ignore[attr-defined]
+        replica.on_truncated()
         assert replica.high_watermark == known
+
+
+def test_rule_23_a_cut_within_a_batch_takes_the_high_watermark_to_where_the_log_ends() -> None:
+    """Fails if the high watermark is lowered only to the offset that was asked for: the batch around it went whole."""
+    replica = leader()
+    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    assert replica.on_diverging(EpochEnd(1, 3)) == [Truncate(3)]
+    replica.log.truncate(1)  # type: ignore[attr-defined]
+    assert replica.on_truncated() == [HighWatermark(1)] and replica.high_watermark == 1

@@ -115,7 +115,7 @@ class IsrCommitted:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """Cut the log back to `offset`."""
+    """Cut the log back to `offset`, and then call `on_truncated`."""
 
     offset: int
 

@@ -334,9 +334,8 @@ class Replica:
         return []
 
     def _cut(self, offset: int) -> list[Effect]:
-        offset = max(offset, self.log.start_offset)
-        effects: list[Effect] = [Truncate(offset)]
-        if self.high_watermark > offset:
-            self.high_watermark = offset
-            effects.append(HighWatermark(offset))
-        return effects
+        return [Truncate(max(offset, self.log.start_offset))]
+
+    def on_truncated(self) -> list[Effect]:
+        """Lower the high watermark to where the log ends now: within a batch the whole batch went (rules 1, 23)."""
+        return self._follow_high_watermark(min(self.high_watermark, self.log.end_offset))

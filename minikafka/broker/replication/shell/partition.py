@@ -331,8 +331,9 @@ class Partition:
         self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,
                         partition_epoch=e.partition_epoch, why=e.why)
 
-    def _truncate(self, e: effects.Truncate) -> None:
+    def _truncate(self, e: effects.Truncate) -> bool:
         self._cut(self.log.truncate, e.offset)
+        return self.run(self.replica.on_truncated())
 
     def _start_at(self, e: effects.StartAt) -> None:
         self._cut(self.log.truncate_fully, e.offset)
