@@ -10,6 +10,9 @@ Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended
             I-LOAD-4 a clean stop counts for a segment only if its indexes and its end fit; otherwise it is recovered.
             I-LOAD-5 segments that were deleted, here or by a truncation before a crash, are gone for good before the log is
               open: a loss of power would bring them back behind what is appended next. Kafka has no such sync.
+            I-LOAD-6 what the disk once refused to make durable is written again before it counts: after a failed fsync the
+              kernel takes the pages for written, so the next fsync says yes, and a loss of power leaves a hole (rule 67). The
+              log that failed left the file REFUSED, which only the next start of the same machine needs. Kafka has no such file.
 Source: org.apache.kafka.storage.internals.log.LogLoader.
 """
 
@@ -28,6 +31,8 @@ from minikafka.log.swap import finish_swaps
 from minikafka.log.transaction_index import AbortedTransaction
 
 LEFTOVERS = (".tmp", ".deleted")
+REFUSED = "disk-refused"  # an empty file in the folder of a log whose disk failed
+CHUNK = 1 << 20
 
 
 @dataclass
@@ -53,12 +58,15 @@ class Loader:
         self.truncated = 0
         self.recovered_from: int | None = None
         self._recovery_point = 0
+        self._refused = False
         self._swapped: list[int] = []  # segments that compaction was putting in place when the process died
 
     def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
         """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
         self._recovery_point = recovery_point
         found = self.fs.listdir(self.folder)
+        self._refused = REFUSED in found
+        clean = clean and not self._refused
         self._swapped = finish_swaps(self.fs, self.folder)
         bases = self._base_offsets()
         known = self.epochs.load()
@@ -67,6 +75,8 @@ class Loader:
             if segments and not known:
                 self._find_epochs(segments)
             loaded = self._finish(segments, start_offset)
+        if self._refused:
+            self.fs.remove(f"{self.folder}/{REFUSED}")
         if found and (not clean or self.recovered_from is not None):  # a new log has nothing that could come back
             self.fs.sync_dir(self.folder)  # I-LOAD-5
         return loaded
@@ -100,6 +110,8 @@ class Loader:
 
     def _open(self, base: int, flushed: bool, segments: list[Segment]) -> int:
         """Open one segment and add it; returns how many bytes recovery cut off its end."""
+        if self._refused and not flushed:
+            self._write_again(base)
         segment = Segment(self.fs, self.folder, base, self.config, self.now_ms)
         segments.append(segment)
         if flushed and base not in self._swapped and segment.load():
@@ -112,6 +124,19 @@ class Loader:
         segment.log.fsync()  # what was cut, now or before the crash, must not come back behind what is appended next
         self.truncated += cut
         return cut
+
+    def _write_again(self, base: int) -> None:
+        """Write what no index can give back over itself, and make it durable (I-LOAD-6)."""
+        for path in (f"{self.folder}/{file_name(base, suffix)}" for suffix in (".log", ".txnindex")):
+            if not self.fs.exists(path):
+                continue
+            file = self.fs.open(path, create=False)
+            size = file.size()
+            for position in range(0, size, CHUNK):
+                file.pwrite(file.pread(CHUNK, position), position)
+            file.truncate(size)
+            file.fsync()
+            file.close()
 
     def _note_epoch(self, header: BatchHeader, batch: memoryview) -> None:
         if header.leader_epoch > self.epochs.latest:

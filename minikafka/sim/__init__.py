@@ -10,6 +10,7 @@ Read the folders in this order; the page of each names its files:
     invariants/  the checks of what must hold after each step and at the end
     swarm/       one seed: clients at work, faults, healing, verdict; many seeds: campaigns
     raft/        the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
+    groups/      one consumer group alone, of either kind, each answer judged
     stories/     the anomalies, one story each, told as transcripts
     ablations/   the rules that prevent them, switched off one at a time: each time an invariant must fall
     mutation/    one line of a rule changed at random at a time, and which check notices it

@@ -24,8 +24,8 @@ from minikafka.sim.swarm.progress import Progress
 from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import SeedRun
 
-PART = {"cluster": 100, "raft": 2000, "log": 2000}  # seeds between two lines of the ledger
-SMALL = {"log": 3, "raft": 5}  # seeds of the small worlds that go with one of the clusters
+PART = {"cluster": 100, "raft": 2000, "log": 2000, "group": 2000}  # seeds between two lines of the ledger
+SMALL = {"log": 3, "group": 2, "raft": 5}  # seeds of the small worlds that go with one of the clusters
 
 
 class Mistaken(Exception):
@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(kind="cluster")
         command.add_argument("--raft", action="store_const", dest="kind", const="raft", help="the quorum alone")
         command.add_argument("--log", action="store_const", dest="kind", const="log", help="one log alone on one disk")
+        command.add_argument("--group", action="store_const", dest="kind", const="group", help="one group alone")
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
     add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
     add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
@@ -134,8 +135,8 @@ def _run_kind(options: argparse.Namespace, kind: str, first: int, seeds: int) ->
 
 def _replay(options: argparse.Namespace) -> int:
     _check(options)
-    if options.kind == "log":
-        return _replay_log(options)
+    if options.kind in ("log", "group"):
+        return _replay_small(options)
     plan = campaigns.plan_of(options.kind, options.seed)
     if beyond := [place for place in options.keep or () if place >= len(plan)]:
         raise Mistaken(f"seed {options.seed} has {len(plan)} faults, numbered from 0 on: there is no {beyond[0]}")
@@ -146,8 +147,8 @@ def _replay(options: argparse.Namespace) -> int:
     return _replay_raft(options, plan) if options.kind == "raft" else _replay_cluster(options, plan)
 
 
-def _replay_log(options: argparse.Namespace) -> int:
-    violations = campaigns.run_one("log", options.seed).violations
+def _replay_small(options: argparse.Namespace) -> int:
+    violations = campaigns.run_one(options.kind, options.seed).violations
     print("\n".join([*violations, f"{len(violations)} violations"]))
     return 1 if violations else 0
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
 
 import pytest
 
 from minikafka.client import Producer, Unsure
-from minikafka.protocol.errors import Err
+from minikafka.protocol.errors import Err, KafkaError
 from tests.client.kit import Stage, error_of, play, read
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
@@ -205,3 +207,33 @@ def test_dropped_without_an_abort_the_transaction_times_out(version: int) -> Non
         assert await settled(stage, "a") == ["plain"]
 
     play(8, story, topics=TWO)
+
+
+@BOTH
+def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_next_ones(version: int) -> None:
+    """Fails if a commit is told though nothing was sent to the coordinator: an announcement of the transaction before, whose
+    answer came late, had let the records go out."""
+
+    async def story(stage: Stage) -> None:
+        producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
+        values = ["first"]
+        await one(producer, "first")
+        for number in range(12):
+            node = await coordinator(stage, "id")
+            stage.world.pause(node)
+            await producer.begin()
+            late = stage.env.spawn(_perhaps(producer.send("b", "dropped")), "a record that waits for its announcement")
+            await stage.world.sleep(0.3 + number / 30)
+            await stage.world.mend()
+            await producer.abort()
+            await late
+            values.append(f"v{number}")
+            await one(producer, values[-1])
+        assert await settled(stage, "b") == values
+
+    play(9, story, topics=TWO)
+
+
+async def _perhaps(sent: Awaitable[object]) -> None:
+    with suppress(KafkaError):  # there was no time to send it
+        await sent

@@ -21,20 +21,20 @@ from typing import Any
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig
 from minikafka.protocol.errors import Err
-from tests.groups.group_world import World
+from minikafka.sim.groups.lone_classic_group import LoneClassicGroup
 
 SCENARIOS = Path(__file__).parents[1] / "stories" / "groups"
 KEYS = {"session": "session", "rebalance": "rebalance", "instance": "instance", "id": "member_id", "type":
         "protocol_type", "v": "version", "protocols": "protocols"}
 
 
-def do(world: World, line: str) -> World:
+def do(world: LoneClassicGroup, line: str) -> LoneClassicGroup:
     """Carry out one line; `group` makes a new world."""
     command, *words = line.split()
     names = [w for w in words if "=" not in w]
     given = dict(w.split("=", 1) for w in words if "=" in w)
     if command == "group":
-        return World(GroupConfig(int(given.get("delay", 3000)), int(given.get("max", 2**31 - 1))))
+        return LoneClassicGroup(GroupConfig(int(given.get("delay", 3000)), int(given.get("max", 2**31 - 1))))
     if command in ("join", "enter"):
         getattr(world, command)(names[0], **_join_arguments(given))
     elif command == "sync":
@@ -57,7 +57,7 @@ def do(world: World, line: str) -> World:
     return world
 
 
-def _reload(world: World) -> None:
+def _reload(world: LoneClassicGroup) -> None:
     world.group = ClassicGroup.restore("g", world.log[-1], world.config, world.group.new_id)
     world.in_flight.clear()
     world.run(world.group.start(world.context))

@@ -25,7 +25,7 @@ from minikafka.broker.groups.consumer import migration
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.group import GroupContext
 from minikafka.protocol.errors import Err, KafkaError
-from tests.groups.consumer_world import World
+from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
 
 
 def subscription(*topics: str, owned: dict[str, list[int]] | None = None, version: int = 1) -> bytes:
@@ -40,7 +40,7 @@ def request(member: str, *topics: str, owned: dict[str, list[int]] | None = None
     return Join(member, "consumer", protocols, 10_000, 30_000, "c", "/h", **more)
 
 
-class Mixed(World):
+class Mixed(LoneConsumerGroup):
     """A world whose group also takes requests of the classic protocol."""
 
     def classic_join(self, member: str, *topics: str, **more: Any) -> JoinResult:
@@ -67,7 +67,7 @@ def stable(**topics: list[int]) -> ClassicGroup:
     return ClassicGroup.restore("g", stored, GroupConfig(0), lambda: "0")
 
 
-def upgraded(world: World, old: ClassicGroup) -> ConsumerGroup:
+def upgraded(world: LoneConsumerGroup, old: ClassicGroup) -> ConsumerGroup:
     migration.upgrade(old, world.group, world.context)
     world.log += world.group.state.written
     return world.group

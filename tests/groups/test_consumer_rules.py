@@ -22,18 +22,18 @@ from minikafka.broker.groups.consumer.records import (
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import ConsumerGroupSettings, OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
-from tests.groups.consumer_world import World
+from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
 
 
-def refusal(world: World, *args: object, **more: object) -> tuple[Err, str | None]:
+def refusal(world: LoneConsumerGroup, *args: object, **more: object) -> tuple[Err, str | None]:
     with pytest.raises(KafkaError) as refused:
         world.beat(*args, **more)
     return refused.value.code, refused.value.message
 
 
-def pair() -> World:
+def pair() -> LoneConsumerGroup:
     """Return a world in which A has t-0 and t-1, and has to share them with B, which just joined."""
-    w = World({"t": 2})
+    w = LoneConsumerGroup({"t": 2})
     w.join("A", "t")
     w.now += 2
     w.join("B", "t")
@@ -44,7 +44,7 @@ def pair() -> World:
 
 def test_a_member_gets_everything_with_its_first_heartbeat() -> None:
     """Fails if the group begins in another epoch than Kafka's, or the records come in another order."""
-    w = World({"t": 3})
+    w = LoneConsumerGroup({"t": 3})
     joined = w.join("A", "t")
     assert (joined.epoch, w.told(joined)) == (2, ["t-0", "t-1", "t-2"])
     assert [key.kind for key, _ in w.log] == [MEMBER, GROUP, TARGET_MEMBER, TARGET, CURRENT]
@@ -52,7 +52,7 @@ def test_a_member_gets_everything_with_its_first_heartbeat() -> None:
 
 
 def test_what_is_no_news_is_not_told_and_not_written() -> None:
-    w = World({"t": 3})
+    w = LoneConsumerGroup({"t": 3})
     w.join("A", "t")
     written = len(w.log)
     assert w.told(w.beat("A", 2)) is None
@@ -62,7 +62,7 @@ def test_what_is_no_news_is_not_told_and_not_written() -> None:
 
 
 def test_who_leaves_is_gone_with_all_it_had() -> None:
-    w = World({"t": 3})
+    w = LoneConsumerGroup({"t": 3})
     w.join("A", "t")
     assert w.beat("A", -1).epoch == -1
     assert w.group.state.phase is ConsumerState.EMPTY
@@ -73,7 +73,7 @@ def test_who_leaves_is_gone_with_all_it_had() -> None:
 # --- epochs --------------------------------------------------------------------------------------------------------
 
 def test_who_is_not_where_it_should_be_starts_anew() -> None:
-    w = World({"t": 1})
+    w = LoneConsumerGroup({"t": 1})
     w.join("A", "t")
     more = "than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin."
     assert refusal(w, "A", 3) == (
@@ -112,7 +112,7 @@ def test_a_partition_goes_over_when_it_is_given_up() -> None:
 
 def test_many_that_come_at_once_make_one_assignment() -> None:
     """Fails if each join makes an assignment, or no heartbeat does when the interval is over (KIP-1263)."""
-    w = World({"t": 6})
+    w = LoneConsumerGroup({"t": 6})
     for name in "ABC":
         w.join(name, "t")
     assert (w.group.state.epoch, w.group.state.target.epoch) == (4, 2)
@@ -124,7 +124,7 @@ def test_many_that_come_at_once_make_one_assignment() -> None:
 
 
 def test_a_group_may_be_full() -> None:
-    w = World({"t": 1}, max_size=1)
+    w = LoneConsumerGroup({"t": 1}, max_size=1)
     w.join("A", "t")
     with pytest.raises(KafkaError, match="The consumer group has reached its maximum capacity of 1 members.") as full:
         w.join("B", "t")
@@ -133,7 +133,7 @@ def test_a_group_may_be_full() -> None:
 
 
 def test_an_id_is_made_for_who_has_none() -> None:
-    w = World({"t": 1})
+    w = LoneConsumerGroup({"t": 1})
     assert w.join("", "t").member_id in w.group.state.members
 
 
@@ -174,7 +174,7 @@ def test_who_gave_up_in_time_stays() -> None:
 
 def test_a_static_member_comes_back_to_what_it_had() -> None:
     """Fails if a new assignment is made when a static member leaves for a while, or returns."""
-    w = World({"t": 2})
+    w = LoneConsumerGroup({"t": 2})
     w.join("A", "t", instance_id="i")
     assert w.beat("A", -2, instance_id="i").epoch == -2
     assert w.group.state.members["A"].current.epoch == -2
@@ -187,7 +187,7 @@ def test_a_static_member_comes_back_to_what_it_had() -> None:
 
 
 def test_an_instance_id_in_use_is_not_taken_over() -> None:
-    w = World({"t": 2})
+    w = LoneConsumerGroup({"t": 2})
     w.join("A", "t", instance_id="i")
     with pytest.raises(KafkaError) as refused:
         w.join("B", "t", instance_id="i")
@@ -198,7 +198,7 @@ def test_an_instance_id_in_use_is_not_taken_over() -> None:
 
 
 def test_a_static_member_that_does_not_come_back_is_given_up() -> None:
-    w = World({"t": 2})
+    w = LoneConsumerGroup({"t": 2})
     w.join("A", "t", instance_id="i")
     w.beat("A", -2, instance_id="i")
     w.pass_time(46)
@@ -208,7 +208,7 @@ def test_a_static_member_that_does_not_come_back_is_given_up() -> None:
 # --- topics --------------------------------------------------------------------------------------------------------
 
 def test_what_happens_to_topics_is_assigned() -> None:
-    w = World({"t": 1})
+    w = LoneConsumerGroup({"t": 1})
     w.join("A", "t", "u")
     w.now += 2
     w.create("u", 2)
@@ -222,7 +222,7 @@ def test_what_happens_to_topics_is_assigned() -> None:
 
 
 def test_another_subscription_takes_away_at_once() -> None:
-    w = World({"t": 1, "u": 1})
+    w = LoneConsumerGroup({"t": 1, "u": 1})
     w.join("A", "t")
     assert w.told(w.beat("A", 2, topics=("u",))) == []
     assert w.group.state.members["A"].current.state == 1, "before another assignment may be made"
@@ -232,7 +232,7 @@ def test_another_subscription_takes_away_at_once() -> None:
 
 def test_topics_by_expression() -> None:
     """Fails if an expression matches a part of a name, is not resolved again, or stays when no member subscribes to it."""
-    w = World({"ta": 1, "tb": 1, "x-ta": 1})
+    w = LoneConsumerGroup({"ta": 1, "tb": 1, "x-ta": 1})
     first = w.beat("A", 0, (), regex="t.*", rebalance_timeout_ms=30_000)
     assert w.told(first) == []
     w.now += 2
@@ -249,7 +249,7 @@ def test_topics_by_expression() -> None:
 
 def test_a_new_expression_takes_partitions_away_at_once() -> None:
     """Fails if a member keeps partitions that its former expression matched until the new one is resolved."""
-    w = World({"ta": 1, "u": 1})
+    w = LoneConsumerGroup({"ta": 1, "u": 1})
     first = w.beat("A", 0, (), regex="t.*", rebalance_timeout_ms=30_000)
     w.now += 2
     assert w.told(w.beat("A", first.epoch)) == ["ta-0"]
@@ -262,7 +262,7 @@ def test_a_new_expression_takes_partitions_away_at_once() -> None:
     ("(?=a)", "invalid or unsupported Perl syntax"), (r"\1", "invalid escape sequence"),
     ("a**", "invalid nested repetition operator"), ("a{1001}", "invalid repeat count")])
 def test_what_is_no_expression_of_re2(expression: str, reason: str) -> None:
-    w = World({"t": 1})
+    w = LoneConsumerGroup({"t": 1})
     with pytest.raises(KafkaError) as refused:
         w.beat("A", 0, (), regex=expression, rebalance_timeout_ms=30_000)
     assert (refused.value.code, refused.value.message) == (
@@ -272,7 +272,7 @@ def test_what_is_no_expression_of_re2(expression: str, reason: str) -> None:
 
 
 def test_the_majority_chooses_the_assignor() -> None:
-    w = World({"t": 2, "u": 2})
+    w = LoneConsumerGroup({"t": 2, "u": 2})
     w.join("A", "t", "u", assignor="range")
     w.now += 2
     w.join("B", "t", "u")
@@ -282,7 +282,7 @@ def test_the_majority_chooses_the_assignor() -> None:
 
 # --- offsets -------------------------------------------------------------------------------------------------------
 
-def commit(w: World, member: str, epoch: int, *names: str, version: int = 9, transactional: bool = False) -> Err:
+def commit(w: LoneConsumerGroup, member: str, epoch: int, *names: str, version: int = 9, transactional: bool = False) -> Err:
     try:
         who = OffsetCommit(member, None, epoch, version, transactional)
         check_commit(w.group.state, who, w.partitions(*names))
@@ -383,7 +383,7 @@ def test_compaction_takes_nothing_that_counts() -> None:
 def test_tombstones_delete_a_group() -> None:
     w = pair()
     records = [*w.log, *w.group.state.tombstones()]
-    assert w.replayed(records).state == World().group.state
+    assert w.replayed(records).state == LoneConsumerGroup().group.state
     assert w.group.state.tombstones()[-1][0].kind == GROUP
     assert {key.kind for key, _ in w.group.state.tombstones()} == {
         GROUP, PARTITIONS, MEMBER, TARGET, TARGET_MEMBER, CURRENT}

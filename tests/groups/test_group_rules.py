@@ -9,14 +9,14 @@ from minikafka.broker.groups.classic.states import ANSWERS, NEXT, ClassicGroupSt
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.broker.groups.records import GroupMetadataValue, stored_group
 from minikafka.protocol.errors import Err
-from tests.groups.group_world import World
+from minikafka.sim.groups.lone_classic_group import LoneClassicGroup
 
 NO_DELAY = GroupConfig(initial_rebalance_delay_ms=0)
 
 
-def stable(*names: str, **how: object) -> World:
+def stable(*names: str, **how: object) -> LoneClassicGroup:
     """Return a group of `names` in generation 1, each with a partition of its own."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     for name in names:
         world.enter(name, **how)
     world.advance(0)
@@ -24,7 +24,7 @@ def stable(*names: str, **how: object) -> World:
     return world
 
 
-def assign(world: World, *names: str) -> None:
+def assign(world: LoneClassicGroup, *names: str) -> None:
     leader = next(name for name in names if world.client(name).member_id == world.group.members.leader)
     for name in names:
         world.sync(name, {n: f"t-{i}" for i, n in enumerate(names)} if name == leader else None)
@@ -69,7 +69,7 @@ def test_rule_56_a_rebalance_is_announced_to_heartbeats_and_syncs_and_not_before
 
 def test_rule_57_a_new_member_first_gets_an_id_and_is_no_member_until_it_returns() -> None:
     """Fails if MEMBER_ID_REQUIRED is not answered from version 4 on, or is answered before."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("a")
     assert world.answers["a"].error is Err.MEMBER_ID_REQUIRED
     assert len(world.group.members) == 0 and world.group.state is ClassicGroupState.EMPTY
@@ -111,7 +111,7 @@ def test_rule_58_the_generation_and_the_member_fence_a_sync() -> None:
 
 def test_rule_58_nobody_sees_stable_before_the_record_is_committed() -> None:
     """Fails if syncs are answered, or the state changes, when the record is appended and not when it commits."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.enter("a")
     world.advance(0)
     world.answers.clear()
@@ -123,7 +123,7 @@ def test_rule_58_nobody_sees_stable_before_the_record_is_committed() -> None:
 
 def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
     """Fails if state and generation are not checked again after the commit."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.enter("a")
     world.advance(0)
     world.sync("a", {"a": "t-0"})
@@ -135,7 +135,7 @@ def test_rule_58_an_assignment_that_commits_too_late_is_for_nobody() -> None:
 
 def test_rule_59_a_static_member_returns_without_a_rebalance() -> None:
     """Fails if the generation goes up, or the others are called back, or the assignment is lost."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("a", instance="one")
     world.join("b", instance="two")
     world.advance(0)
@@ -150,7 +150,7 @@ def test_rule_59_a_static_member_returns_without_a_rebalance() -> None:
 
 def test_rule_59_the_replaced_member_is_fenced_on_every_call() -> None:
     """Fails if any request lets the old id of a static member through, or calls it unknown."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("old", instance="one")
     world.advance(0)
     assign(world, "old")
@@ -168,7 +168,7 @@ def test_rule_59_the_replaced_member_is_fenced_on_every_call() -> None:
 
 def test_rule_59_whoever_waits_under_the_old_id_is_fenced_at_once() -> None:
     """Fails if the JoinGroup of a replaced static member is left hanging."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("old", instance="one")
     world.join("new", instance="one", member_id="")
     assert world.answers["old"].error is Err.FENCED_INSTANCE_ID
@@ -176,7 +176,7 @@ def test_rule_59_whoever_waits_under_the_old_id_is_fenced_at_once() -> None:
 
 def test_rule_59_an_administrator_removes_a_static_member_by_its_instance() -> None:
     """Fails if LeaveGroup needs a member id."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("a", instance="one")
     world.advance(0)
     reply, *_ = world.group.leave("call", [Leaving("", "one"), Leaving("", "two"), Leaving("", None)], world.context)
@@ -251,7 +251,7 @@ def test_a_new_member_whose_join_is_never_answered_is_given_up() -> None:
 
 def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
     """Fails if a group without members looks for a leader."""
-    world = World()
+    world = LoneClassicGroup()
     world.enter("a")
     world.leave("a")
     world.advance(3)
@@ -261,7 +261,7 @@ def test_a_group_that_empties_during_the_initial_delay_ends_empty() -> None:
 def test_a_group_takes_no_member_without_a_kind_of_protocol() -> None:
     """Fails if the first member of a group may leave open what its members are, or what they know."""
     for kind, protocols in (("", (("range", b"t"),)), ("consumer", ())):
-        world = World(NO_DELAY)
+        world = LoneClassicGroup(NO_DELAY)
         world.join("a", protocols, protocol_type=kind)
         assert world.answers["a"].error is Err.INCONSISTENT_GROUP_PROTOCOL and not len(world.group.members)
 
@@ -285,7 +285,7 @@ def test_a_member_that_leaves_while_it_joins_is_answered() -> None:
 
 def test_absent_static_members_keep_the_group_waiting_for_their_session() -> None:
     """Fails if a static member is removed at the rebalance timeout like a dynamic one."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("a", instance="one", session=30_000, rebalance=10_000)
     world.join("b", instance="two", session=30_000, rebalance=10_000)
     world.advance(0)
@@ -346,7 +346,7 @@ def test_an_empty_generation_is_written_down() -> None:
 
 def test_a_leader_that_is_absent_does_not_lead_the_new_generation() -> None:
     """Fails if an absent static member stays the leader: no member would ever get an assignment."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     for name in ("a", "b"):
         world.join(name, instance=name, session=30_000, rebalance=10_000)
     world.advance(0)
@@ -381,7 +381,7 @@ def test_a_member_may_ask_for_another_session_when_it_joins_again() -> None:
 def test_a_static_member_that_returned_still_has_to_sync() -> None:
     """Fails if the list of awaited SyncGroups keeps the old id: the generation would wait for no member, or remove
     another member."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     for name in ("a", "b"):
         world.join(name, instance=name, session=50_000, rebalance=10_000)
     world.advance(0)
@@ -395,9 +395,24 @@ def test_a_static_member_that_returned_still_has_to_sync() -> None:
     assert [m.client_id for m in world.group.members] == ["a"]
 
 
+def test_a_replacement_that_was_not_stored_stays_once_the_member_has_joined_under_its_new_id() -> None:
+    """Fails if a client is fenced under the id that its JoinGroup was answered with, because a record failed before that."""
+    world = LoneClassicGroup(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name)
+    world.advance(0)
+    assign(world, "a", "b")
+    world.forget("b")
+    world.join("b", instance="b")  # its new id is on its way to the log
+    world.leave("a")  # and a rebalance begins, which answers the JoinGroup
+    assert world.client("b").generation == 2
+    world.committed(Err.NOT_ENOUGH_REPLICAS)
+    assert world.heartbeat("b") is Err.NONE
+
+
 def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_one() -> None:
     """Fails if a pending id becomes a member under an instance id that was not checked."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     world.join("a")
     world.join("a", instance="one")
     assert world.answers["a"].error is Err.UNKNOWN_SERVER_ERROR and len(world.group.members) == 0
@@ -405,7 +420,7 @@ def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_
 
 def test_rule_59_a_sync_that_waits_under_the_old_id_is_fenced_at_once() -> None:
     """Fails if a replaced static member is left waiting for an assignment."""
-    world = World(NO_DELAY)
+    world = LoneClassicGroup(NO_DELAY)
     for name in ("a", "b"):
         world.join(name, instance=name)
     world.advance(0)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.sim.groups.lone_classic_group import LoneClassicGroup
 from tests.groups.group_transcript import SCENARIOS, do
-from tests.groups.group_world import World
 from tests.transcripts import compare, replay
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)
 def test_transcript(path: Path, rewrite: bool) -> None:
     """Fails when any change of groups/classic/ changes what a member is told, or the order of effects."""
-    compare(path, replay(path.read_text(), World(), do), rewrite)
+    compare(path, replay(path.read_text(), LoneClassicGroup(), do), rewrite)
 
 
 def test_there_are_transcripts() -> None:

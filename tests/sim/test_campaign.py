@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.log.flush import LogFlush
 from minikafka.sim import command
 from minikafka.sim.swarm import campaign as campaigns
@@ -270,10 +271,12 @@ def test_small_worlds_go_with_the_clusters(monkeypatch: pytest.MonkeyPatch, caps
 
     monkeypatch.setattr(campaigns, "run_one", run)
     assert command.main(["run", "--seeds", "2", "--jobs", "1"]) == 0
-    assert ran == [*(("log", n) for n in range(6)), *(("raft", n) for n in range(10)), ("cluster", 80_000), ("cluster", 80_001)]
+    assert ran == [*(("log", n) for n in range(6)), *(("group", n) for n in range(4)),
+                   *(("raft", n) for n in range(10)), ("cluster", 80_000), ("cluster", 80_001)]
     ran.clear()
     assert command.main(["run", "--seeds", "1", "--from", "80002", "--jobs", "1"]) == 1
-    assert ran == [*(("log", n) for n in (6, 7, 8)), *(("raft", n) for n in range(10, 15)), ("cluster", 80_002)]
+    assert ran == [*(("log", n) for n in (6, 7, 8)), ("group", 4), ("group", 5),
+                   *(("raft", n) for n in range(10, 15)), ("cluster", 80_002)]
     assert "seed 8: I16 in log_alone   python -m minikafka sim replay 8 --log" in capsys.readouterr().out
     ran.clear()
     assert command.main(["run", "--seeds", "1", "--log", "--jobs", "1"]) == 0 and ran == [("log", 0)]
@@ -286,6 +289,14 @@ def test_a_log_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
         assert command.main(["replay", str(first), "--log"]) == 1
     assert "I16 in log_" in capsys.readouterr().out
     assert command.main(["replay", str(first), "--log"]) == 0 and campaigns.plan_of("log", first) == ()
+
+
+def test_a_group_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a seed of a group alone cannot be replayed, or if what falls there is not told."""
+    assert command.main(["replay", "3", "--group"]) == 0
+    with replaced(ClassicGroup, "renew", lambda self, member, now: None):
+        assert command.main(["replay", "3", "--group"]) == 1
+    assert "I12: it sleeps until 15.0, and 10.0 is due" in capsys.readouterr().out
 
 
 def shown_to_the_end(terminal: int) -> str:

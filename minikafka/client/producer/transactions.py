@@ -6,7 +6,7 @@
                           transaction raises the epoch (EndTxn 5), so a late request is refused
 
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
-Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done.
+Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done, and every announcement.
             I-TRANSACTOR-2 after an error only an abort is possible; after a fatal error nothing is.
             I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
@@ -67,7 +67,7 @@ class TransactionManager:
         self.bump = False  # ask for a new epoch after the abort (version 1)
         self.ending: bool | None = None  # the requested end: commit or not
         self.wake: Callable[[], None] = lambda: None  # the sender's
-        self._announcing = False
+        self._announcement: asyncio.Task[None] | None = None  # under way
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -125,10 +125,8 @@ class TransactionManager:
 
     def look(self) -> None:
         """Announce the pending partitions; the sender calls this at each turn."""
-        if (self.pending and not self._announcing
-                and self.state in (ProducerTransactionState.OPEN, ProducerTransactionState.ENDING)):
-            self._announcing = True
-            self.env.spawn(self._announce(), f"{self.id}: announce partitions")
+        if self.pending and self._announcement is None and self.state is ProducerTransactionState.OPEN:
+            self._announcement = self.env.spawn(self._announce(), f"{self.id}: announce partitions")
 
     async def _announce(self) -> None:
         try:
@@ -142,7 +140,7 @@ class TransactionManager:
             self.pending.clear()
             self.failed(error.code)
         finally:
-            self._announcing = False
+            self._announcement = None
             self.wake()
 
     def _add_partitions(self, tps: list[Tp]) -> ApiMessage:
@@ -173,13 +171,12 @@ class TransactionManager:
         self._complete()
 
     async def end(self, commit: bool) -> None:
-        """End the transaction once every batch is done (I-TRANSACTOR-1). Raises `Unsure` when no answer comes."""
-        if commit and self.ending is not True:
-            self.check()
-        else:
-            self._require(ProducerTransactionState.OPEN, ProducerTransactionState.ABORT_ONLY, ProducerTransactionState.ENDING)
-        if self.ending is not None and self.ending != commit:
-            raise KafkaError(Err.INVALID_TXN_STATE, "a commit was requested before this abort, or an abort before this commit")
+        """End the transaction, all of whose batches are done (I-TRANSACTOR-1). Raises `Unsure` when no answer comes."""
+        self._check_end(commit)
+        self.pending.clear()  # there is no batch that waits for it
+        if self._announcement is not None:  # of partitions whose batches were dropped
+            await asyncio.wait([self._announcement])
+            self._check_end(commit)
         if not self.started:
             self._complete()
             return
@@ -193,6 +190,14 @@ class TransactionManager:
         elif self.bump:
             await self.initialize()
         self._complete()
+
+    def _check_end(self, commit: bool) -> None:
+        if commit and self.ending is not True:
+            self.check()
+        else:
+            self._require(ProducerTransactionState.OPEN, ProducerTransactionState.ABORT_ONLY, ProducerTransactionState.ENDING)
+        if self.ending is not None and self.ending != commit:
+            raise KafkaError(Err.INVALID_TXN_STATE, "a commit was requested before this abort, or an abort before this commit")
 
     def _complete(self) -> None:
         self.state, self.error = ProducerTransactionState.READY, Err.NONE

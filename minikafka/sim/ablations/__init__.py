@@ -64,6 +64,7 @@ By rule (minikafka/RULES.md; KIP-848 stands for the consumer protocol):
     64        log_files.py          recovery_point_runs_ahead
     64        log_folders.py        keeps_the_clean_marker
     66        log_files.py          cleans_undecided, copy_not_flushed, originals_first, swaps_dropped
+    67        log_files.py          refused_not_written_again
     68        log_folders.py        believes_the_name
     KIP-848   consumer_groups.py    any_epoch_commits, given_too_early
 """

@@ -1,4 +1,4 @@
-"""Rules of log files switched off (46, 63, 64, 66), most found by a log alone on a disk that dies (worlds/lone_log.py)."""
+"""Rules of log files switched off (46, 63, 64, 66, 67), most found by a log alone on a disk that dies (worlds/lone_log.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.sim.ablations.ablation import ablation, nothing
-from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_truncated
+from minikafka.sim.ablations.worlds.lone_log import log_alone, log_of_producers, log_refused, log_truncated
 from minikafka.sim.world.disk import Mount, SimFile
 from minikafka.sim.world.replaced import replaced
 
@@ -171,3 +171,8 @@ def cleans_undecided() -> AbstractContextManager[object]:
         return cleanable(partition.log, clean_until, partition.high_watermark, self.env.wall_ms())
 
     return replaced(LogCleaner, "_todo", todo)
+
+
+@ablation("67", "a start takes what the disk refused to make durable for written", falls="I16", profile=log_refused)
+def refused_not_written_again() -> AbstractContextManager[object]:
+    return replaced(Loader, "_write_again", nothing)

@@ -35,6 +35,7 @@ FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller
              "cleaner_filter", "retention", "checkpoint", "validate", "survey", "alike")))
 TESTS = {"broker/replication": "tests/replication", "broker/controller": "tests/controller", "broker/raft": "tests/raft",
          "broker/groups": "tests/groups", "broker/transactions": "tests/transactions", "log": "tests/log"}
+SMALL_WORLDS = {"broker/raft": "raft", "broker/groups": "group", "log": "log"}  # kinds of seeds that cost little
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", type=int, default=30, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="of their choice")
     parser.add_argument("--seeds", type=int, default=20,
-                        help="cluster seeds for each (of the quorum, or of a log alone, ten times as many)")
+                        help="cluster seeds for each (of the quorum, a log or a group alone, ten times as many)")
     parser.add_argument("--only", default="", metavar="WORD", help="only files whose name has this word")
     parser.add_argument("--one", metavar="NAME", help="this mutant only: FILE:NUMBER, or the name of a rule")
     parser.add_argument("--rules", action="store_true", help="the safety rules, weakened by hand, instead of chance")
@@ -111,10 +112,9 @@ def judged(name: str, seeds: int) -> tuple[str, str]:
 
 def _judges(name: str, seeds: int) -> Iterator[tuple[str, Sequence[str]]]:
     python, hook, path = [sys.executable, "-m"], "minikafka.sim.mutation.hook", file_of(name)
-    if "/raft/" in path and seeds:
-        yield "seeds", [*python, hook, "raft", "0", str(10 * seeds - 1)]
-    if path.startswith("minikafka/log/") and seeds:
-        yield "seeds", [*python, hook, "alone", "0", str(10 * seeds - 1)]
+    small = next((kind for part, kind in SMALL_WORLDS.items() if path.startswith(f"minikafka/{part}")), None)
+    if small and seeds:
+        yield "seeds", [*python, hook, small, "0", str(10 * seeds - 1)]
     if seeds:
         yield "seeds", [*python, hook, "cluster", str(CLUSTER_SEEDS), str(CLUSTER_SEEDS + seeds - 1)]
     tests = next(folder for part, folder in TESTS.items() if path.startswith(f"minikafka/{part}"))

@@ -13,6 +13,7 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -75,10 +76,10 @@ install()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run seeds until one fails; print it, and return 1. Arguments: `raft`, `cluster` or `alone` (one log on one disk), the first
-    seed, the last."""
+    """Run seeds until one fails; print it, and return 1. Arguments: the kind of seed (`cluster`, `raft`, `log`, `group`), the
+    first seed, the last."""
     kind, first, last = arguments[0], int(arguments[1]), int(arguments[2])
-    run = {"alone": _alone, "raft": _raft, "cluster": _cluster}[kind]
+    run = _cluster if kind == "cluster" else partial(_small, kind)
     for seed in range(first, last + 1):
         if found := run(seed):
             print(f"{kind} seed {seed}: {found[0]}"[:200])
@@ -86,9 +87,9 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _raft(seed: int) -> Sequence[str]:
+def _small(kind: str, seed: int) -> Sequence[str]:
     from minikafka.sim.swarm.campaign import run_one
-    return run_one("raft", seed).violations
+    return run_one(kind, seed).violations
 
 
 def _cluster(seed: int) -> Sequence[str]:
@@ -97,11 +98,6 @@ def _cluster(seed: int) -> Sequence[str]:
     run = SeedRun(seed)
     run.watch.raises = True
     return [str(violation) for violation in run.execute().violations]
-
-
-def _alone(seed: int) -> Sequence[str]:
-    from minikafka.sim.swarm.campaign import run_one
-    return run_one("log", seed).violations
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ ENOUGH = 50  # seeds from which on a campaign is judged by its coverage
 # Of each, what 100 seeds must show at least: about a third of what they did when this was written.
 LEAST: dict[str, dict[str, float]] = {
     "log": {},  # each of its worlds appends, flushes and dies
+    "group": {},  # tests/groups/test_group_random.py says what its worlds meet
     "raft": {
         "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
         "torn tail": 5, "torn quorum-state": 0.3, "ballot not replaced": 2, "power loss": 60, "kill": 50, "pauses": 40,

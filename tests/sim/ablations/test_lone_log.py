@@ -38,6 +38,7 @@ def test_nothing_falls_in_many_lives() -> None:
     assert [seed for seed in range(60) if lone_log.log_alone(seed)] == []
     assert [seed for seed in range(40) if lone_log.log_truncated(seed)] == []
     assert [seed for seed in range(60) if lone_log.log_of_producers(seed)] == []
+    assert [seed for seed in range(60) if lone_log.log_refused(seed)] == []
 
 
 def test_a_life_depends_on_its_seed_alone() -> None:

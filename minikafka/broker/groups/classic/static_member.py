@@ -5,10 +5,13 @@ member whose place it takes: the old member id is fenced from then on, and in a 
 
 Owns: the replacement of a member id and its undoing.
 Invariants: I-GROUP-10 from the moment of the replacement the old id is refused with FENCED_INSTANCE_ID (rule 59).
-            I-GROUP-11 a replacement that could not be stored is undone: the log and the group name the same member.
+            I-GROUP-11 a replacement that could not be stored is undone, unless the member has joined under its new id meanwhile:
+              the log and the group name the same member.
 
-What Kafka does differently: nothing known. Source: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin,
-KIP-345, KIP-814 (a returning leader is told not to assign again).
+What Kafka does differently: it undoes the replacement also if a rebalance has answered the JoinGroup meanwhile. The client is
+fenced then under the id that it was given, and the group may have a protocol that the member never knew.
+Source: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin, KIP-345, KIP-814 (a returning leader is told not to
+assign again).
 """
 
 from __future__ import annotations
@@ -53,9 +56,9 @@ def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now:
 
 def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) -> list[Effect]:
     """Answer the JoinGroup that waits for the record with the new id; if the record failed, undo the replacement."""
-    if then.new_member_id not in group.members:
-        return []                    # replaced again, or gone, while the record was on its way
-    member = group.members.get(then.new_member_id)
+    member = group.members.by_id.get(then.new_member_id)
+    if member is None or member.joining is None:
+        return []                    # replaced again, gone, or joined under its new id, while the record was on its way
     call, member.joining = member.joining, None
     if error is not Err.NONE:
         _rename(group, then.instance_id, then.old_member_id)
@@ -67,7 +70,7 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
     else:                            # an old client that is told it is the leader would make a new assignment
         result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
                             then.old_leader)
-    return [] if call is None else [CompleteCall(call, result)]
+    return [CompleteCall(call, result)]
 
 
 def _rename(group: ClassicGroup, instance_id: str, member_id: str) -> None:

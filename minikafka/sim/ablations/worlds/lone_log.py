@@ -66,6 +66,11 @@ def log_of_producers(seed: int) -> tuple[str, ...]:
     return _fallen(ProducersLog(seed, compacts=False, mix=(12, 2, 2, 0)))
 
 
+def log_refused(seed: int) -> tuple[str, ...]:
+    """Run one seed on a disk that now and then fails to fsync."""
+    return _fallen(RefusedLog(seed, compacts=False, mix=(8, 3, 1, 0)))
+
+
 def _fallen(log: LoneLog) -> tuple[str, ...]:
     try:
         log.live()
@@ -198,12 +203,14 @@ class LoneLog:
         rows: list[Row] = []
         at = self.log.start_offset
         while at < self.log.end_offset:
-            data = read(self.log, at)
+            before, data = at, read(self.log, at)
             for header, raw in batches(data):
                 if not crc_ok(raw, 0, header) or header.next_offset <= at:
                     raise Fallen(f"no good batch at {at}")
                 rows += [(r.offset, bytes(r.key or b""), bytes(r.value or b"")) for r in records(raw)]
                 at = header.next_offset
+            if at == before:
+                raise Fallen(f"no whole batch at {at}")
         return rows
 
     def _compare(self, found: list[Row], safe: int) -> None:
@@ -234,6 +241,23 @@ class LoneLog:
 
     def _bytes(self) -> dict[str, bytes]:
         return {path: Mount(self.disk).read(path) for path in self.disk.files(FOLDER) if path.endswith(".log")}
+
+
+class RefusedLog(LoneLog):
+    """A log whose disk refuses every fourth fsync: the process ends with the error, and the next one opens what it finds.
+
+    It does not die of something else between the refusal and the mark that the refusal leaves: nobody could know then.
+    """
+
+    def _flush(self) -> None:
+        dies, refuses = self.disk.on_change, self.rng.random() < 0.25
+        self.disk.failures["sync"], self.disk.on_change = int(refuses), None if refuses else dies
+        try:
+            super()._flush()
+        except KafkaError as error:
+            raise Died from error
+        finally:
+            self.disk.failures["sync"], self.disk.on_change = 0, dies
 
 
 class ProducersLog(LoneLog):

@@ -24,7 +24,7 @@ from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
 
 
-class World:
+class LoneConsumerGroup:
     """One consumer group, the existing topics, and every record that was written."""
 
     def __init__(self, topics: dict[str, int] | None = None, **settings: object) -> None:

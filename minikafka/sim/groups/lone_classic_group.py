@@ -1,7 +1,8 @@
 """A classic group without a broker: named clients, a clock moved by hand, a log that commits when told. No I/O.
 
-The world plays the shell's part (carry out effects from left to right, hand stored records back) and the clients' (remember
-their member id and generation), and writes each event as a readable line.
+It plays the shell's part (carry out effects from left to right, hand stored records back) and the clients' (remember their
+member id and generation), and writes each event as a readable line. Every question to the group goes through `ask`, where
+classic_life.py has each answer judged.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from minikafka.protocol.errors import Err
 
 
 @dataclass
-class Client:
+class JoiningClient:
     """One client: what it remembers of its group."""
 
     name: str
@@ -44,11 +45,13 @@ class Client:
 
 
 @dataclass
-class World:
+class LoneClassicGroup:
+    """The group, its clients and its log. `now`: seconds."""
+
     config: GroupConfig = field(default_factory=GroupConfig)
     now: float = 0.0
     lines: list[str] = field(default_factory=list)
-    clients: dict[str, Client] = field(default_factory=dict)
+    clients: dict[str, JoiningClient] = field(default_factory=dict)
     answers: dict[str, JoinResult | SyncResult] = field(default_factory=dict)        # by client: its last answer
     log: list[StoredGroup] = field(default_factory=list)                             # appended records
     in_flight: deque[tuple[Assigned | Replaced | None, int]] = field(default_factory=deque)
@@ -63,10 +66,14 @@ class World:
     def context(self) -> GroupContext:
         return GroupContext(self.now)
 
+    def ask(self, what: str, *arguments: Any) -> Any:
+        """Call a method of the group."""
+        return getattr(self.group, what)(*arguments)
+
     # --- clients ------------------------------------------------------------------------------------------------
 
-    def client(self, name: str) -> Client:
-        return self.clients.setdefault(name, Client(name))
+    def client(self, name: str) -> JoiningClient:
+        return self.clients.setdefault(name, JoiningClient(name))
 
     def join(self, name: str, protocols: Protocols = (("range", b"t"),), session: int = 10_000,
              rebalance: int = 60_000, instance: str | None = None, member_id: str | None = None,
@@ -75,7 +82,7 @@ class World:
         client.instance_id = instance
         request = Join(client.member_id if member_id is None else member_id, protocol_type, protocols, session,
                        rebalance, name, "/127.0.0.1", instance, must_return=version >= 4, may_skip=version >= 9)
-        self.run(self.group.join(self._call(name), request, self.context))
+        self.run(self.ask("join", self._call(name), request, self.context))
 
     def enter(self, name: str, **how: Any) -> None:
         """Join twice, as a client without a member id does."""
@@ -89,25 +96,25 @@ class World:
         sent = tuple((self.client(who).member_id, what.encode()) for who, what in (assign or {}).items())
         request = Sync(client.member_id, client.generation if generation is None else generation, sent,
                        client.instance_id, None, protocol)
-        self.run(self.group.sync(self._call(name), request, self.context))
+        self.run(self.ask("sync", self._call(name), request, self.context))
 
     def heartbeat(self, name: str, generation: int | None = None) -> Err:
         client = self.client(name)
-        answer = self.group.heartbeat(client.member_id, client.instance_id,
-                                      client.generation if generation is None else generation, self.context)
+        sent = client.generation if generation is None else generation
+        answer: Err = self.ask("heartbeat", client.member_id, client.instance_id, sent, self.context)
         self.lines.append(f"{name} <- {answer.name}")
         return answer
 
     def commit(self, name: str, generation: int | None = None) -> Err:
         client = self.client(name)
         commit = OffsetCommit(client.member_id, client.instance_id, client.generation if generation is None else generation)
-        answer = self.group.check_commit(commit, self.context)
+        answer: Err = self.ask("check_commit", commit, self.context)
         self.lines.append(f"{name} <- {answer.name}")
         return answer
 
     def leave(self, *names: str) -> list[Err]:
         leaving = [Leaving(self.client(n).member_id, self.client(n).instance_id) for n in names]
-        reply, *effects = self.group.leave("call", leaving, self.context)
+        reply, *effects = self.ask("leave", "call", leaving, self.context)
         assert isinstance(reply, CompleteCall) and isinstance(reply.result, list)
         errors = reply.result
         self.lines += [f"{name} <- {error.name}" for name, error in zip(names, errors, strict=True)]
@@ -115,8 +122,8 @@ class World:
         return errors
 
     def forget(self, name: str) -> None:
-        """Restart the client: it has no member id and no generation any more."""
-        self.clients[name] = Client(name)
+        """Start the client anew: it has no member id and no generation any more."""
+        self.clients[name] = JoiningClient(name)
 
     def _call(self, name: str) -> str:
         call = f"{name}#{next(self._calls)}"
@@ -140,7 +147,7 @@ class World:
     def committed(self, error: Err = Err.NONE) -> None:
         """Commit the oldest record in flight, or let it fail."""
         then, _ = self.in_flight.popleft()
-        self.run(self.group.on_committed(then, error, self.now))
+        self.run(self.ask("on_committed", then, error, self.now))
 
     def advance(self, seconds: float) -> None:
         """Let time pass; each deadline on the way is served at its own time."""
@@ -148,7 +155,7 @@ class World:
         while (due := self.group.next_deadline()) is not None and due <= end:
             self.now = max(self.now, due)
             before = len(self.lines)
-            self.run(self.group.tick(self.context))
+            self.run(self.ask("tick", self.context))
             if len(self.lines) > before:
                 self.lines.insert(before, f"at {self.now:g} s:")
         self.now = end
