@@ -158,22 +158,42 @@ def group_skip(story: HistoryTables) -> Iterator[Evidence]:
                                f"{value!r} at {offset}", tp, reached.op.events)
 
 
+class GroupLives:
+    """Numbers the lives of each group, told apart by generations that begin anew for members of another protocol."""
+
+    def __init__(self) -> None:
+        self.highest: dict[str, tuple[int, str | None, int]] = {}  # generation, protocol of that member, number of the life
+
+    def of(self, assign: Op) -> int:
+        """Return the number of the life in which a member was assigned its partitions."""
+        generation, protocol = assign.get("generation"), assign.get("protocol")
+        highest, by, life = self.highest.get(assign.get("group"), (generation, protocol, 0))
+        if generation < highest and protocol != by:
+            highest, by, life = generation, protocol, life + 1
+        if generation >= highest:
+            self.highest[assign.get("group")] = generation, protocol, life
+        return life
+
+
 def two_owners(story: HistoryTables) -> Iterator[Evidence]:
     """Judge where assignments tell their generation. A member that gave a partition up may have a successor in the same one: a
     static member that comes back gets its predecessor's share without a rebalance (KIP-345). So does the younger of two
-    of one name (`instance`): the elder is fenced, and learns of it later."""
-    owner: dict[tuple[str, int, TP], Op] = {}
+    of one name (`instance`): the elder is fenced, and learns of it later. A group that goes over to the other protocol while it
+    is empty counts its generations anew."""
+    owner: dict[tuple[str, int, int, TP], Op] = {}
+    lives = GroupLives()
     for op in sorted([*story.of["assign"], *story.of["revoke"]], key=lambda op: op.at):
         group, generation = op.get("group"), op.get("generation")
         if op.f == "assign" and generation is None:
             continue
+        life = lives.of(op) if op.f == "assign" else 0
         for topic, partition in op.get("partitions") or ():
             tp = topic, partition
             if op.f == "revoke":
-                for held in [held for held, by in owner.items() if held[2] == tp and by.process == op.process]:
+                for held in [held for held, by in owner.items() if held[-1] == tp and by.process == op.process]:
                     del owner[held]
                 continue
-            other = owner.setdefault((group, generation, tp), op)
+            other = owner.setdefault((group, life, generation, tp), op)
             namesake = op.get("instance") is not None and op.get("instance") == other.get("instance")
             if other.process != op.process and not namesake:
                 yield Evidence(f"{tell.place(tp)} was given to {other.process} and to {op.process} in generation "

@@ -14,8 +14,8 @@ same). An event without duration (assign, revoke, seek, facts) is a single `ok` 
                  transaction copies); ok adds partition and offset
     poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records:
                  [[topic, partition, offset, value], ...]
-    assign       partitions ([[topic, partition], ...]), of a group also group, generation? and instance? (the name of a
-                 static member): those new to the member
+    assign       partitions ([[topic, partition], ...]), of a group also group, generation?, protocol? (of the member:
+                 "classic" or "consumer") and instance? (the name of a static member): those new to the member
     revoke       partitions, group?
     seek         topic, partition, offset
     commit       group, offsets ({"topic-0": 17}), txn? (by send_offsets_to_transaction)

@@ -71,6 +71,8 @@ HAS = {
     "zombie-commit": Told().assign("c", 0).assign("d", 0).commit("d", 9).commit("c", 5),
     "group-skip": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g").commit("c", 2).final("a@0 b@1"),
     "two-owners": Told().assign("c", 0, 1, generation=3).assign("d", 1, 2, generation=3),
+    "two-owners, one of each protocol": Told().assign("c", 0, 1, generation=3, protocol="classic")
+    .assign("d", 1, 2, generation=3, protocol="consumer"),
     "two-owners, another partition was given up": Told().assign("c", 0, 1, generation=3).revoke("c", 0)
     .assign("d", 1, generation=3),
 }
@@ -181,6 +183,8 @@ ALMOST = {
     "two-owners: given up": Told().assign("c", 0, 1, generation=3).revoke("c", 1).assign("d", 1, generation=3),
     "two-owners: a namesake": Told().assign("c", 0, generation=3, instance="i")
     .assign("d", 0, generation=3, instance="i"),
+    "two-owners: the group began anew": Told().assign("c", 0, 1, generation=3, protocol="classic")
+    .assign("c", generation=5, protocol="classic").assign("d", 1, 2, generation=3, protocol="consumer"),
     "two-owners: in turn": Told().assign("c", 0, 1, generation=3).assign("d", 1, 2, generation=4),
     "two-owners: a static member came back": Told().assign("c", 0, generation=3).revoke("c", 0)
     .assign("d", 0, generation=3),

@@ -111,7 +111,8 @@ class Consumer:
             self.recorder.fact("revoke", partitions=[list(tp) for tp in revoked], **about, lost=lost)
         self.positions.assign(tps)
         if self.membership is not None and self.membership.stable:
-            about["generation"] = self.membership.generation
+            protocol = "consumer" if self.membership.brokers_assign else "classic"
+            about |= {"generation": self.membership.generation, "protocol": protocol}
         if added:
             self.recorder.fact("assign", partitions=[list(tp) for tp in added], **about)
 
