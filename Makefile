@@ -1,14 +1,14 @@
 # One entry point. Nothing here needs root; after `make setup apache` nothing needs a network.
 #   make lab     opens JupyterLab on the first notebook          make demo    three brokers, real flights, a crash, Spark
 #   make quick   before each commit: units, laws, stories       make test    every test, notebooks included
-#   make judge   the same tests' long half on Apache Kafka       make soak    what is heavy, and the simulator for hours
+#   make judge   the same tests on Apache Kafka                  make soak    what is heavy, and the simulator for hours
 # `make help` lists all.
 
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
-JOBS ?= 4# workers: two of them mostly wait, for Apache Kafka and for Spark (tests/schedule.py), so four keep two cores busy
-JUDGES ?= 2# workers of `make judge`: each has three brokers of Apache Kafka
+JOBS ?= 4# workers: one of them mostly waits for Spark (tests/schedule.py), and many tests wait, so four keep two cores busy
+JUDGES ?= 3# workers of `make judge`: each has three brokers of Apache Kafka
 SEEDS ?= 1000
 FROM ?= 80000
 
@@ -31,14 +31,14 @@ lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LA
 quick: setup  ## before each commit: units, laws, scenarios and stories, one live broker (ARGS="-k log")
 	@$(PYTEST) -q -n 2 --quick tests $(ARGS)
 
-test: setup  ## every test: our engine, a fast part on Apache Kafka, the notebooks (ARGS="-k log", JOBS=0: one after the other)
+test: setup  ## every test, on our brokers, and the notebooks (ARGS="-k log", JOBS=0: one after the other)
 	@$(PY) -m minikafka jars --if-online
 	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
 
 long: setup  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
 	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs $(ARGS)
 
-judge: apache  ## the long half: every client-facing test, and the solved notebooks, on Apache Kafka itself
+judge: apache  ## every client-facing test, and the solved notebooks, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)
 
 soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=80000)

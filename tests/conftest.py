@@ -1,11 +1,10 @@
 """Engines under test: every test that takes `cluster` runs on our brokers and on Apache Kafka, the judge.
 
-Markers: `apache` for every test on Apache's brokers; those without `judge_fast` also get `judge`, the long half. Of a test that
-is marked `judge_first` the half on our brokers gets `soak`.
+Markers: `apache` for what needs Apache Kafka's jars, and `judge` too where its brokers run. Of a test that is marked
+`judge_first` the half on our brokers gets `soak`.
 
-    pytest -m "not judge and not soak"    our engine, and the fast part on Apache   (make test)
-    pytest -m judge                       the rest on Apache                        (make judge)
-    pytest -m apache                      all of it on Apache
+    pytest -m "not judge and not soak"    on our brokers   (make test)
+    pytest -m judge                       on Apache's      (make judge)
 
 Without Apache's jars its half is skipped with that reason; the closing lines count what ran and what did not.
 """
@@ -26,7 +25,7 @@ import pytest
 from minikafka import Cluster
 from minikafka.jars import CONNECTOR, KAFKA
 from minikafka.java import NoJava
-from tests.schedule import APACHE, LongestFirst, file_of, lane_of, write_durations
+from tests.schedule import LongestFirst, write_durations
 
 ENGINES = ("minikafka", "apache")
 NO_JARS = "Apache Kafka's jars are not in the cache (`make apache` fetches them)"
@@ -77,7 +76,6 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "judge_fast: the part on Apache Kafka that `make test` runs too")
     config.addinivalue_line("markers", "judge_first: the half on our brokers is in `make long`; `make judge` has the other")
 
 
@@ -100,8 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         callspec = getattr(item, "callspec", None)
         if callspec is not None and callspec.params.get("engine") == "apache":
             item.add_marker("apache")
-            if item.get_closest_marker("judge_fast") is None:
-                item.add_marker("judge")
+            item.add_marker("judge")
         elif item.get_closest_marker("judge_first"):
             item.add_marker("soak")
 
@@ -145,14 +142,6 @@ def clusters() -> Iterator[dict[str, Cluster]]:
     with ExitStack() as closing:
         for engine in list(_started):
             closing.callback(_started.pop(engine).close)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """End Apache's brokers, who need a tenth of a processor for doing nothing, when a worker has no more tests on them."""
-    over = nextitem is not None and lane_of(file_of(item.nodeid)) == APACHE and lane_of(file_of(nextitem.nodeid)) is None
-    if over and hasattr(item.config, "workerinput") and "apache" in _started:
-        _started.pop("apache").close()
 
 
 @pytest.fixture(scope="session")

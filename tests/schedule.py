@@ -1,10 +1,9 @@
 """In which order the files of tests are given to pytest-xdist's workers, and which of them one worker takes together.
 
-A worker takes whole files: what a file's fixtures start is started once. Three rules on top of that:
+A worker takes whole files: what a file's fixtures start is started once. On top of that:
 
 - The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end.
-- All tests on Apache Kafka are one *lane*, and all that start Spark another: one worker takes a lane, beginning at once, so that
-  a run has one Apache cluster and one Spark session. In a run that has nothing else (`make judge`) every file goes by itself.
+- One worker takes all files that start Spark, beginning at once, so that a run has one Spark session.
 - Each notebook goes by itself: nbval gives it a kernel of its own.
 
 `pytest --durations-to tests/durations.tsv` writes the file anew: a line for each file that took a second or more.
@@ -24,7 +23,7 @@ from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).with_name("durations.tsv")
 WITH_SPARK = ("tests/spark/", "tests/labs/test_lab12.py", "tests/labs/test_lab13.py")
-APACHE, SPARK = "one Apache cluster", "one Spark session"
+SPARK = "one Spark session"
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 
 
@@ -33,11 +32,6 @@ def file_of(nodeid: str) -> str:
     path, _, test = nodeid.partition("::")
     notebook = path.endswith(".ipynb") and os.environ.get("MINIKAFKA_ENGINE") == "apache"
     return f"{path}@apache" if notebook or re.search(r"\[(.*-)?apache\b", test) else path
-
-
-def lane_of(file: str) -> str | None:
-    """Return the lane of a file, None where it goes by itself."""
-    return APACHE if file.endswith("@apache") else SPARK if file.startswith(WITH_SPARK) else None
 
 
 def recorded(path: Path = DURATIONS) -> dict[str, float]:
@@ -52,12 +46,8 @@ def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[s
     for nodeid in nodeids:
         files.setdefault(file_of(nodeid), []).append(nodeid)
     one_by_one = sorted(files, key=lambda file: -seconds.get(file, SHORT * len(files[file])))
-    if all(map(lane_of, files)):
-        return {file: files[file] for file in one_by_one}
-    lanes: dict[str, list[str]] = {}
-    for file in filter(lane_of, one_by_one):
-        lanes.setdefault(str(lane_of(file)), []).extend(files[file])
-    return lanes | {file: files[file] for file in one_by_one if not lane_of(file)}
+    spark = [test for file in one_by_one if file.startswith(WITH_SPARK) for test in files[file]]
+    return ({SPARK: spark} if spark else {}) | {file: files[file] for file in one_by_one if not file.startswith(WITH_SPARK)}
 
 
 class LongestFirst(LoadFileScheduling):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest
-from tests.schedule import APACHE, SPARK, file_of, units, write_durations
+from tests.schedule import SPARK, file_of, units, write_durations
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
 TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
@@ -15,11 +15,11 @@ TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apac
 SECONDS = {LONG: 100.0, BOTH: 5.0, f"{BOTH}@apache": 9.0}
 
 
-def test_one_worker_takes_all_that_needs_apache_another_spark_and_the_longest_files_come_first() -> None:
-    """Fails if a run starts a second Apache cluster or session, or ends with one worker in a long file, the others idle."""
+def test_one_worker_takes_all_that_starts_spark_and_the_longest_files_come_first() -> None:
+    """Fails if a run starts a second Spark session, or ends with one worker in a long file, the others idle."""
     made = units(TESTS, SECONDS)
-    assert list(made) == [APACHE, SPARK, LONG, BOTH, SHORT]
-    assert made[APACHE] == [f"{BOTH}::test_x[apache]"]
+    assert list(made) == [SPARK, LONG, f"{BOTH}@apache", BOTH, SHORT]
+    assert made[f"{BOTH}@apache"] == [f"{BOTH}::test_x[apache]"]
     assert made[SPARK] == ["tests/spark/test_s.py::test_s", "tests/spark/test_t.py::test_t"]
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
 

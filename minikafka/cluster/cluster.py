@@ -249,13 +249,14 @@ class Cluster:
             data.mkdir(mode=0o700)
 
     def mend(self) -> None:
-        """Undo all faults: heal, resume what is paused, restart what ended."""
+        """Undo all faults: heal, resume what is paused, restart what ended; return when these brokers are unfenced again."""
         if self._engine.link_faults:
             self.heal()
-        for node, child in list(self._nodes.children.items()):
-            if child.paused and child.alive:
-                self.resume(node)
+        paused = [node for node, child in self._nodes.children.items() if child.paused and child.alive]
+        for node in paused:
+            self.resume(node)
         self.restart(*(node for node, child in self._nodes.children.items() if not child.alive))
+        self._await_ready([self._node(node) for node in paused])
 
     def add_broker(self, rack: str | None = None) -> int:
         """Add a broker, which does not vote; return its id when it is ready."""

@@ -59,7 +59,6 @@ def create(admin, topic: str, spec: dict, **options) -> dict:
     return answer
 
 
-@pytest.mark.judge_fast
 def test_a_topic_is_created_described_and_deleted(cluster, name) -> None:
     """Fails if partitions, replicas, ISR or the topic's id are answered wrongly, or a deleted topic stays."""
     with admin_of(cluster) as admin:
@@ -83,7 +82,6 @@ def test_a_topic_is_created_described_and_deleted(cluster, name) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED)
-@pytest.mark.judge_fast
 def test_what_cannot_be_created(cluster, name, case) -> None:
     """Code and text of each refusal; nothing is created. Fails if a check is missing or says it in other words."""
     spec, code, text = REFUSED[case]
@@ -111,7 +109,6 @@ def test_names_that_collide(cluster, name) -> None:
         17, f"Topic '{name}_a' collides with existing topic: {name}.a")
 
 
-@pytest.mark.judge_fast
 def test_an_existing_topic_is_not_created_again(cluster, name) -> None:
     """TOPIC_ALREADY_EXISTS, also when only validating. Fails if a topic is created over another."""
     make_topic(cluster, name)
@@ -121,7 +118,6 @@ def test_an_existing_topic_is_not_created_again(cluster, name) -> None:
             assert (answer["error_code"], answer["error_message"]) == (36, f"Topic '{name}' already exists.")
 
 
-@pytest.mark.judge_fast
 def test_validating_creates_nothing(cluster, name) -> None:
     """Fails if validate_only leaves a topic behind, or answers other numbers than creation."""
     with admin_of(cluster) as admin:
@@ -169,7 +165,6 @@ def test_a_recreated_topic_is_empty_and_has_a_new_id(cluster, name) -> None:
     assert [r.value for r in LIBRARIES["kafka-python"].read(cluster.bootstrap, name, 1)] == [b"new"]
 
 
-@pytest.mark.judge_fast
 def test_the_cluster_describes_itself(cluster) -> None:
     """Fails if brokers, addresses or the cluster's id differ from what was configured."""
     with admin_of(cluster) as admin:

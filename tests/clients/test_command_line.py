@@ -6,8 +6,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 from .kit import LIBRARIES, PATIENCE, Record, make_topic
 
 
@@ -22,7 +20,6 @@ def admin(cluster, *words: str, status: int = 0) -> object:
         return done.stdout
 
 
-@pytest.mark.judge_fast
 def test_topics_are_created_listed_and_deleted(cluster, name) -> None:
     """Fails if an answer lacks what the command line prints. (`describe` prints sets, which it cannot as JSON.)"""
     (created,) = admin(cluster, "topics", "create", "-t", name, "--num-partitions", "2", "--replication-factor", "3")[

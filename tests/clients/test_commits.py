@@ -30,7 +30,6 @@ def committed(cluster, group: str) -> dict[int, tuple[int, str]]:
 
 
 @library
-@pytest.mark.judge_fast
 def test_synchronous_commits_keep_offset_and_metadata(cluster, filled, members, library) -> None:
     """Fails if metadata is dropped, or an offset is answered before it is replicated and applied."""
     member = members.join(library, cluster.bootstrap, filled, filled)
@@ -53,7 +52,6 @@ def test_asynchronous_commits_arrive(cluster, filled, members, library) -> None:
 
 
 @library
-@pytest.mark.judge_fast
 def test_automatic_commits_follow_what_was_handed_out(cluster, filled, members, library) -> None:
     """Fails if commits at the interval are refused in a stable group."""
     members.join(library, cluster.bootstrap, filled, filled, auto_commit=True)

@@ -62,7 +62,6 @@ class Writer:
             LIBRARIES["confluent"].send(self.cluster.bootstrap, self.topic, [record], **options)
 
 
-@pytest.mark.judge_fast
 def test_only_the_last_record_of_each_key_is_left(one: Cluster, name: str) -> None:
     """Fails if compaction does not run, takes a last value, moves an offset, or stops a consumer of any library: the
     idempotent producer leaves empty batches behind."""
@@ -81,7 +80,6 @@ def test_only_the_last_record_of_each_key_is_left(one: Cluster, name: str) -> No
         assert [r.offset for r in library.read(one.bootstrap, name, 1, start=3)] == [10]
 
 
-@pytest.mark.judge_fast
 def test_a_tombstone_removes_its_key_and_then_itself(one: Cluster, name: str) -> None:
     """Fails if a deleted key stays readable, or its tombstone stays for ever."""
     make_topic(one, name, replicas=1, configs=COMPACT)

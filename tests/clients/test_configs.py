@@ -28,7 +28,6 @@ def described(cluster: Any, kind: str, resource: str, only: list[str] | None = N
     return found
 
 
-@pytest.mark.judge_fast
 def test_every_config_of_a_topic(cluster, name) -> None:
     """All names, values, types, sources and synonyms. Fails if a default, type or synonym of ours is not Kafka's."""
     make_topic(cluster, name, configs=GIVEN)

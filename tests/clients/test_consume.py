@@ -27,14 +27,12 @@ def filled(cluster, name) -> str:
 
 
 @library
-@pytest.mark.judge_fast
 def test_seeking_into_the_middle_of_a_batch_starts_there(cluster, filled, library) -> None:
     """Fails if a Fetch inside a batch answers the next batch, or none: whole batches are sent, clients skip."""
     found = LIBRARIES[library].read(cluster.bootstrap, filled, 12, start=47)
     assert [(r.offset, r.value) for r in found] == [(n, b"%d" % n) for n in range(47, 59)]
 
 
-@pytest.mark.judge_fast
 def test_earliest_and_latest_offsets(cluster, filled) -> None:
     """Fails if ListOffsets answers the log end of the leader instead of its high watermark, or a wrong start."""
     tp = TopicPartition(filled, 0)
@@ -46,7 +44,6 @@ def test_earliest_and_latest_offsets(cluster, filled) -> None:
         assert other.get_watermark_offsets(confluent_kafka.TopicPartition(filled, 0), PATIENCE) == (0, 100)
 
 
-@pytest.mark.judge_fast
 def test_offsets_by_timestamp(cluster, filled) -> None:
     """The first record at or after a time; none after the last. Fails if the time index is off by one entry."""
     tp = TopicPartition(filled, 0)

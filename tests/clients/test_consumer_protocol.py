@@ -83,7 +83,6 @@ def group(cluster: Cluster, filled: str) -> Iterator[Group]:
     made.close()
 
 
-@pytest.mark.judge_fast
 def test_two_members_share_and_the_last_one_takes_over(cluster: Cluster, filled: str, members: Members, group: Group) -> None:
     """Fails if a join does not take from who has, or a leave does not give its partitions on, or a record is not read."""
     first = joined(members, cluster.bootstrap, filled, filled)

@@ -30,7 +30,6 @@ def filled(cluster, name) -> str:
 
 
 @library
-@pytest.mark.judge_fast
 def test_two_members_share_and_the_last_one_takes_over(cluster, filled, members, library) -> None:
     """Fails if a join does not rebalance the members that are there, or a leave does not give its partitions on."""
     first = members.join(library, cluster.bootstrap, filled, filled)

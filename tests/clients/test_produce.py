@@ -18,7 +18,6 @@ TEXT = b"the same words again and again, " * 20
 
 
 @library
-@pytest.mark.judge_fast
 def test_offsets_count_from_zero_without_gaps(cluster, name, library) -> None:
     """Fails if the leader does not assign base offsets by record count, or answers another base offset."""
     make_topic(cluster, name)
@@ -30,7 +29,6 @@ def test_offsets_count_from_zero_without_gaps(cluster, name, library) -> None:
 
 
 @library
-@pytest.mark.judge_fast
 def test_keys_values_headers_and_timestamps_come_back_as_sent(cluster, name, library) -> None:
     """Fails if stored bytes differ from sent ones: null key or value, empty ones, headers with equal names."""
     make_topic(cluster, name)
@@ -65,7 +63,6 @@ def test_acks_0_arrives(cluster, name, library) -> None:
 
 
 @library
-@pytest.mark.judge_fast
 def test_an_idempotent_producer_writes_each_record_once(cluster, name, library) -> None:
     """Fails if InitProducerId, sequence numbers or producer epochs are not taken as Kafka takes them."""
     make_topic(cluster, name, partitions=2)

@@ -221,7 +221,6 @@ def committed_offset(bootstrap: str, group: str, topic: str) -> int | None:
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.judge_fast
 @every
 def test_committed_is_seen_and_aborted_is_not(cluster: Any, name: str, library: str) -> None:
     """Fails if a reader of any library sees an aborted record, misses a committed one, or finds it at another offset."""
@@ -384,7 +383,6 @@ def _retry(call: Callable[[], None]) -> None:
     raise AssertionError("tried often enough")
 
 
-@pytest.mark.judge_fast
 @pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's tools are not in the cache (`make apache` fetches them)")
 def test_javas_copier_copies_exactly_once(cluster: Any, name: str) -> None:
     """Kafka's own TransactionalMessageCopier, the one client here that uses KIP-890, with random aborts.

@@ -23,7 +23,6 @@ def run(*words: str, env: dict[str, str] | None = None, prefix: tuple[str, ...] 
                           timeout=100, env={**os.environ, **(env or {})})
 
 
-@pytest.mark.judge_fast
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
 def test_start_runs_until_it_is_told_to_end(engine: str, end: signal.Signals) -> None:
     """Fails if Ctrl-C leaves brokers behind, or the printed address is not the cluster's."""

@@ -35,7 +35,6 @@ def check(cluster: Cluster, name: str) -> None:
     assert {e["group"] for e in told(cluster, f"{name}-c", "committed")} == {name}
 
 
-@pytest.mark.judge_fast
 def test_kafka_python(cluster: Cluster, name: str) -> None:
     """Fails if send, poll or commit are not followed, or their results are changed."""
     make_topic(cluster, name)

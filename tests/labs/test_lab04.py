@@ -156,7 +156,6 @@ def test_the_shifts_say_who_and_for_how_long():
 
 # --- real brokers -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.judge_fast
 def test_both_protocols_from_librdkafka(cluster, name):
     """Section 9's last cell, on both engines: fails if the cluster does not tell the two kinds of groups apart."""
     from kafka import KafkaAdminClient

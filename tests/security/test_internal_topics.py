@@ -11,8 +11,6 @@ from tests.wire.conftest import Place, describe, place
 from tests.wire.raw import Raw
 from tests.wire.test_produce import batch, produce
 
-pytestmark = pytest.mark.judge_fast
-
 UNKNOWN_TOPIC, INVALID_TOPIC, INVALID_REQUEST = 3, 17, 42
 
 

@@ -65,7 +65,7 @@ def unharmed(cluster: Cluster, at: Place) -> Iterator[None]:
     assert all(serves(address) for address in at.addresses.values())
 
 
-@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.judge_fast), 2])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_hundreds_of_spoiled_requests(cluster: Cluster, at: Place, unharmed: None, seed: int) -> None:
     """Fails if a broker dies of a frame, appends one, or does not serve the next connection."""
     rng = random.Random(seed)
@@ -101,7 +101,6 @@ def nothing_unexpected_in_the_log(request: pytest.FixtureRequest) -> Iterator[No
             assert [line for line in lines if b" ERROR " in line or b"Traceback" in line] == []
 
 
-@pytest.mark.judge_fast
 def test_hundreds_of_connections_with_half_a_frame(cluster: Cluster, at: Place, unharmed: None) -> None:
     """Fails if those who send slowly keep others from being served.
 

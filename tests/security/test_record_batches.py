@@ -44,7 +44,6 @@ def expected(file: str, engine: str = "minikafka") -> dict[str, int]:
     return {name: int(OURS.get(name, code) if engine == "minikafka" else code) for name, code in rows}
 
 
-@pytest.mark.judge_fast
 @pytest.mark.parametrize("batches, file", [(cases, "verdicts.txt"), (odd_batches, "verdicts_odd.txt")])
 def test_every_wrong_batch_gets_kafkas_code_and_leaves_no_trace(at: Place, engine: str, batches: Any, file: str) -> None:
     """Fails if a check is missing, comes in another order than Kafka's, or if what is refused moves the log's end."""

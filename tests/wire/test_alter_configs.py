@@ -22,7 +22,6 @@ from minikafka.log.batch import build
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
 ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and "

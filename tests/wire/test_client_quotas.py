@@ -11,7 +11,6 @@ from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasR
 from minikafka import Cluster
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 PRODUCE, FETCH, SHARE, MUTATE = "producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"
 CONNECT = "connection_creation_rate"
 USER, CLIENT, IP = "user", "client-id", "ip"

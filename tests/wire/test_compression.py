@@ -12,7 +12,6 @@ from tests.wire.conftest import create, place
 from tests.wire.test_fetch import fetch
 from tests.wire.test_produce import produce
 
-pytestmark = pytest.mark.judge_fast
 CODECS = {"uncompressed": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
 

@@ -15,7 +15,6 @@ from minikafka.log.batch import build
 from tests.wire.raw import Raw
 from tests.wire.test_topics import ask, topic
 
-pytestmark = pytest.mark.judge_fast
 Wanted = tuple[str, list[tuple[int, int]]]
 
 

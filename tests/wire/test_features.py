@@ -12,7 +12,6 @@ from kafka.protocol.metadata import ApiVersionsRequest
 from minikafka import Cluster
 from tests.wire.raw import Raw
 
-judged = pytest.mark.judge_fast
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 TXN, METADATA, ELR = "transaction.version", "metadata.version", "eligible.leader.replicas.version"
 INVALID = 95
@@ -43,14 +42,12 @@ def level(address: str, name: str = TXN) -> int | None:
     return {f.name: f.max_version_level for f in answer.finalized_features}.get(name)
 
 
-@judged
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_what_changes_nothing_is_accepted(raw: Raw, version: int) -> None:
     assert update(raw, version=version) == (0, None)
     assert update(raw, (TXN, 2, UPGRADE), (METADATA, 30, UPGRADE), version=version) == (0, None)
 
 
-@judged
 @pytest.mark.parametrize(("wanted", "reason"), [
     ((TXN, 1, UPGRADE), TOO_LOW),
     ((METADATA, 29, UPGRADE), TOO_LOW),
@@ -68,7 +65,6 @@ def test_refusals(cluster: Cluster, raw: Raw, wanted: tuple[str, int, int], reas
     assert level(cluster.bootstrap.split(",")[0]) == 2
 
 
-@judged
 @pytest.mark.parametrize(("wanted", "reason"), [
     (("nobodys.version", 1, UPGRADE), "does not support this feature."),
     ((TXN, 3, UPGRADE), "only supports versions 0-2"),
@@ -82,7 +78,6 @@ def test_what_the_controller_cannot_do(cluster: Cluster, raw: Raw, wanted: tuple
     assert (code, text) in [(INVALID, f"{about}{node} {reason}") for node in cluster.ids]
 
 
-@judged
 def test_metadata_version_cannot_be_lowered(raw: Raw) -> None:
     for kind, reason in {SAFE: "Refusing to perform the requested downgrade because it might delete metadata information.",
                          UNSAFE: "Unsafe metadata downgrade is not supported in this version."}.items():
@@ -90,7 +85,6 @@ def test_metadata_version_cannot_be_lowered(raw: Raw) -> None:
             INVALID, f"{HEAD}Unsupported metadata.version downgrade from 30 to 29. {reason}")
 
 
-@judged
 def test_eligible_leader_replicas_stay_on(cluster: Cluster, raw: Raw) -> None:
     """The one update that Kafka would do and we do not; ours says so instead of doing half of it."""
     refused = f"{HEAD}Invalid update version 0 for feature {ELR}. Eligible leader replicas cannot be switched off here."
@@ -98,7 +92,6 @@ def test_eligible_leader_replicas_stay_on(cluster: Cluster, raw: Raw) -> None:
     assert update(raw, (ELR, 0, SAFE), check=True) == ((0, None) if cluster.engine == "apache" else (INVALID, refused))
 
 
-@judged
 def test_an_old_client_cannot_lower_a_feature(raw: Raw) -> None:
     """Version 0 has a flag for it, which Kafka has not looked at since version 1."""
     key = UpdateFeaturesRequest.FeatureUpdateKey(feature=TXN, max_version_level=1, allow_downgrade=True)

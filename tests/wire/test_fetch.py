@@ -17,8 +17,6 @@ from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 from tests.wire.test_produce import batch, produce
 
-pytestmark = pytest.mark.judge_fast
-
 NONE, OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 0, 1, 3, 6
 UNSUPPORTED_VERSION, INVALID_REQUEST, SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 35, 42, 70, 71
 FENCED_EPOCH, UNKNOWN_EPOCH, UNKNOWN_TOPIC_ID, SESSION_TOPIC_ID_ERROR = 74, 75, 100, 106

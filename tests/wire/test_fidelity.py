@@ -6,13 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from tests.wire.raw import Raw
 from tools.fidelity import ROOT, rows, served
-
-pytestmark = pytest.mark.judge_fast
 
 
 def advertised(bootstrap: str) -> dict[int, tuple[int, int]]:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from contextlib import closing
 from typing import Any
 
-import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
@@ -15,8 +14,6 @@ from minikafka.broker.groups import records as wire
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from tests.conftest import SETTINGS
 from tests.wire.conftest import Place
-
-pytestmark = pytest.mark.judge_fast
 
 
 def written(bootstrap: str, group: str) -> dict[type, list[tuple[bytes, bytes | None]]]:

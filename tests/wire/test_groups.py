@@ -22,8 +22,6 @@ from tests.wire.conftest import Place
 from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
-
 NONE, UNKNOWN_TOPIC, METADATA_TOO_LARGE, LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 0, 3, 12, 14, 15, 16
 ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, INVALID_GROUP, UNKNOWN_MEMBER = 22, 23, 24, 25
 INVALID_SESSION_TIMEOUT, REBALANCE, GROUP_NOT_FOUND, MEMBER_ID_REQUIRED, FENCED_INSTANCE = 26, 27, 69, 79, 82

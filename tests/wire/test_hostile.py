@@ -14,8 +14,6 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from tests.wire.raw import Raw, header
 
-pytestmark = pytest.mark.judge_fast
-
 METADATA, API_VERSIONS, FETCH, PRODUCE, VOTE = 3, 18, 1, 0, 52
 NO_TOPICS = struct.pack(">i", 0)
 GOOD = header(METADATA, 1) + NO_TOPICS

@@ -12,7 +12,6 @@ from kafka.protocol.metadata import MetadataRequest
 from tests.wire.conftest import Place, create
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 TOPIC_OPERATIONS, CLUSTER_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}, {5, 7, 8, 9, 10, 11, 12}
 MALFORMED = ("This most likely occurs because of a request being malformed by the client library or the message was "
              "sent to an incompatible broker. See the broker logs for more details.")

@@ -32,7 +32,6 @@ from minikafka.protocol.reader import MAX_STRING
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 UNKNOWN = -1            # the error that says nothing
 NOT_HERE = "This server does not host this topic-partition."
 

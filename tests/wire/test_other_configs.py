@@ -14,7 +14,6 @@ from tests.conftest import SETTINGS
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import APPEND, DELETE, SET, Change, incremental, legacy, listed, shown
 
-pytestmark = pytest.mark.judge_fast
 METRICS, GROUP = 16, 32
 SESSION, RESET = "consumer.session.timeout.ms", "share.auto.offset.reset"
 RESETS = "The value must be either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."

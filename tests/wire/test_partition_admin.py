@@ -28,7 +28,6 @@ from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import SET, incremental
 from tests.wire.test_topics import ask, topic
 
-judged = pytest.mark.judge_fast
 PREFERRED, UNCLEAN = 0, 1
 UNNEEDED = "Leader election not needed for topic partition."
 
@@ -94,7 +93,6 @@ def state(raw: Raw, name: str) -> list[tuple[int, int, list[int], list[int]]]:
 # --- CreatePartitions ------------------------------------------------------------------------------------------
 
 
-@judged
 @pytest.mark.parametrize(("count", "replicas", "code", "text"), [
     (4, None, 0, None), (3, [[1, 2]], 0, None),
     (2, None, 37, "Topic already has 2 partition(s)."),
@@ -115,7 +113,6 @@ def test_more_partitions(raw: Raw, name: str, count: int, replicas: Any, code: i
     assert grow(raw, (name, count, replicas)) == [(name, code, text and text.format(name))]
 
 
-@judged
 def test_more_partitions_of_unknown_and_repeated_topics(raw: Raw, name: str) -> None:
     """Fails if either spoils the request, or without time something is done."""
     create(raw, topic(name, 1, 1))
@@ -129,7 +126,6 @@ def test_more_partitions_of_unknown_and_repeated_topics(raw: Raw, name: str) -> 
     assert grow(raw) == [] and len(state(raw, name)) == 1
 
 
-@judged
 @pytest.mark.parametrize("version", range(4))
 def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, version: int) -> None:
     """Fails if a version is answered in another's form, or the given replicas are not those of the new partition."""
@@ -142,7 +138,6 @@ def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, vers
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
 
 
-@judged
 @pytest.mark.parametrize("version", range(3))
 def test_elections_that_are_not_needed(cluster: Any, raw: Raw, name: str, version: int) -> None:
     """Fails if a partition in no need is elected for, or unknown ones are answered otherwise."""
@@ -155,7 +150,6 @@ def test_elections_that_are_not_needed(cluster: Any, raw: Raw, name: str, versio
         assert elect(raw, kind, (name, [0, 9]), ("nope", [0]), version=version) == (0, answer)
 
 
-@judged
 def test_elections_of_everything_list_only_what_was_elected(raw: Raw, name: str) -> None:
     """Fails if partitions that have the right leader are listed, or topics are not."""
     create(raw, topic(name, assign=[(0, [1, 2])]))
@@ -163,7 +157,6 @@ def test_elections_of_everything_list_only_what_was_elected(raw: Raw, name: str)
     assert code == 0 and (name, []) in answer and not any(partitions for _, partitions in answer)
 
 
-@judged
 def test_elections_that_make_no_sense(raw: Raw, name: str) -> None:
     """Fails if an unknown kind or a request without time gets more than an error."""
     create(raw, topic(name, assign=[(0, [1, 2])]))
@@ -192,7 +185,6 @@ def latest(raw: Raw, name: str) -> int:
     return int(raw.ask(request, 5).topics[0].partitions[0].offset)
 
 
-@judged
 def test_moves_that_are_refused(raw: Raw, name: str) -> None:
     """Fails if broker/controller/admin/alter_reassignments.py checks something else, in another order, or speaks other words."""
     create(raw, topic(name, assign=[(0, [1, 2])]))
@@ -210,7 +202,6 @@ def test_moves_that_are_refused(raw: Raw, name: str) -> None:
     assert move(raw) == (0, "", [])
 
 
-@judged
 @pytest.mark.parametrize("version", (0, 1))
 @pytest.mark.parametrize(("target", "after"), [
     ([3, 1], (1, 1, [3, 1], [1, 3])), ([3], (3, 1, [3], [3])), ([2, 3, 1], (1, 0, [2, 3, 1], [1, 2, 3])),
@@ -224,7 +215,6 @@ def test_a_partition_moves(cluster: Any, raw: Raw, name: str, version: int, targ
     assert moving(raw, (name, [0, 9]), ("nope", [0])) == {}
 
 
-@judged
 def test_the_records_move_too(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if a new replica is taken for complete before it has copied everything (I-MOVE-1)."""
     create(raw, topic(name, assign=[(0, [1])], min_insync_replicas="1"))

@@ -20,8 +20,6 @@ from tests.clients.kit import make_topic
 from tests.wire.conftest import Place, create, place
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
-
 NONE, CORRUPT, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, TOO_LARGE, LOADING = 0, 2, 3, 6, 7, 10, 14
 INVALID_ACKS, INVALID_TIMESTAMP, OUT_OF_ORDER, INVALID_EPOCH, TXN_ID_DENIED = 21, 32, 45, 47, 53
 UNSUPPORTED_COMPRESSION, INVALID_RECORD, UNKNOWN_TOPIC_ID, UNKNOWN = 76, 87, 100, -1

@@ -11,7 +11,6 @@ from kafka.protocol.admin import AlterUserScramCredentialsRequest, DescribeUserS
 from minikafka import Cluster
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 SHA_256, SHA_512 = 1, 2
 TWICE = "A user credential cannot be altered twice in the same request"
 UNKNOWN = "Unknown SCRAM mechanism"

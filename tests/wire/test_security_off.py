@@ -26,7 +26,6 @@ from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
 from tests.wire.test_topics import ask, topic
 
-pytestmark = pytest.mark.judge_fast
 Creation, Filter = CreateAclsRequest.AclCreation, DeleteAclsRequest.DeleteAclsFilter
 NO = "No Authorizer is configured."
 

@@ -23,7 +23,6 @@ from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 from tests.wire.test_client_quotas import CLIENT, FETCH, MUTATE, PRODUCE, USER, Entity, alter, describe
 
-pytestmark = pytest.mark.judge_fast
 Ask = Callable[..., Any]
 EXCEEDED = 89
 HUGE = 2.0**50

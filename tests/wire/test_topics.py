@@ -11,7 +11,6 @@ from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 from tests.wire.conftest import create, describe, place
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 Creatable, State = CreateTopicsRequest.CreatableTopic, DeleteTopicsRequest.DeleteTopicState
 HOSTED, HOSTED_ID = "This server does not host this topic-partition.", "This server does not host this topic ID."
 

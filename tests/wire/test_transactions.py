@@ -29,8 +29,6 @@ from minikafka.protocol.errors import Err
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
-
 GROUP, TRANSACTION = 0, 1
 V1, V2 = 4, 5                          # of EndTxn: before KIP-890, and with it
 NOT_ADDED_KNOWN, ADDED_ON_THE_WAY = 11, 12     # of Produce: what becomes of a partition that is not in the transaction

@@ -20,7 +20,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
 )
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
 NOT_ASKED = {None, -2**31}  # of authorized operations
 
 

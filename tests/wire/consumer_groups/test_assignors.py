@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.wire.consumer_groups.consumer_protocol import Group, Member, Partitions, beat_until
-
-pytestmark = pytest.mark.judge_fast
 
 
 def shares(group: Group, members: list[Member], count: int) -> list[Partitions]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.wire.consumer_groups.consumer_protocol import (
     FENCED_EPOCH,
     GROUP_NOT_FOUND,
@@ -15,8 +13,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
     beat_until,
     refusal,
 )
-
-pytestmark = pytest.mark.judge_fast
 
 
 def test_a_group_of_one(group: Group) -> None:

@@ -23,7 +23,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
 )
 from tests.wire.consumer_groups.test_offsets import Shelf
 
-pytestmark = pytest.mark.judge_fast
 UNKNOWN_SERVER_ERROR, ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = -1, 22, 23
 
 

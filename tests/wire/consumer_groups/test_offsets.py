@@ -31,8 +31,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
 )
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
-
 UNKNOWN_TOPIC, ILLEGAL_GENERATION, UNSUPPORTED_VERSION, SUBSCRIBED, UNKNOWN_TOPIC_ID = 3, 22, 35, 86, 100
 
 

@@ -5,7 +5,6 @@ Each broker's assignor may choose which partitions a member keeps, but not how m
 
 from __future__ import annotations
 
-import pytest
 from kafka.protocol.admin import CreatePartitionsRequest, DeleteTopicsRequest
 
 from tests.wire.consumer_groups.consumer_protocol import (
@@ -18,8 +17,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
     beat_until,
     refusal,
 )
-
-pytestmark = pytest.mark.judge_fast
 
 
 def share(group: Group, member: Member) -> tuple[int, Partitions, Partitions]:

@@ -9,7 +9,6 @@ import struct
 from contextlib import closing
 from typing import Any
 
-import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from minikafka.broker.groups.consumer.records import (
@@ -28,8 +27,6 @@ from minikafka.broker.groups.consumer.records import (
 )
 from tests.conftest import SETTINGS
 from tests.wire.consumer_groups.consumer_protocol import LEAVE_FOR_A_WHILE, NONE, Group, Member, beat_until
-
-pytestmark = pytest.mark.judge_fast
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 

@@ -7,8 +7,6 @@ from kafka.protocol.admin import DeleteTopicsRequest
 
 from tests.wire.consumer_groups.consumer_protocol import NONE, Group, Member, all_of, beat_until
 
-pytestmark = pytest.mark.judge_fast
-
 
 def by_regex(group: Group, regex: str, **said: object) -> Member:
     return Member(group, subscribed_topic_regex=regex, **said)

@@ -20,8 +20,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
 )
 from tests.wire.raw import Raw
 
-pytestmark = pytest.mark.judge_fast
-
 OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[0])]
 OWNS_NOTHING = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[])]
 NEITHER = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."

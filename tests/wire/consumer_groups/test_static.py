@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.wire.consumer_groups.consumer_protocol import (
     FENCED_EPOCH,
     FENCED_INSTANCE,
@@ -18,8 +16,6 @@ from tests.wire.consumer_groups.consumer_protocol import (
     beat_until,
     refusal,
 )
-
-pytestmark = pytest.mark.judge_fast
 
 
 def test_an_heir_gets_everything_at_once(group: Group) -> None:
