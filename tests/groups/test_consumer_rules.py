@@ -395,3 +395,13 @@ def test_a_partition_is_a_members_from_the_epoch_in_which_it_got_it() -> None:
     member = ConsumerGroupMember(current=CurrentMember(4, 3, STABLE, (), ()))
     after = reconcile(member, Goal(7, {wanted, other}, {wanted[0]}, set()), subscription_changed=False, owned=set())
     assert (unpack(after.assigned), after.epoch) == ({wanted: 7}, 7)
+
+
+def test_a_static_member_that_returns_under_its_old_id_has_a_session() -> None:
+    """Fails if its partitions stay with it for ever when it dies after that: it was removed and added by one batch."""
+    world = LoneConsumerGroup({"t": 2})
+    world.join("m", "t", instance_id="i")
+    world.beat("m", -2, instance_id="i")
+    assert world.join("m", "t", instance_id="i").epoch > 0
+    world.pass_time(46)
+    assert world.group.state.members == {}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import ClassicGroupState
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
+from minikafka.protocol.errors import KafkaError
 from minikafka.sim.groups.classic_life import ClassicLife, classic_group_alone
-from minikafka.sim.groups.consumer_life import consumer_group_alone
+from minikafka.sim.groups.consumer_life import ConsumerLife, consumer_group_alone
 from minikafka.sim.world.replaced import replaced
 
 
@@ -46,9 +50,31 @@ def test_equal_seeds_give_equal_runs() -> None:
 
 def test_the_judge_is_not_blind() -> None:
     """Fails if a session that is never renewed, or a member that stays although it is silent, goes unnoticed."""
-    for name in ("renew", "_silent"):
-        with replaced(ClassicGroup, name, lambda *_: []):
-            assert any(classic_group_alone(seed) for seed in range(3)), name
+    for kind, name, alone in ((ClassicGroup, "renew", classic_group_alone), (ClassicGroup, "_silent", classic_group_alone),
+                              (ConsumerGroup, "renew", consumer_group_alone)):
+        with replaced(kind, name, lambda *_: []):
+            assert any(alone(seed) for seed in range(3)), name
+
+
+def test_members_of_the_consumer_protocol_meet_what_they_are_meant_to_meet() -> None:
+    """Fails if the schedules become too simple: each refusal, members that return, and expressions must occur."""
+    told: Counter[str] = Counter()
+
+    class Life(ConsumerLife):
+        def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+            try:
+                answer = super().send(beat)
+            except KafkaError as refused:
+                told[refused.code.name] += 1
+                raise
+            told[f"epoch {min(beat.epoch, 1)}, state {self.group.state_name}"] += 1
+            told["expressions"] += bool(self.group.state.regexes)
+            return answer
+
+    for seed in range(20):
+        Life(seed).live()
+    assert {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID", "UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED",
+            "epoch -2, state Reconciling", "epoch -1, state Assigning", "epoch 1, state Reconciling", "expressions"} <= told.keys()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,4 +1,5 @@
-"""One life of a consumer group: members join, restart, fall behind and vanish; topics grow; answers are lost.
+"""One life of a consumer group: members join, leave, restart, fall behind, vanish, and send what makes no sense; topics grow,
+answers are lost. Every answer is judged by consumer_rules.py.
 
     consumer_group_alone(seed)     () if the group kept its rules, else what it did
 
@@ -11,16 +12,21 @@ Invariants: I-COLIFE-1 a partition belongs to one member, and no client uses one
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
-from minikafka.broker.groups.consumer.messages import HeartbeatResponse
+from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse, check
 from minikafka.broker.groups.consumer.state import ConsumerState
+from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.groups.classic_rules import GroupFallen, that
+from minikafka.sim.groups.classic_rules import GroupFallen, same, that
+from minikafka.sim.groups.consumer_rules import ConsumerRules, matching, valid
 from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
 
 STEPS = 120
 TOPICS = {"t": 4, "u": 3, "v": 2}
+EXPRESSIONS = (None, None, None, "u|v", "[v-z].*")
 
 
 def consumer_group_alone(seed: int) -> tuple[str, ...]:
@@ -33,12 +39,17 @@ def consumer_group_alone(seed: int) -> tuple[str, ...]:
 
 
 class HeartbeatClient:
-    """A consumer as in KIP-848: it reads the partitions of the last response, and gives up the others after a while."""
+    """A consumer as in KIP-848: it reads the partitions of the last response, and gives up the others after a while.
 
-    def __init__(self, world: LoneConsumerGroup, name: str, rng: Random) -> None:
-        self.world, self.name, self.rng = world, name, rng
+    After a response that was lost it says everything again, as Kafka's does: only then the next one has its assignment whole.
+    """
+
+    def __init__(self, world: LoneConsumerGroup, name: str, rng: Random, instance: str | None = None) -> None:
+        self.world, self.name, self.rng, self.instance = world, name, rng, instance
         self.epoch, self.owns = 0, set[str]()
         self.told: list[str] | None = None
+        self.topics, self.unsure = self.subscription(), False
+        self.regex = rng.choice(EXPRESSIONS)
         self.careful = False  # it does at once what a response says, reports all, and no response is lost
 
     def turn(self) -> None:
@@ -47,16 +58,32 @@ class HeartbeatClient:
             self.settle()
         try:
             if self.epoch == 0:
-                answer = self.world.join(self.name, *self.subscription())
+                answer = self.world.join(self.name, *self.topics, instance_id=self.instance, regex=self.regex)
             else:
-                owned = sorted(self.owns) if self.careful or self.rng.random() < 0.8 else None
-                answer = self.world.beat(self.name, self.epoch, owned)
-        except KafkaError as refused:
-            that(refused.code in (Err.FENCED_MEMBER_EPOCH, Err.UNKNOWN_MEMBER_ID), f"{self.name} is refused: {refused.code.name}")
+                news = self.news()
+                owned = sorted(self.owns) if self.careful or self.unsure or self.rng.random() < 0.8 else None
+                answer = self.world.beat(self.name, self.epoch, owned, instance_id=self.instance, **news)
+        except KafkaError:
             self.forget()
             return
-        if self.careful or self.epoch == 0 or self.rng.random() < 0.9:
+        self.unsure = not self.careful and self.epoch > 0 and self.rng.random() < 0.1
+        if not self.unsure:
             self.hear(answer)
+
+    def news(self) -> dict[str, object]:
+        """Return what else a heartbeat says: mostly nothing; now and then everything, or another subscription."""
+        if not self.unsure and (self.careful or self.rng.random() < 0.8):
+            return {}
+        self.topics = self.topics if self.unsure else self.subscription()
+        self.regex = self.regex if self.unsure else self.rng.choice((self.regex, self.regex, ""))
+        return {"topics": tuple(self.topics), "rebalance_timeout_ms": self.rng.choice((20_000, 40_000)), "regex": self.regex,
+                "assignor": None if self.unsure else self.rng.choice((None, None, "uniform", "range"))}
+
+    def leave(self) -> None:
+        """Leave for good, or, if static, perhaps for a moment."""
+        with suppress(KafkaError):
+            self.world.beat(self.name, self.rng.choice((-1, -2)) if self.instance else -1, instance_id=self.instance)
+        self.forget()
 
     def subscription(self) -> list[str]:
         return [topic for topic in TOPICS if self.rng.random() < 0.7] or ["t"]
@@ -75,7 +102,7 @@ class HeartbeatClient:
 
     def forget(self) -> None:
         """Begin anew: the next heartbeat joins."""
-        self.epoch, self.owns, self.told = 0, set(), None
+        self.epoch, self.owns, self.told, self.unsure = 0, set(), None, False
 
 
 class ConsumerLife(LoneConsumerGroup):
@@ -83,8 +110,11 @@ class ConsumerLife(LoneConsumerGroup):
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:consumer group")
-        super().__init__(dict(TOPICS), assignors=self.rng.choice((("uniform", "range"), ("range", "uniform"))))
-        self.clients = [HeartbeatClient(self, f"m{number}", self.rng) for number in range(self.rng.randint(1, 5))]
+        super().__init__(dict(TOPICS), assignors=self.rng.choice((("uniform", "range"), ("range", "uniform"))),
+                         assignment_interval_ms=self.rng.choice((0, 1000)), max_size=self.rng.choice((2**31 - 1, 3)))
+        self.rules = ConsumerRules()
+        self.clients = [HeartbeatClient(self, f"m{number}", self.rng, f"i{number}" if self.rng.random() < 0.3 else None)
+                        for number in range(self.rng.randint(1, 5))]
 
     def live(self) -> None:
         """Play it. Raises GroupFallen."""
@@ -95,21 +125,97 @@ class ConsumerLife(LoneConsumerGroup):
             that(self.group.state.epoch >= before, "the group's epoch falls")
             self.check()
         that(self.replayed().state == self.group.state, "another coordinator has another group")
+        self.settings = replace(self.settings, max_size=2**31 - 1)
         self.quiet()
+
+    def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+        before, context = self.group.state.draft(), self.context
+        judge = self.rules.leave if beat.epoch in (-1, -2) else self.rules.heartbeat
+        try:
+            answer = super().send(beat)
+        except KafkaError as refused:
+            judge(before, beat, context, refused.code, self.group)
+            raise
+        judge(before, beat, context, answer, self.group)
+        return answer
 
     def something(self, step: int) -> None:
         """Let a topic grow, a client begin anew or send its heartbeat, or much time pass."""
         fate, client = self.rng.random(), self.rng.choice(self.clients)
         if fate < 0.03:
             self.grow(self.rng.choice([*TOPICS]), self.rng.randint(1, 8))
+        elif fate < 0.04 and "w" not in self.image.topics:
+            self.create("w", 2)
         elif fate < 0.05 and client.epoch > 0:
             client.forget()  # it joins again, under its old name or another
             if self.rng.random() < 0.5:
                 client.name = f"m{step}-again"
         elif fate < 0.07:
             self.pass_time(self.rng.choice([5, 31, 50]))
+        elif fate < 0.1 and client.epoch > 0:
+            client.leave()
+        elif fate < 0.2:
+            self.odd(client)
+            self.invalid()
+        elif fate < 0.3:
+            self.use_offsets(client)
         else:
             client.turn()
+
+    def odd(self, client: HeartbeatClient) -> None:
+        """Send a heartbeat that makes little sense: of another epoch, under another's id or instance. But nobody says that a
+        member has given up what its client still uses."""
+        rng = self.rng
+        member = rng.choice((client.name, client.name, rng.choice(self.clients).name, "nobody"))
+        epoch = rng.choice((client.epoch, client.epoch - 1, client.epoch + 1, 0, -1, -2))
+        instance = rng.choice((client.instance, client.instance, None, "i0", "i9"))
+        owned = sorted(client.owns) if member == client.name and rng.random() < 0.5 else None
+        if epoch == -2 and instance is None or epoch < -2:
+            return  # every group refuses that, before it is asked
+        for one in self.clients:
+            if one.name == member:
+                one.unsure = True  # it does not get the response
+                if epoch == 0:
+                    one.forget()  # a member that joins owns nothing
+        with suppress(KafkaError):
+            if epoch == 0:
+                self.join(member, *client.subscription(), instance_id=instance)
+            else:
+                self.beat(member, epoch, owned, instance_id=instance)
+
+    def invalid(self) -> None:
+        """Ask whether a request is valid at all."""
+        rng = self.rng
+        request = ConsumerGroupHeartbeat(
+            rng.choice(("m", "m", "", " ")), rng.choice((0, 0, 1, -1, -2, -3)), rebalance_timeout_ms=rng.choice((-1, 5)),
+            instance_id=rng.choice((None, None, "i", "", " ")), rack_id=rng.choice((None, None, None, "")),
+            topics=rng.choice((None, ("t",))), regex=rng.choice((None, "")),
+            assignor=rng.choice((None, None, "range", "none")),
+            owned=rng.choice((None, frozenset(), self.partitions("t-0"))), names_topics=rng.random() < 0.2)
+        group, version = rng.choice(("g", "g", "g", "", "\t")), rng.choice((0, 1))
+        try:
+            check(group, request, version, self.settings)
+            told = Err.NONE
+        except KafkaError as refused:
+            told = refused.code
+        same(f"{request}", told, Err.INVALID_REQUEST if not group.strip() else valid(request, version, self.settings))
+
+    def use_offsets(self, client: HeartbeatClient) -> None:
+        """Commit and ask for offsets, in an epoch that may not be the present one."""
+        rng, member = self.rng, self.rng.choice((client.name, client.name, "nobody", ""))
+        epoch = rng.choice((client.epoch, client.epoch, client.epoch - 1, client.epoch + 1, -1))
+        names = rng.sample([f"t-{index}" for index in range(4)], 2) if rng.random() < 0.5 else sorted(client.owns)[:2]
+        asked = self.partitions(*names)
+        commit = OffsetCommit(member, None, epoch, transactional=rng.random() < 0.2,
+                              keys=tuple((name[0], int(name[2:])) for name in names))
+        self.rules.commit(self.group.state, commit, asked, self.group.check_commit(commit, self.context))
+        asker = rng.choice((member, None))
+        try:
+            self.group.check_fetch(asker, epoch)
+            told = Err.NONE
+        except KafkaError as refused:
+            told = refused.code
+        self.rules.fetch(self.group.state, asker, epoch, told)
 
     def check(self) -> None:
         """Check I-COLIFE-1 and I-COLIFE-2."""
@@ -134,6 +240,9 @@ class ConsumerLife(LoneConsumerGroup):
             self.pass_time(2)
             self.check()
         kept = self.group.state
+        for expression, resolved in kept.regexes.items():
+            same(expression, resolved.topics, matching(expression, self.context))
+        same("the expressions", {*kept.regexes}, {*kept.expressions()})
         topics = self.image.topics
         wanted = {f"{topic}-{index}" for topic in kept.topics() for index in range(len(topics[topic].partitions))}
         assigned = sorted(name for member in kept.members.values() for name in self.names(member.assigned))

@@ -83,8 +83,10 @@ class LoneConsumerGroup:
 
     def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> HeartbeatResponse:
         owns = None if owned is None else frozenset(self.partitions(*owned))
-        beat = ConsumerGroupHeartbeat(member, epoch, "c", "/h", owned=owns, **news)
-        decide = self.group.consumer_leave if epoch in (-1, -2) else self.group.consumer_heartbeat
+        return self.send(ConsumerGroupHeartbeat(member, epoch, "c", "/h", owned=owns, **news))
+
+    def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+        decide = self.group.consumer_leave if beat.epoch in (-1, -2) else self.group.consumer_heartbeat
         answer = self.carry_out(decide("call", beat, self.context))
         assert answer is not None
         return answer

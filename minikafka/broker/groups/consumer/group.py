@@ -21,7 +21,7 @@ Source: GroupMetadataManager (consumerGroup*), KIP-848.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from minikafka.broker.groups.classic.messages import CompleteCall, Join, Leaving, Sync
@@ -109,13 +109,15 @@ class ConsumerGroup(Group):
         """Stop to coordinate the group. Every waiting call waits for the CoordinatorLog, which answers it when it closes."""
         return []
 
-    def adopt(self, records: Iterable[CoordinatorRecord], now: float) -> None:
+    def adopt(self, records: Sequence[CoordinatorRecord], now: float) -> None:
         """Apply the records of a Write, which are in the log now, and set the deadlines that follow from them."""
+        # A static member that takes its own place again is removed and added by one Write: its session goes on.
+        stay = {key.name for key, value in records if key.kind == MEMBER and value is not None}
         for key, value in records:
             self.state.apply(key, value)
             if key.kind == CURRENT and isinstance(value, CurrentMember):
                 self._await_revocation(key.name, value, now)
-            elif key.kind == MEMBER and value is None:
+            elif key.kind == MEMBER and value is None and key.name not in stay:
                 self._forget_deadlines(key.name)
             elif key.kind == GROUP:
                 self.look_at_topics = False
