@@ -74,7 +74,8 @@ def test_members_of_the_consumer_protocol_meet_what_they_are_meant_to_meet() -> 
     for seed in range(20):
         Life(seed).live()
     assert {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID", "UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED",
-            "epoch -2, state Reconciling", "epoch -1, state Assigning", "epoch 1, state Reconciling", "expressions"} <= told.keys()
+            "epoch -2, state Reconciling", "epoch -1, state Assigning", "epoch 1, state Reconciling", "expressions"
+            } <= told.keys()
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse
@@ -220,7 +221,7 @@ def _as_it_was(before: ConsumerGroupState, request: ConsumerGroupHeartbeat) -> C
     known = before.static_member(request.instance_id) if request.instance_id is not None else None
     if request.epoch == JOINING and known is not None:
         old = before.members[known]
-        return ConsumerGroupMember(old.metadata, type(old.current)(0, 0, old.current.state, old.current.assigned, old.current.revoking))
+        return ConsumerGroupMember(old.metadata, replace(old.current, epoch=JOINING, previous_epoch=JOINING))
     return before.members.get(request.member_id, ConsumerGroupMember())
 
 

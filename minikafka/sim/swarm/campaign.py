@@ -25,7 +25,7 @@ from functools import partial
 from multiprocessing.pool import Pool
 from pathlib import Path
 
-from minikafka.sim.ablations.worlds import lone_log, lone_metadata_log
+from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
 from minikafka.sim.groups.classic_life import classic_group_alone
 from minikafka.sim.groups.consumer_life import consumer_group_alone
 from minikafka.sim.raft import campaign as raft_campaign
@@ -37,7 +37,7 @@ from minikafka.sim.swarm.swarm import SeedRun, run_seed
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
 LOG_WORLDS = (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
-              lone_metadata_log.voter_alone)
+              lone_metadata_log.voter_alone, lone_batch.batch_alone)
 GROUP_WORLDS = (classic_group_alone, consumer_group_alone)
 REGRESS = ROOT / "tests" / "seeds" / "regress.txt"
 HEAD = ("commit", "kind", "range", "seeds", "violations")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from minikafka.sim.ablations.worlds import lone_log
+from minikafka.log import validate
+from minikafka.sim.ablations.worlds import lone_batch, lone_log
 from minikafka.sim.ablations.worlds.lone_log import LoneLog
+from minikafka.sim.world.replaced import replaced
 
 # B3: a power failure took the end of one segment of a compacted log and left the next segment: recovery took the hole
 # for one that compaction had left.
@@ -39,6 +41,15 @@ def test_nothing_falls_in_many_lives() -> None:
     assert [seed for seed in range(40) if lone_log.log_truncated(seed)] == []
     assert [seed for seed in range(60) if lone_log.log_of_producers(seed)] == []
     assert [seed for seed in range(60) if lone_log.log_refused(seed)] == []
+
+
+def test_every_batch_is_taken_or_refused_as_it_was_made() -> None:
+    """Fails if a sound batch is refused or altered, or a spoiled one taken or refused with another code; also if that went
+    unnoticed."""
+    assert [seed for seed in range(80) if lone_batch.batch_alone(seed)] == []
+    for name in ("_check_header", "_check_counts", "_check_each", "_fix_times"):
+        with replaced(validate, name, lambda *_: None):
+            assert any(lone_batch.batch_alone(seed) for seed in range(60)), name
 
 
 def test_a_life_depends_on_its_seed_alone() -> None:
