@@ -66,8 +66,8 @@ class LoneBatch:
         for number in range(rng.choice((1, 2, 40, 90, 200))):
             key = None if rng.random() < 0.002 else b"k%03d" % number
             value = bytes(20 * size) if alike else rng.choice((None, b"", bytes(rng.randrange(100))))
-            headers: list[tuple[str, bytes | None]] = [("h", rng.choice((None, b"x")))] if not alike and rng.random() < 0.2 else []
-            rows.append((key, value, headers, NOW + first + step * number))
+            headed = not alike and rng.random() < 0.2
+            rows.append((key, value, [("h", rng.choice((None, b"x")))] if headed else [], NOW + first + step * number))
         return rows
 
     def _built(self, **more: Any) -> bytes:
@@ -233,5 +233,5 @@ def _body(batch: LoneBatch) -> Err:
 
 
 SPOILS: tuple[Callable[[LoneBatch], Err], ...] = (
-    _base, _checksum, _codec, _last_delta, _count, _count_and_delta, _control, _no_sequence, _too_large, _just_fits, _nothing, _two,
-    _trailing, _length, _old_magic, _late, _body, _body, _body)
+    _base, _checksum, _codec, _last_delta, _count, _count_and_delta, _control, _no_sequence, _too_large, _just_fits, _nothing,
+    _two, _trailing, _length, _old_magic, _late, _body, _body, _body)
