@@ -35,15 +35,19 @@ class HighWatermarkStays(Invariant):
             self._whole_copy(seen.truth)
         if seen.core.is_leader:
             self._leads(seen)
-        elif seen.core.high_watermark > seen.truth.end and not seen.truth.was_lost:
-            self.fail(f"{seen} follows with HW {seen.core.high_watermark}, the highest any leader has had is "
-                      f"{seen.truth.end}", str(seen))
+            return
+        highest = max(seen.truth.end, seen.truth.highest)
+        if seen.core.high_watermark > highest and not seen.truth.was_lost:
+            self.fail(f"{seen} follows with HW {seen.core.high_watermark}, the highest any leader has had is {highest}",
+                      str(seen))
 
     def _leads(self, seen: ReplicaSeen) -> None:
         high = seen.core.high_watermark
         if seen.leader_epoch == seen.core.leader_epoch and high < seen.high_watermark:
             self.fail(f"{seen}: HW went back from {seen.high_watermark} to {high} in leader epoch {seen.leader_epoch}")
         seen.leader_epoch, seen.high_watermark = seen.core.leader_epoch, high
+        if self.cluster.leads(seen) and seen.node in self.watch.keeper.flipped:
+            seen.truth.highest = max(seen.truth.highest, high)
 
     def _whole_copy(self, truth: Truth) -> None:
         ends = {node: self.watch.ends[node, truth.key] for node in self.cluster.nodes

@@ -19,11 +19,15 @@ Key = tuple[str, int]  # topic, partition
 
 
 class Truth:
-    """The committed records of one partition of one topic id; `end` is its true high watermark (exclusive)."""
+    """The committed records of one partition of one topic id; `end` is its true high watermark (exclusive).
+
+    `highest` is the highest that a leader named: above `end` if a bit has flipped in that leader's copy, so that what it
+    committed cannot be read there.
+    """
 
     def __init__(self, key: Key, topic_id: Any, start: int) -> None:
         self.key, self.topic_id, self.name = key, topic_id, f"{key[0]}-{key[1]}"
-        self.start = self.end = start
+        self.start = self.end = self.highest = start
         self.batches: dict[int, bytes] = {}  # by base offset
         self.compacted = False
         self.suspects: dict[int, bool] = {}  # replicas that may have lost part of it; whether bytes did go (losses.py)
