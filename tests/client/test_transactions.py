@@ -136,6 +136,27 @@ def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(version:
 
 
 @BOTH
+def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(version: int) -> None:
+    """Fails if a commit that was carried out, and whose answer was lost, is told as failed when it is asked for again."""
+
+    async def story(stage: Stage) -> None:
+        old, new = (stage.producer(transactional_id="id", transaction_version=version, max_block=3.0) for _ in range(2))
+        await old.begin()
+        await old.send("a", "v")
+        node = await coordinator(stage, "id")
+        stage.world.cut(node, "clients", one_way=True)
+        assert isinstance(await error_of(old.commit()), Unsure)
+        stage.world.heal()
+        await one(new, "w")
+        for again in (old.commit, old.commit, old.abort):
+            refused = await error_of(again())
+            assert isinstance(refused, Unsure) and refused.code is Err.PRODUCER_FENCED
+        assert await settled(stage, "a") == ["v", "w"]
+
+    play(6, story, topics=TWO)
+
+
+@BOTH
 def test_exactly_once_from_one_topic_to_another(version: int) -> None:
     """Fails if offsets are committed without the records they stand for, or the other way round."""
 

@@ -8,7 +8,8 @@
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
 Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done, and every announcement.
             I-TRANSACTOR-2 after an error only an abort is possible; after a fatal error nothing is.
-            I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other.
+            I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other; until one answer tells,
+              every error is `Unsure`.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.
 """
 
@@ -66,6 +67,7 @@ class TransactionManager:
         self.started = False  # the coordinator may know of the transaction
         self.bump = False  # ask for a new epoch after the abort (version 1)
         self.ending: bool | None = None  # the requested end: commit or not
+        self.unsure = False  # it may have been carried out
         self.wake: Callable[[], None] = lambda: None  # the sender's
         self._announcement: asyncio.Task[None] | None = None  # under way
 
@@ -171,7 +173,18 @@ class TransactionManager:
         self._complete()
 
     async def end(self, commit: bool) -> None:
-        """End the transaction, all of whose batches are done (I-TRANSACTOR-1). Raises `Unsure` when no answer comes."""
+        """End the transaction, all of whose batches are done (I-TRANSACTOR-1). Raises `Unsure` while it is not known how it ended."""
+        try:
+            await self._end(commit)
+        except Unsure:
+            self.unsure = True
+            raise
+        except KafkaError as error:
+            if self.unsure:
+                raise Unsure(error.code) from error
+            raise
+
+    async def _end(self, commit: bool) -> None:
         self._check_end(commit)
         self.pending.clear()  # there is no batch that waits for it
         if self._announcement is not None:  # of partitions whose batches were dropped
@@ -201,7 +214,7 @@ class TransactionManager:
 
     def _complete(self) -> None:
         self.state, self.error = ProducerTransactionState.READY, Err.NONE
-        self.bump, self.started, self.ending = False, False, None
+        self.bump, self.started, self.ending, self.unsure = False, False, None, False
         self.partitions.clear()
         self.pending.clear()
 
