@@ -173,7 +173,7 @@ class TransactionManager:
         self._complete()
 
     async def end(self, commit: bool) -> None:
-        """End the transaction, all of whose batches are done (I-TRANSACTOR-1). Raises `Unsure` while it is not known how it ended."""
+        """End the transaction, all of whose batches are done (I-TRANSACTOR-1). Raises `Unsure` while the end is unknown."""
         try:
             await self._end(commit)
         except Unsure:
