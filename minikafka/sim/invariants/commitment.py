@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minikafka.log.batch import crc_ok
+from minikafka.log.batch import BatchHeader, crc_ok
 from minikafka.sim.invariants.invariant import CUT, LED, MOVED, ROLE, Invariant
 from minikafka.sim.invariants.known import Known
 from minikafka.sim.invariants.replica import Key, ReplicaSeen, Truth
@@ -157,19 +157,19 @@ class LogsMatch(Invariant):
                 readers_see = seen.node in self.watch.keeper.flipped and not crc_ok(raw, 0, header)
                 if readers_see or truth.agrees(header, raw):
                     continue
-                if self._replaces(seen, header.base_offset, current):
+                if self._replaces(seen, header, current):
                     seen.cursor.back_to(header.base_offset)
                     return self.on_replica(seen, why)  # what the new leader has there is what is to be committed now
         if truth.suspects:
             self.watch.keeper.heal(truth)
 
-    def _replaces(self, seen: ReplicaSeen, offset: int, current: bool) -> bool:
+    def _replaces(self, seen: ReplicaSeen, header: BatchHeader, current: bool) -> bool:
         """Report a difference, unless a permitted loss explains it; then return True."""
-        truth = seen.truth
+        truth, offset = seen.truth, header.base_offset
         if current and self.watch.permits(truth, offset, f"broker {seen.node} leads with something else there"):
             return True
-        if not current and truth.lost_from is not None and offset >= truth.lost_from:
-            return False  # what was lost, still there; it will be cut off
+        if not current and truth.lost_from is not None and header.next_offset > truth.lost_from:
+            return False  # what was lost, still there, if only with the end of a batch; it will be cut off
         known = truth.batches.get(offset)
         what = "nothing begins there" if known is None else f"{len(known)} other bytes"
         text = f"{seen} (LEO {seen.log.end_offset}, HW {seen.core.high_watermark}) differs at offset {offset} from " \
