@@ -151,6 +151,7 @@ def test_apache_reads_our_metadata(tmp_path: Path) -> None:
     async def story(quorum: Quorum) -> None:
         await quorum.start(*IDS)
         await append_one_by_one(quorum, range(1, 12))
+        await all_have(quorum, 11)
         await until(lambda: all(node.broker.quorum.log.latest_snapshot for node in quorum.up.values()))
 
     play(tmp_path, story, **EAGER)
