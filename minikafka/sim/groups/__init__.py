@@ -1,6 +1,7 @@
 """One consumer group alone: its state machine with clients, a clock and a log, and no broker. A seed takes milliseconds.
 
     lone_classic_group.py    a classic group, named clients, a log that commits when it is told
+    classic_seen.py          a classic group as it was at a moment
     classic_rules.py         what the rules say of each of its answers, asked a second time
     classic_life.py          one seed: clients that behave, that crash, that send nonsense; a coordinator that moves
     lone_consumer_group.py   a group of the consumer protocol (KIP-848), and the topics that it reads

@@ -19,7 +19,8 @@ from minikafka.broker.groups.classic.messages import GroupConfig, JoinResult, Pr
 from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err
-from minikafka.sim.groups.classic_rules import ClassicRules, GroupFallen
+from minikafka.sim.groups.classic_rules import ClassicRules
+from minikafka.sim.groups.classic_seen import GroupFallen, look
 from minikafka.sim.groups.lone_classic_group import LoneClassicGroup
 
 PARTITIONS = [f"t-{i}" for i in range(6)]
@@ -61,7 +62,7 @@ class ClassicLife(LoneClassicGroup):
     # --- what is judged -----------------------------------------------------------------------------------------------
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        before = self.rules.look(self.group)
+        before = look(self.group)
         result = super().ask(what, *arguments)
         self.rules.judge(before, what, arguments, result, self.group, self.now)
         return result

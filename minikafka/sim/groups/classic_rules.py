@@ -1,7 +1,7 @@
 """What the rules of a classic group say of each of its answers: asked a second time, from outside, in other words.
 
     rules = ClassicRules(config)
-    before = rules.look(group)                    what the group was before it was asked
+    before = look(group)                          what the group was before it was asked (classic_seen.py)
     rules.judge(before, "join", arguments, result, group, now)
 
 Raises GroupFallen where the group does what no rule allows, or leaves out what a rule demands: a wrong error, a call that is
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from minikafka.broker.groups.classic.group import ClassicGroup
@@ -29,7 +28,6 @@ from minikafka.broker.groups.classic.messages import (
     JoinResult,
     Leaving,
     Moved,
-    Protocols,
     Replaced,
     Store,
     Sync,
@@ -37,60 +35,27 @@ from minikafka.broker.groups.classic.messages import (
 )
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err
+from minikafka.sim.groups.classic_seen import (
+    COMPLETING,
+    DEAD,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    GroupFallen,
+    GroupSeen,
+    MemberSeen,
+    answer_to,
+    common,
+    elected,
+    fits,
+    joins,
+    look,
+    same,
+    sent,
+    that,
+)
 
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
 SOON = 1e-6  # seconds: sums of times in another order
-
-
-class GroupFallen(AssertionError):
-    """A group did what no rule allows."""
-
-    id = "I12"
-
-
-@dataclass(frozen=True)
-class MemberSeen:
-    """One member, as it was."""
-
-    instance: str | None
-    protocols: Protocols
-    session: float
-    rebalance: float
-    joining: Call | None
-    syncing: Call | None
-    assignment: bytes
-    is_new: bool
-
-
-@dataclass(frozen=True)
-class GroupSeen:
-    """The group, as it was. `members` and `static` are in the order in which they joined."""
-
-    state: str
-    generation: int
-    protocol: str | None
-    protocol_type: str | None
-    leader: str | None
-    members: dict[str, MemberSeen]
-    static: dict[str, str]
-    pending: tuple[str, ...]
-
-    @property
-    def waiting(self) -> dict[Call, str]:
-        """Return the calls that wait, with the member of each."""
-        calls = [(call, m) for m, one in self.members.items() for call in (one.joining, one.syncing)]
-        return {call: m for call, m in calls if call is not None}
-
-    @property
-    def joined(self) -> list[str]:
-        return [m for m, one in self.members.items() if one.joining is not None]
-
-    def refuses(self, member_id: str, instance: str | None) -> Err:
-        """Return why this is no member: rule 59 for a static one."""
-        holder = self.static.get(instance) if instance is not None else member_id
-        if holder is not None and holder != member_id:
-            return Err.FENCED_INSTANCE_ID
-        return Err.NONE if holder is not None and member_id in self.members else Err.UNKNOWN_MEMBER_ID
 
 
 class ClassicRules:
@@ -106,18 +71,10 @@ class ClassicRules:
         self.unsynced: set[str] = set()
         self.ticks: list[float] = []  # at the present time
 
-    @staticmethod
-    def look(group: ClassicGroup) -> GroupSeen:
-        """Return a copy of what is judged."""
-        members = {m.member_id: MemberSeen(m.instance_id, m.protocols, m.session_timeout_ms / 1000, m.rebalance_timeout_ms / 1000,
-                                           m.joining, m.syncing, m.assignment, m.is_new) for m in group.members}
-        return GroupSeen(group.state_name, group.generation, group.protocol, group.protocol_type, group.members.leader, members,
-                         dict(group.members.static), tuple(group.members.pending))
-
     def judge(self, before: GroupSeen, what: str, arguments: tuple[Any, ...], result: Any, group: ClassicGroup,
               now: float) -> None:
         """Judge one call of a method, and what the group is after it. Raises GroupFallen."""
-        after = self.look(group)
+        after = look(group)
         effects = result if isinstance(result, list) else []
         try:
             getattr(self, f"_{what}")(before, after, now, result, *arguments)
@@ -132,7 +89,7 @@ class ClassicRules:
 
     def _join(self, before: GroupSeen, after: GroupSeen, now: float, effects: list[Any], call: Call, request: Join,
               _context: object) -> None:
-        error, answer = self._join_error(before, request), _answer(effects, call)
+        error, answer = self._join_error(before, request), answer_to(effects, call)
         told = Err.NONE if answer is None else answer.error
         same("the error", told, error)
         if error is Err.MEMBER_ID_REQUIRED:
@@ -155,7 +112,7 @@ class ClassicRules:
             request.protocols, request.session_timeout_ms / 1000, request.rebalance_timeout_ms / 1000,
             before.members[request.member_id].instance if mine is not None else request.instance_id))
         replaced = request.member_id == "" and request.instance_id in before.static
-        if replaced and before.state == STABLE and _elected(after) == before.protocol:
+        if replaced and before.state == STABLE and elected(after) == before.protocol:
             stored = [e for e in effects if isinstance(e, Store)]
             that(len(stored) == 1 and after.state == STABLE, "a new id of a static member is not stored, or calls the others")
             then = stored[0].then
@@ -183,7 +140,7 @@ class ClassicRules:
         inside = request.member_id in (before.joined if before.state == PREPARING else before.members)
         if before.state != EMPTY and not inside and size >= self.config.max_size:
             return Err.GROUP_MAX_SIZE_REACHED
-        if not _fits(before, request):
+        if not fits(before, request):
             return Err.INCONSISTENT_GROUP_PROTOCOL
         if request.member_id == "":
             by_id = request.instance_id is None and request.must_return
@@ -203,7 +160,7 @@ class ClassicRules:
         return new[0]
 
     def _welcomed(self, group: GroupSeen, answer: JoinResult, member_id: str, skip: bool = False) -> None:
-        everybody = tuple((m, one.instance, _sent(one.protocols, group.protocol)) for m, one in group.members.items())
+        everybody = tuple((m, one.instance, sent(one.protocols, group.protocol)) for m, one in group.members.items())
         same("the answer", answer, JoinResult(
             Err.NONE, member_id, group.generation, group.protocol_type, group.protocol, group.leader or "", skip,
             everybody if group.leader == member_id else ()))
@@ -241,19 +198,19 @@ class ClassicRules:
 
     def _completes(self, before: GroupSeen, after: GroupSeen, now: float, effects: list[Any], began_now: bool) -> None:
         """Check the end of a join phase: its time, its members, its protocol, and who is told what."""
-        all_joined = not after.pending and {*after.members} == {e.result.member_id for e in effects if _joins(e)}
+        all_joined = not after.pending and {*after.members} == {e.result.member_id for e in effects if joins(e)}
         silent = any(m not in after.pending and m not in after.members for m in (*before.pending, *before.members))
         if self.window_ends is None:
             that(all_joined or now >= self.phase_ends - SOON, "the join phase ends though members are awaited")
         elif not (silent and all_joined):  # as in Kafka, the end of a session may end the initial delay too
             same("the end of the initial delay", abs(now - self.window_ends) < SOON, True)
             that(not self.joined_in_window or now >= self.phase_ends - SOON, "a member joined in the last delay")
-        same("the protocol", after.protocol, _elected(after))
+        same("the protocol", after.protocol, elected(after))
         that(after.leader in after.members, "the leader is no member")
-        for effect in filter(_joins, effects):
+        for effect in filter(joins, effects):
             if effect.result.error is Err.NONE:
                 self._welcomed(after, effect.result, effect.result.member_id)
-        welcome = {e.result.member_id for e in effects if _joins(e) and e.result.error is Err.NONE}
+        welcome = {e.result.member_id for e in effects if joins(e) and e.result.error is Err.NONE}
         absent = [m for m in after.members if m not in welcome]
         that(all(after.members[m].instance is not None for m in absent), "a dynamic member that has not joined stays")
         that(after.leader in welcome, "a member leads that has not joined")
@@ -267,7 +224,7 @@ class ClassicRules:
 
     def _sync(self, before: GroupSeen, after: GroupSeen, now: float, effects: list[Any], call: Call, request: Sync,
               _context: object) -> None:
-        error, answer = self._sync_error(before, request), _answer(effects, call)
+        error, answer = self._sync_error(before, request), answer_to(effects, call)
         same("the error", Err.NONE if answer is None else answer.error, error)
         stored = [e for e in effects if isinstance(e, Store)]
         if error is not Err.NONE:
@@ -283,9 +240,9 @@ class ClassicRules:
         if before.leader != request.member_id:
             same("what a follower stores", stored, [])
             return
-        sent = {m: dict(request.assignments).get(m, b"") for m in before.members}
-        same("what the leader hands out", [e.then for e in stored], [Assigned(before.generation, tuple(sent.items()))])
-        same("what is stored", {m.member_id: m.assignment for m in stored[0].group.members}, sent)
+        handed = {m: dict(request.assignments).get(m, b"") for m in before.members}
+        same("what the leader hands out", [e.then for e in stored], [Assigned(before.generation, tuple(handed.items()))])
+        same("what is stored", {m.member_id: m.assignment for m in stored[0].group.members}, handed)
         self._is_stored(after, stored[0])
 
     def _sync_error(self, before: GroupSeen, request: Sync) -> Err:
@@ -307,7 +264,7 @@ class ClassicRules:
         rows = {m.member_id: (m.instance_id, m.session_timeout_ms / 1000, m.rebalance_timeout_ms / 1000, m.subscription)
                 for m in store.group.members}
         same("the record's members", rows, {
-            m: (one.instance, one.session, one.rebalance, _sent(one.protocols, group.protocol))
+            m: (one.instance, one.session, one.rebalance, sent(one.protocols, group.protocol))
             for m, one in group.members.items()})
         record = store.group
         same("the record", (record.protocol_type, record.generation, record.protocol, record.leader),
@@ -321,7 +278,7 @@ class ClassicRules:
         if then is None or before.state != COMPLETING or then.generation != before.generation:
             same("nothing", (after, effects), (before, []))
             return
-        told = {m: _answer(effects, one.syncing) for m, one in before.members.items() if one.syncing is not None}
+        told = {m: answer_to(effects, one.syncing) for m, one in before.members.items() if one.syncing is not None}
         same("the errors", {answer.error for answer in told.values()} - {error}, set())
         same("the state", after.state, STABLE if error is Err.NONE else PREPARING)
         if error is Err.NONE:
@@ -336,7 +293,7 @@ class ClassicRules:
         if mine is None or mine.joining is None:
             same("nothing", (after, effects), (before, []))
             return
-        answer = _answer(effects, mine.joining)
+        answer = answer_to(effects, mine.joining)
         if error is not Err.NONE:
             same("who has the instance", after.static[then.instance_id], then.old_member_id)
             self.sessions.pop(then.new_member_id)
@@ -398,13 +355,13 @@ class ClassicRules:
             errors.append(error)
         if before.state == DEAD:
             errors, gone = [Err.COORDINATOR_NOT_AVAILABLE for _ in leaving], []
-        same("the errors", _answer(effects, call), errors)
+        same("the errors", answer_to(effects, call), errors)
         that(not any(m in after.members for m in gone), "a member that has left is still there")
         that(not gone or after.state in (PREPARING, COMPLETING, EMPTY), "nobody is called to join")
         for member_id in gone:
             for waiting in (before.members[member_id].joining, before.members[member_id].syncing):
                 if waiting is not None:
-                    same("its call", _answer(effects, waiting).error, Err.UNKNOWN_MEMBER_ID)
+                    same("its call", answer_to(effects, waiting).error, Err.UNKNOWN_MEMBER_ID)
 
     # --- time, and the coordinator ----------------------------------------------------------------------------------
 
@@ -449,7 +406,7 @@ class ClassicRules:
         same("instances", after.static, {one.instance: m for m, one in after.members.items() if one.instance is not None})
         that((after.leader in after.members) == bool(after.members), "the leader is no member")
         if after.state in (COMPLETING, STABLE):
-            that(after.protocol in _common(after), "not every member knows the protocol")
+            that(after.protocol in common(after), "not every member knows the protocol")
         over = any(isinstance(e, Moved) for e in effects) or what == "tick" and self.prolonged_at == now
         for member_id in [*before.members, *before.pending]:
             one = before.members.get(member_id)
@@ -474,54 +431,3 @@ class ClassicRules:
         elif self.unsynced:
             ends.append(self.phase_ends)
         that(not ends or due is not None and due <= min(ends) + SOON, f"it sleeps until {due}, and {min(ends, default=0)} is due")
-
-
-# --- what the protocols say -------------------------------------------------------------------------------------------
-
-
-def _common(group: GroupSeen) -> list[str]:
-    known = [[name for name, _ in one.protocols] for one in group.members.values()]
-    return [name for name in (known[0] if known else []) if all(name in names for names in known)]
-
-
-def _elected(group: GroupSeen) -> str | None:
-    """Return the protocol with most votes; the eldest member's order decides between equals."""
-    common = _common(group)
-    wanted = [[name for name, _ in one.protocols if name in common] for one in group.members.values()]
-    votes = Counter(names[0] for names in wanted if names)
-    return min(common, key=lambda name: (-votes[name], common.index(name)), default=None)
-
-
-def _fits(group: GroupSeen, request: Join) -> bool:
-    names = [name for name, _ in request.protocols]
-    if group.state == EMPTY:
-        return bool(request.protocol_type and names)
-    return request.protocol_type == group.protocol_type and bool(
-        names if not group.members else {*names} & {*_common(group)})
-
-
-def _sent(protocols: Protocols, name: str | None) -> bytes:
-    return dict(reversed(protocols)).get(name or "", b"")
-
-
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def _joins(effect: Any) -> bool:
-    return isinstance(effect, CompleteCall) and isinstance(effect.result, JoinResult)
-
-
-def _answer(effects: Iterable[Any], call: Call | None) -> Any:
-    return next((e.result for e in effects if isinstance(e, CompleteCall) and e.call == call), None)
-
-
-def that(holds: object, otherwise: str) -> None:
-    """Raise GroupFallen, with what is wrong, unless it `holds`."""
-    if not holds:
-        raise GroupFallen(otherwise)
-
-
-def same(what: str, found: object, wanted: object) -> None:
-    """Raise GroupFallen unless what was found is what was wanted."""
-    if found != wanted:
-        raise GroupFallen(f"{what}: {found!r}, not {wanted!r}")

@@ -20,7 +20,7 @@ from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, He
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.groups.classic_rules import GroupFallen, same, that
+from minikafka.sim.groups.classic_seen import GroupFallen, same, that
 from minikafka.sim.groups.consumer_rules import ConsumerRules, matching, valid
 from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
 

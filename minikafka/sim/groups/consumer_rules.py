@@ -22,7 +22,7 @@ from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember,
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import ConsumerGroupSettings, GroupContext, OffsetCommit
 from minikafka.protocol.errors import Err
-from minikafka.sim.groups.classic_rules import same, that
+from minikafka.sim.groups.classic_seen import same, that
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2  # the states of a member, as its record has them
 JOINING, LEAVING, AWAY = 0, -1, -2
