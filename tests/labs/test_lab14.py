@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from minikafka import Cluster
 from minikafka.history import History
 from minikafka.jars import ECOSYSTEM
 from minikafka.lab.labs.lab14 import checks, ecosystem, wrong
+from minikafka.lab.labs.lab14.faults import Spark, strike
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.notary import COUNTERS, Facts, Row, Run, duplicate, notary, row_of
 from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, NAIVE, Sink
 from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
-from minikafka.lab.labs.lab14.schedule import KINDS, published, schedule
+from minikafka.lab.labs.lab14.schedule import KINDS, Fault, published, schedule
 
 VALUE = '{"trip":%d,"taxi":"taxi-%d","pickup":"airport","started":"2025-06-02T07:25:00Z"}'
 
@@ -221,3 +223,10 @@ def test_a_stop_says_what_is_missing(monkeypatch, tmp_path):
 def test_connect_copies_a_file(city):
     """Fails if a Connect worker cannot read and write our brokers. (Streams and MirrorMaker: the notebook.)"""
     assert ecosystem.copy_with_connect(city, ["one", "two", "three"]) == ["one", "two", "three"]
+
+
+def test_a_death_that_does_not_come_is_taken_back():
+    """Fails if a query that has nothing more to write is waited for because it was told to die after its next write."""
+    with Cluster(brokers=1, engine="sim", seed=1) as cluster:
+        spark, fault = Spark(), Fault(1.0, "kill Spark after a write", lasts=2.0)
+        assert strike(cluster, spark, fault, "trips") == [str(fault)] and not spark.dying

@@ -18,13 +18,14 @@ class Spark:
     """The part of Spark, or of its model, that a schedule needs."""
 
     deaths = 0
+    dying = 0.0                                 # after its next death it begins again so many seconds later; 0: it lives on
 
     def look(self) -> None:
         """Notice a death, and begin again if it was asked for; a model does this by itself."""
 
     def kill_after_write(self, back_in: float) -> None:
         """Die right after the next write to the sink, and begin again `back_in` seconds later."""
-        raise NotImplementedError
+        self.dying = back_in
 
 
 def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
@@ -49,7 +50,10 @@ def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
         while spark.deaths == deaths and cluster.now() < until:
             spark.look()
             cluster.sleep(0.1)
-        return [] if spark.deaths > deaths else [str(fault)]
+        if spark.deaths > deaths:
+            return []
+        spark.dying = 0.0                       # nothing is written any more
+        return [str(fault)]
     leader = cluster.leader(topic, fault.part)
     others = [broker for broker in cluster.ids if broker != leader]
     if leader is None:

@@ -113,11 +113,7 @@ class LiveQuery(Spark):
     def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
         self.spark, self.cluster, self.topic = spark, cluster, topic
         self.pipeline, self.sink, self.checkpoint = pipeline, sink, checkpoint
-        self.deaths, self.dying = 0, 0.0
         self.query = self._start("earliest")
-
-    def kill_after_write(self, back_in: float) -> None:
-        self.dying = back_in
 
     def at_rest(self, patience: float) -> bool:
         """Wait until the query has done all that is in the log; return whether it has."""

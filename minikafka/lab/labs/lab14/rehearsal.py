@@ -96,15 +96,12 @@ class ModelOfSpark(Spark):
     def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink) -> None:
         self.world, self.pipeline, self.sink = cluster.world, pipeline, sink
         self.checkpoint: Checkpoint | None = None
-        self.over, self.at_rest, self.deaths, self.dying, self.dead_until = False, False, 0, 0.0, 0.0
+        self.over, self.at_rest, self.dead_until = False, False, 0.0
         env = self.world.client_env()
         self.admin = Admin(env, self.world.bootstrap, timeout=REQUEST, name="spark ends")
         self.consumer = Consumer(env, self.world.bootstrap, request_timeout=REQUEST, reset="none", name="spark")
         self.consumer.assign([(TOPIC, part) for part in PARTS])
         env.spawn(self._run(), "spark: the query")
-
-    def kill_after_write(self, back_in: float) -> None:
-        self.dying = back_in
 
     def stop(self) -> None:
         self.over = True
