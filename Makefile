@@ -7,7 +7,7 @@
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
-JOBS ?= 4# workers: one of them mostly waits for Spark (tests/schedule.py), and many tests wait, so four keep two cores busy
+JOBS ?= 5# workers: one of them mostly waits for Spark (tests/schedule.py), and many tests wait, so five keep two cores busy
 JUDGES ?= 2# workers of `make judge`: each has three brokers of Apache Kafka
 SEEDS ?= 1000
 FROM ?= 80000
