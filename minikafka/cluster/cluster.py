@@ -256,7 +256,8 @@ class Cluster:
         for node in paused:
             self.resume(node)
         self.restart(*(node for node, child in self._nodes.children.items() if not child.alive))
-        self._await_ready([self._node(node) for node in paused])
+        if paused:
+            self._await_ready([self._node(node) for node in paused])
 
     def add_broker(self, rack: str | None = None) -> int:
         """Add a broker, which does not vote; return its id when it is ready."""

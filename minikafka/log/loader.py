@@ -12,13 +12,15 @@ Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended
               open: a loss of power would bring them back behind what is appended next. Kafka has no such sync.
             I-LOAD-6 what the disk once refused to make durable is written again before it counts: after a failed fsync the
               kernel takes the pages for written, so the next fsync says yes, and a loss of power leaves a hole (rule 67). The
-              log that failed left the file REFUSED, which only the next start of the same machine needs. Kafka has no such file.
+              log that failed, or its start, left the file REFUSED, which only the next start of the same machine needs. Kafka has
+              no such file.
 Source: org.apache.kafka.storage.internals.log.LogLoader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from minikafka.log.batch import BatchHeader
@@ -62,7 +64,14 @@ class Loader:
         self._swapped: list[int] = []  # segments that compaction was putting in place when the process died
 
     def load(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
-        """Open every segment, recovering from `recovery_point` on unless the stop was `clean`."""
+        """Open every segment, recovering from `recovery_point` on unless the stop was `clean`. Raises OSError."""
+        try:
+            return self._load_folder(clean, recovery_point, start_offset)
+        except OSError:
+            mark_refused(self.fs, self.folder)
+            raise
+
+    def _load_folder(self, clean: bool, recovery_point: int, start_offset: int) -> Loaded:
         self._recovery_point = recovery_point
         found = self.fs.listdir(self.folder)
         self._refused = REFUSED in found
@@ -181,6 +190,16 @@ class Loader:
         begin = self.epochs.entries[0][1]
         first = next((header for segment in segments for _, header, _ in scan(segment.log, 0, segment.size)), None)
         return begin if first is not None and first.base_offset < begin else 0
+
+
+def mark_refused(fs: Fs, folder: str) -> None:
+    """Leave the mark that the disk failed (I-LOAD-6), if the disk takes that.
+
+    It need not be durable. If the machine loses power before the next start, the page cache goes as well, and what can be read
+    then is on the disk.
+    """
+    with suppress(OSError):
+        fs.open(f"{folder}/{REFUSED}").close()
 
 
 def replay_producers(producers: ProducerStates, segments: list[Segment], start: int, end: int) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from operator import attrgetter
 
 from minikafka.log.batch import BatchHeader
@@ -25,7 +25,7 @@ from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.flush import LogFlush
-from minikafka.log.loader import REFUSED, Loaded
+from minikafka.log.loader import Loaded, mark_refused
 from minikafka.log.segment import Segment
 from minikafka.log.swap import SWAP
 from minikafka.protocol.errors import Err, KafkaError
@@ -92,14 +92,9 @@ class SegmentedLog:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
 
     def _fail(self, error: BaseException) -> KafkaError:
-        """Take the log offline and return the error: the disk failed, and nothing is tried on it again (rule 67).
-
-        The next start must know (I-LOAD-6). If the machine loses power before, the page cache goes as well, and what can be read
-        then is on the disk.
-        """
+        """Take the log offline and return the error: the disk failed, and nothing is tried on it again (rule 67)."""
         self.offline = True
-        with suppress(OSError):
-            self.fs.open(f"{self.path}/{REFUSED}").close()
+        mark_refused(self.fs, self.path)
         return KafkaError(Err.KAFKA_STORAGE_ERROR, f"Error in the log of {self.name}: {error}")
 
     # --- growing ------------------------------------------------------------------------------------------------

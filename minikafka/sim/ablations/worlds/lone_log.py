@@ -244,10 +244,21 @@ class LoneLog:
 
 
 class RefusedLog(LoneLog):
-    """A log whose disk refuses every fourth fsync: the process ends with the error, and the next one opens what it finds.
+    """A log whose disk refuses every fourth flush, and fails every fifth start: the process ends with the error, and the next one
+    opens what it finds.
 
     It does not die of something else between the refusal and the mark that the refusal leaves: nobody could know then.
     """
+
+    def _open(self) -> Log:
+        self.disk.failures["sync"] = int(FOLDER in self.disk.names and self.rng.random() < 0.2)
+        try:
+            return super()._open()
+        except OSError:
+            pass  # the process has ended with it
+        finally:
+            self.disk.failures["sync"] = 0
+        return super()._open()
 
     def _flush(self) -> None:
         dies, refuses = self.disk.on_change, self.rng.random() < 0.25
