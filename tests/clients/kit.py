@@ -48,8 +48,8 @@ class Library(Protocol):
 
 class KafkaPython:
     def send(self, bootstrap: str, topic: str, records: list[Record], **options: Any) -> list[tuple[int, int]]:
-        settings = {"enable_idempotence": False, **options}
-        with closing(KafkaProducer(bootstrap_servers=bootstrap, request_timeout_ms=MS, **settings)) as producer:
+        settings = {"enable_idempotence": False, "request_timeout_ms": MS, **options}
+        with closing(KafkaProducer(bootstrap_servers=bootstrap, **settings)) as producer:
             futures = [producer.send(topic, r.value, r.key, r.headers, r.partition, r.timestamp) for r in records]
             done = [future.get(PATIENCE) for future in futures]
         return [(d.partition, d.offset) for d in done]
