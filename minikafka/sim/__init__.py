@@ -11,9 +11,11 @@ Read the folders in this order; the page of each names its files:
     swarm/       one seed: clients at work, faults, healing, verdict; many seeds: campaigns
     raft/        the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
     groups/      one consumer group alone, of either kind, each answer judged
+    transactions/  one transactional id alone, each answer and record judged
     stories/     the anomalies, one story each, told as transcripts
     ablations/   the rules that prevent them, switched off one at a time: each time an invariant must fall
     mutation/    one line of a rule changed at random at a time, and which check notices it
+    alone.py     the table of the small worlds: one part of the broker alone, each in milliseconds
     command.py   `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 
 What is used from elsewhere: the brokers (broker/), the clients (client/), the history and its checker (history/).

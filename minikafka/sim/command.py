@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.sim.ablations.command import add_arguments as add_ablate
+from minikafka.sim.alone import PER_CLUSTER, TOLD, WORLDS
 from minikafka.sim.mutation.command import add_arguments as add_mutate
 from minikafka.sim.raft.campaign import RaftRun
 from minikafka.sim.stories.telling.command import add_arguments as add_tell
@@ -24,8 +25,7 @@ from minikafka.sim.swarm.progress import Progress
 from minikafka.sim.swarm.shrink import shrink
 from minikafka.sim.swarm.swarm import SeedRun
 
-PART = {"cluster": 100, "raft": 2000, "log": 2000, "group": 2000}  # seeds between two lines of the ledger
-SMALL = {"log": 3, "group": 2, "raft": 5}  # seeds of the small worlds that go with one of the clusters
+CLUSTERS, SMALL = 100, 2000  # seeds between two lines of the ledger: of clusters, and of small worlds
 
 
 class Mistaken(Exception):
@@ -66,9 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     smaller.set_defaults(run=_shrink)
     for command in (run, replay, smaller):
         command.set_defaults(kind="cluster")
-        command.add_argument("--raft", action="store_const", dest="kind", const="raft", help="the quorum alone")
-        command.add_argument("--log", action="store_const", dest="kind", const="log", help="one log alone on one disk")
-        command.add_argument("--group", action="store_const", dest="kind", const="group", help="one group alone")
+        for kind, told in TOLD.items():
+            command.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, help=told)
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
     add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
     add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
@@ -111,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
     _check(options)
     if options.ledger and options.faults:
         raise Mistaken("the ledger has whole campaigns: --faults leaves out a part")
-    small = SMALL if options.kind == "cluster" and not options.faults else {}
+    small = PER_CLUSTER if options.kind == "cluster" and not options.faults else {}
     ended = [_run_kind(options, kind, options.first % STRAINED * times, options.seeds * times) for kind, times in small.items()]
     return max([*ended, _run_kind(options, options.kind, options.first, options.seeds)])
 
@@ -120,7 +119,8 @@ def _run_kind(options: argparse.Namespace, kind: str, first: int, seeds: int) ->
     """Run one kind in parts, so that the ledger has the parts that were done if it is broken off."""
     found, progress = campaigns.Campaign(kind, first, options.faults), Progress(seeds)
     while found.seeds < seeds:
-        count = min(PART[kind] if options.ledger else seeds, seeds - found.seeds)
+        most = seeds if not options.ledger else CLUSTERS if kind == "cluster" else SMALL
+        count = min(most, seeds - found.seeds)
         part = campaigns.campaign(kind, first + found.seeds, count, options.jobs, options.faults, progress.add)
         if options.ledger:
             campaigns.write_ledger(part, kind)
@@ -135,7 +135,7 @@ def _run_kind(options: argparse.Namespace, kind: str, first: int, seeds: int) ->
 
 def _replay(options: argparse.Namespace) -> int:
     _check(options)
-    if options.kind in ("log", "group"):
+    if options.kind in WORLDS:
         return _replay_small(options)
     plan = campaigns.plan_of(options.kind, options.seed)
     if beyond := [place for place in options.keep or () if place >= len(plan)]:

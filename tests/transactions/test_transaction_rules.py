@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from minikafka.broker.transactions.records import read_transaction_value, stored_data, stored_value, transaction_value
 from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, STATUS, TransactionState
 from minikafka.broker.transactions.transaction import LAST_EPOCH, Transaction, TransactionData
 from minikafka.log.producers import ProducerIdAndEpoch
@@ -175,6 +176,27 @@ def test_rule_47_used_up_epochs_make_a_new_producer() -> None:
     done = store(txn, txn.marked(4))
     assert (done.producer_id, done.epoch, done.previous_id, done.next_id) == (NEW_ID, 0, ID, -1)
     assert txn.end(ProducerIdAndEpoch(ID, LAST_EPOCH), True, V2, 5) is None, "its answer was lost: the same again"
+
+
+def test_rule_47_nobody_uses_the_epoch_that_fences() -> None:
+    """B47. Fails if a client that was given 32766 and names 32767 may begin a transaction: no record could hold the epoch of
+    its end, so it would never end, and nobody could read committed records behind it."""
+    txn, guessed = begun(X), ProducerIdAndEpoch(ID, LAST_EPOCH + 1)
+    txn.data = replace(txn.data, epoch=LAST_EPOCH)
+    assert store(txn, txn.fence(3, V2)).epoch == LAST_EPOCH + 1
+    store(txn, txn.marked(4))
+    for ask in (lambda: txn.add(guessed, [Y], 5), lambda: txn.end(guessed, True, V2, 5), lambda: txn.end(guessed, False, V2, 5)):
+        assert error(ask) is Err.PRODUCER_FENCED
+    given = txn.init(60_000, ProducerIdAndEpoch(ID, LAST_EPOCH), 6, NEW_ID, V2)
+    assert (given.producer_id, given.epoch) == (NEW_ID, 0), "the producer that was fenced may go on, under another id"
+
+
+def test_rule_47_a_transaction_of_the_highest_epoch_is_aborted() -> None:
+    """Fails if a transaction that a log holds with epoch 32767 cannot be aborted."""
+    txn = Transaction("t", TransactionData(ID, LAST_EPOCH + 1, 10, TransactionState.ONGOING, (X,), 1, 1))
+    aborted = txn.fence(100, V2)
+    assert (aborted.state, aborted.epoch) == (TransactionState.PREPARE_ABORT, LAST_EPOCH + 1)
+    assert stored_data(read_transaction_value(transaction_value(stored_value(aborted)))).state is TransactionState.PREPARE_ABORT
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -15,7 +15,8 @@ Invariants: I-TXN-3 `data` is what a replay of the log would give; `pending` is 
               lower epoch (rule 50). With KIP-890 every end of a transaction raises the epoch (rule 52).
 
 What Kafka does differently: Kafka treats a write that timed out as failed, though it may still be committed; here the
-decision stays pending until the log shows its outcome.
+decision stays pending until the log shows its outcome. In Kafka a client that names epoch 32767, which nobody was given, may
+use it: its commit then has epoch -32768; here that client is fenced.
 Source: TransactionMetadata, TransactionCoordinator; KIP-98, KIP-360, KIP-588, KIP-890.
 """
 
@@ -30,6 +31,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 NO_ID = NO_EPOCH = NO_TIME = -1
 LAST_EPOCH = (1 << 15) - 2             # 32766, the last that a producer gets; 32767 is left to fence that producer (rule 47)
+FENCING_EPOCH = LAST_EPOCH + 1         # the highest that a record can hold: no producer has it, so nothing need be above it
 EPOCH_BUMPS = 2                        # transaction.version from which every end raises the epoch (KIP-890)
 
 TopicPartition = tuple[str, int]
@@ -115,8 +117,9 @@ class Transaction:
     def _next_identity(self, expected: ProducerIdAndEpoch | None, new_id: int) -> tuple[ProducerIdAndEpoch, int]:
         """Return the producer's next identity, and the last epoch to remember."""
         data = self.data
-        if data.exhausted and (expected is None or expected.epoch == data.epoch):
-            return ProducerIdAndEpoch(new_id, 0), data.epoch if expected else NO_EPOCH
+        fenced_last = data.epoch == FENCING_EPOCH and expected is not None and expected.epoch == data.last_epoch
+        if data.exhausted and (expected is None or expected.epoch == data.epoch or fenced_last):
+            return ProducerIdAndEpoch(new_id, 0), expected.epoch if expected else NO_EPOCH
         if expected is None:
             return ProducerIdAndEpoch(data.producer_id, data.epoch + 1), NO_EPOCH
         if data.epoch in (NO_EPOCH, expected.epoch):
@@ -132,7 +135,8 @@ class Transaction:
         no other producer is initialised first; before 2 no producer gets that epoch.
         """
         last_epoch = self.data.epoch if version >= EPOCH_BUMPS else NO_EPOCH
-        fencing = replace(self.data, state=self._next("fence"), epoch=self.data.epoch + 1, last_epoch=last_epoch)
+        epoch = min(self.data.epoch + 1, FENCING_EPOCH)
+        fencing = replace(self.data, state=self._next("fence"), epoch=epoch, last_epoch=last_epoch)
         return replace(fencing, state=NEXT[fencing.state]["abort"], update_ms=now_ms, version=version)
 
     # --- AddPartitionsToTxn, AddOffsetsToTxn ----------------------------------------------------------------------
@@ -200,11 +204,9 @@ class Transaction:
         return data.state in COMPLETE and data.epoch == 0 and who == (data.previous_id, LAST_EPOCH)
 
     def _check_end(self, who: ProducerIdAndEpoch, retry: bool) -> None:
-        if who.producer_id != self.data.producer_id and not retry:
-            raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)
-        if not retry and who.epoch != self.data.epoch:
-            raise KafkaError(Err.PRODUCER_FENCED)
-        if retry and self.data.state not in COMPLETE:
+        if not retry:
+            self._check_identity(who)
+        elif self.data.state not in COMPLETE:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def marked(self, now_ms: int) -> TransactionData:
@@ -239,7 +241,7 @@ class Transaction:
     def _check_identity(self, who: ProducerIdAndEpoch) -> None:
         if who.producer_id != self.data.producer_id:
             raise KafkaError(Err.INVALID_PRODUCER_ID_MAPPING)
-        if who.epoch != self.data.epoch:
+        if who.epoch != self.data.epoch or who.epoch == FENCING_EPOCH:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def _check_settled(self) -> None:

@@ -35,7 +35,7 @@ FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller
              "cleaner_filter", "retention", "checkpoint", "validate", "survey", "alike")))
 TESTS = {"broker/replication": "tests/replication", "broker/controller": "tests/controller", "broker/raft": "tests/raft",
          "broker/groups": "tests/groups", "broker/transactions": "tests/transactions", "log": "tests/log"}
-SMALL_WORLDS = {"broker/raft": "raft", "broker/groups": "group", "log": "log"}  # kinds of seeds that cost little
+SMALL_WORLDS = {"broker/raft": "raft", "broker/groups": "group", "broker/transactions": "transaction", "log": "log"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", type=int, default=30, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0, help="of their choice")
     parser.add_argument("--seeds", type=int, default=20,
-                        help="cluster seeds for each (of the quorum, a log or a group alone, ten times as many)")
+                        help="cluster seeds for each (of its small world, ten times as many)")
     parser.add_argument("--only", default="", metavar="WORD", help="only files whose name has this word")
     parser.add_argument("--one", metavar="NAME", help="this mutant only: FILE:NUMBER, or the name of a rule")
     parser.add_argument("--rules", action="store_true", help="the safety rules, weakened by hand, instead of chance")

@@ -76,8 +76,8 @@ install()
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run seeds until one fails; print it, and return 1. Arguments: the kind of seed (`cluster`, `raft`, `log`, `group`), the
-    first seed, the last."""
+    """Run seeds until one fails; print it, and return 1. Arguments: the kind of seed (`cluster`, `raft`, or one of
+    sim/alone.py), the first seed, the last."""
     kind, first, last = arguments[0], int(arguments[1]), int(arguments[2])
     run = _cluster if kind == "cluster" else partial(_small, kind)
     for seed in range(first, last + 1):

@@ -2,8 +2,7 @@
 
     python -m minikafka sim run --seeds 100             whole clusters
     python -m minikafka sim run --seeds 300 --raft      the quorum alone
-    python -m minikafka sim run --seeds 300 --log       one log alone on one disk (sim/ablations/worlds)
-    python -m minikafka sim run --seeds 300 --group     one group alone, of either kind (sim/groups)
+    python -m minikafka sim run --seeds 300 --log       one log alone on one disk; each small world of sim/alone.py so
 
 A seed is run by one process and depends on nothing outside it, so the order in which seeds end does not matter.
 
@@ -25,9 +24,7 @@ from functools import partial
 from multiprocessing.pool import Pool
 from pathlib import Path
 
-from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
-from minikafka.sim.groups.classic_life import classic_group_alone
-from minikafka.sim.groups.consumer_life import consumer_group_alone
+from minikafka.sim.alone import WORLDS
 from minikafka.sim.raft import campaign as raft_campaign
 from minikafka.sim.raft.campaign import RaftRun, run_raft_seed
 from minikafka.sim.swarm import coverage as chaos
@@ -36,9 +33,6 @@ from minikafka.sim.swarm.swarm import SeedRun, run_seed
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
-LOG_WORLDS = (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
-              lone_metadata_log.voter_alone, lone_batch.batch_alone)
-GROUP_WORLDS = (classic_group_alone, consumer_group_alone)
 REGRESS = ROOT / "tests" / "seeds" / "regress.txt"
 HEAD = ("commit", "kind", "range", "seeds", "violations")
 
@@ -47,7 +41,7 @@ HEAD = ("commit", "kind", "range", "seeds", "violations")
 class SeedOutcome:
     """The outcome of one seed, as a campaign keeps it."""
 
-    kind: str  # "cluster", "raft", "log" or "group"
+    kind: str  # "cluster", "raft", or a small world
     seed: int
     violations: list[str]
     coverage: Counter[str] = field(default_factory=Counter)
@@ -72,10 +66,8 @@ def run_one(kind: str, seed: int, faults: Sequence[str] | None = None, keep: Seq
         raft = run_raft_seed(seed, faults, keep)
         return SeedOutcome(kind, seed, [f"{raft.violation[0]} at {raft.time:.3f} s: {raft.violation[1]}"]
                        if raft.violation else [], raft.coverage, faults)  # fmt: skip
-    if kind == "log":
-        return SeedOutcome(kind, seed, [f"{fallen} in {world.__name__}" for world in LOG_WORLDS for fallen in world(seed)])
-    if kind == "group":
-        return SeedOutcome(kind, seed, [fallen for world in GROUP_WORLDS for fallen in world(seed)])
+    if kind in WORLDS:
+        return SeedOutcome(kind, seed, [f"{fallen} in {world.__name__}" for world in WORLDS[kind] for fallen in world(seed)])
     cluster = run_seed(seed, faults, keep)
     cluster.coverage["faults"] = len(cluster.plan)
     return SeedOutcome(kind, seed, [str(violation) for violation in cluster.violations], cluster.coverage, faults)

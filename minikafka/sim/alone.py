@@ -1,0 +1,26 @@
+"""The small worlds: one part of the broker alone, with a clock and its events, every answer judged. A seed takes milliseconds.
+
+    WORLDS["log"][0](seed)     () if the part kept its rules, else what it did
+
+Owns: which worlds there are, and how many of their seeds go with one seed of whole clusters. The quorum alone is no less a
+small world, but has faults and coverage of its own: sim/raft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
+from minikafka.sim.groups.classic_life import classic_group_alone
+from minikafka.sim.groups.consumer_life import consumer_group_alone
+from minikafka.sim.transactions.transaction_life import transaction_alone
+
+WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
+    "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
+            lone_metadata_log.voter_alone, lone_batch.batch_alone),
+    "group": (classic_group_alone, consumer_group_alone),
+    "transaction": (transaction_alone,),
+}
+TOLD = {"log": "one log alone on one disk", "group": "one group alone", "transaction": "one transactional id alone",
+        "raft": "the quorum alone"}
+PER_CLUSTER = {"log": 3, "group": 2, "transaction": 5, "raft": 5}
