@@ -96,6 +96,16 @@ def test_a_session_overtaken_while_it_waited() -> None:
     assert s.answer(slow, {A: data(b"x")}, False, False, 0.0) == (Err.INVALID_FETCH_SESSION_EPOCH, 101, {})
 
 
+def test_a_session_that_ends_while_it_waits() -> None:
+    """Fails when a request is answered for a session whose last partition another connection has made it forget meanwhile, or
+    which has grown too large; it has no such partition any more."""
+    s = table()
+    ask(s, 0, 0, {A: 0}, {})
+    slow = s.open(101, 1, False, {}, (), 0.0)
+    assert ask(s, 101, 2, {}, {}, forgotten=(A,))[:2] == (Err.NONE, 0)
+    assert s.answer(slow, {A: data(b"x")}, False, False, 0.0) == (Err.INVALID_FETCH_SESSION_EPOCH, 101, {})
+
+
 def test_a_refused_answer_is_not_used() -> None:
     """Fails if the partitions of an answer that refuses the session are taken, or the next request names the session."""
     client = SessionClient()

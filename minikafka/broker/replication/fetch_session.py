@@ -130,6 +130,7 @@ class FetchSessions(Generic[Wanted]):
     def _continue(self, session: FetchSession[Wanted], wanted: dict[Key, Wanted], forgotten: Iterable[Key],
                   now: float) -> FetchContext[Wanted]:
         before = len(session.partitions)
+        session.used, session.epoch = now, next_epoch(session.epoch)      # also if it ends here: who still waits is overtaken
         for key, value in wanted.items():
             if key in session.partitions:
                 session.partitions[key].wanted = value
@@ -145,7 +146,6 @@ class FetchSessions(Generic[Wanted]):
         if not session.partitions:                       # nothing left to wait for: the session ends
             self._end(session.id)
             return FetchContext(wanted)
-        session.used, session.epoch = now, next_epoch(session.epoch)
         everything = {key: cached.wanted for key, cached in session.partitions.items()}
         return FetchContext(everything, session, epoch=session.epoch)
 
