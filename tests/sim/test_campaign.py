@@ -19,6 +19,7 @@ import pytest
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.log.flush import LogFlush
 from minikafka.sim import command
+from minikafka.sim.alone import PER_CLUSTER
 from minikafka.sim.swarm import campaign as campaigns
 from minikafka.sim.swarm import coverage, faults, workload
 from minikafka.sim.swarm.campaign import Campaign, SeedOutcome, kept_seeds, write_ledger
@@ -271,12 +272,11 @@ def test_small_worlds_go_with_the_clusters(monkeypatch: pytest.MonkeyPatch, caps
 
     monkeypatch.setattr(campaigns, "run_one", run)
     assert command.main(["run", "--seeds", "2", "--jobs", "1"]) == 0
-    assert ran == [*(("log", n) for n in range(6)), *(("group", n) for n in range(4)),
-                   *(("raft", n) for n in range(10)), ("cluster", 80_000), ("cluster", 80_001)]
+    assert ran == [*((kind, n) for kind, times in PER_CLUSTER.items() for n in range(2 * times)),
+                   ("cluster", 80_000), ("cluster", 80_001)]
     ran.clear()
     assert command.main(["run", "--seeds", "1", "--from", "80002", "--jobs", "1"]) == 1
-    assert ran == [*(("log", n) for n in (6, 7, 8)), ("group", 4), ("group", 5),
-                   *(("raft", n) for n in range(10, 15)), ("cluster", 80_002)]
+    assert ran == [*((kind, n) for kind, times in PER_CLUSTER.items() for n in range(2 * times, 3 * times)), ("cluster", 80_002)]
     assert "seed 8: I16 in log_alone   python -m minikafka sim replay 8 --log" in capsys.readouterr().out
     ran.clear()
     assert command.main(["run", "--seeds", "1", "--log", "--jobs", "1"]) == 0 and ran == [("log", 0)]

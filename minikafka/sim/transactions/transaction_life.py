@@ -55,12 +55,12 @@ class TransactionLife(LoneTransaction):
         if self.waits and rng.random() < 0.5:
             self.settle()
         elif fate < 0.1:
-            self.pass_time(rng.choice((1, 500, 9_999, 10_000, 10_001, 39_999, 40_000)) if rng.random() < 0.5 else rng.randrange(900))
+            self.pass_time(rng.choice((rng.randrange(900), rng.choice((1, 500, 9_999, 10_000, 10_001, 39_999, 40_000)))))
         elif fate < 0.13 and self.log[-1].epoch != NONE:
             self.read_from_log()
         elif fate < 0.15:
             self.cluster_version = rng.choice((0, 1, 2))
-        elif self.story.last.state in ENDING and not self.waits and rng.random() < 0.6:
+        elif self.history.last.state in ENDING and not self.waits and rng.random() < 0.6:
             self.mark()
         else:
             self.ask()
@@ -89,15 +89,15 @@ class TransactionLife(LoneTransaction):
 
     def somebody(self) -> Identity:
         """Return the present holder, mostly; one that was; or a guess next to it."""
-        rng, holder = self.rng, Identity(self.story.last.producer_id, self.story.last.epoch)
+        rng, holder = self.rng, Identity(self.history.last.producer_id, self.history.last.epoch)
         fate = rng.random()
         if fate < 0.6:
             return holder
         if fate < 0.75 and self.known:
             return rng.choice(self.known[-4:])
         if fate < 0.95:
-            return Identity(rng.choice((holder.id, holder.id, self.story.last.previous_id, holder.id + 1)),
-                            rng.choice((holder.epoch - 1, holder.epoch, holder.epoch + 1, self.story.last.last_epoch, TOP)))
+            return Identity(rng.choice((holder.id, holder.id, self.history.last.previous_id, holder.id + 1)),
+                            rng.choice((holder.epoch - 1, holder.epoch, holder.epoch + 1, self.history.last.last_epoch, TOP)))
         return Identity(holder.id, rng.choice((NONE, 0, TOP + 1)))
 
     def check(self) -> None:
@@ -110,15 +110,15 @@ class TransactionLife(LoneTransaction):
         """Let a producer begin anew, alone, and commit (I-TXNLIFE-1)."""
         for _ in range(8):
             self.commit()
-            if self.story.last.state in ENDING:
+            if self.history.last.state in ENDING:
                 self.mark()
             elif self.init(60_000, None) is not Err.CONCURRENT_TRANSACTIONS and self.waits.state is TransactionState.EMPTY:
                 break
         self.commit()
-        me = Identity(self.story.last.producer_id, self.story.last.epoch)
+        me = Identity(self.history.last.producer_id, self.history.last.epoch)
         for ask in (lambda: self.add(me, PARTITIONS[:1]), lambda: self.end(me, True, self.version)):
-            that(isinstance(ask(), TransactionData), f"{me}, alone, is refused after {self.story.last}")
+            that(isinstance(ask(), TransactionData), f"{me}, alone, is refused after {self.history.last}")
             self.commit()
         self.mark()
         self.commit()
-        that(self.story.last.state is TransactionState.COMPLETE_COMMIT, f"in the end it is {self.story.last}")
+        that(self.history.last.state is TransactionState.COMPLETE_COMMIT, f"in the end it is {self.history.last}")

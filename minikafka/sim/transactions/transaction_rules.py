@@ -1,13 +1,13 @@
-"""What the coordinator of a transactional id must answer, told from the id's story: who holds it, and what became of what.
+"""What the coordinator of a transactional id must answer, told from the id's history.
 
-    story = Story(first)
-    story.init(...)        what must be written, or the error that the producer must get; so do add() and end()
-    story.happened(...)    the record is committed: from now on it is part of the story
+    history = TransactionHistory(first)
+    history.init(...)        what must be written, or the error that the producer must get; so do add() and end()
+    history.happened(...)    the record is committed: from now on it is part of the history
 
 It is the second opinion on broker/transactions/transaction.py, and imports no decision of it.
 
-Owns: the story of the id, and the expected record or error of each request.
-Invariants: I-STORY-1 the expectation depends on committed records, the clock and the request, on nothing else.
+Owns: the history of the id, and the expected record or error of each request.
+Invariants: I-TXNHIST-1 the expectation depends on committed records, the clock and the request, on nothing else.
 Source: TransactionCoordinator and TransactionMetadata of Kafka 4.3; KIP-98, KIP-360, KIP-588, KIP-890.
 """
 
@@ -36,8 +36,8 @@ class Identity(NamedTuple):
 
 
 @dataclass
-class Story:
-    """What is known of the id: the last record, and which requests would only repeat what was done already."""
+class TransactionHistory:
+    """The last record of the id, and which requests would only repeat what was done already."""
 
     last: TransactionData
     deciding: bool = False                      # a record was appended, and is not committed
@@ -55,7 +55,7 @@ class Story:
     # --- what happened --------------------------------------------------------------------------------------------
 
     def happened(self, record: TransactionData) -> None:
-        """Take a committed record into the story."""
+        """Take a committed record into the history."""
         before, self.last, self.deciding, self.repeats_end = self.last, record, False, ()
         if record.state in ENDED and before.version >= 2:
             self.repeats_end = (Identity(record.producer_id, record.epoch - 1),)
@@ -63,7 +63,7 @@ class Story:
                 self.repeats_end += (Identity(before.producer_id, TOP),)
 
     def read_from_log(self) -> None:
-        """Forget what the records do not hold: another coordinator has read them. Who may repeat an InitProducerId is not in them."""
+        """Forget what the records do not hold, who may repeat an InitProducerId: another coordinator has read them."""
         self.last, self.deciding = replace(self.last, last_epoch=NONE), False
 
     # --- requests -------------------------------------------------------------------------------------------------
