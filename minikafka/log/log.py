@@ -215,7 +215,7 @@ class Log(SegmentedLog):
                 self._folder_changed |= self.active.aborted.append(completed.row)
 
     def roll(self, now_ms: int = 0) -> None:
-        """Begin a new segment at the end offset, unless the active one is empty."""
+        """Begin a new segment where the last batch ends, unless the active one is empty."""
         with self._disk():
             self._roll(now_ms)
 
@@ -223,9 +223,10 @@ class Log(SegmentedLog):
         if self.active.size == 0:
             return
         self.active.seal()
-        self.producers.end = self.end_offset
+        self.active.end_with_batches()
+        self.producers.end = self.active.next_offset
         self.producers.take_snapshot()
-        self._begin(self.end_offset, now_ms)
+        self._begin(self.active.next_offset, now_ms)
 
     # --- reading ------------------------------------------------------------------------------------------------
 

@@ -80,6 +80,7 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = self.base_offset
         self._unindexed = 0  # bytes of log since the last index entry
+        self.cut_in_gap: int | None = None  # where the last batch ends, if a truncation left the end of the segment behind it
         self._tail: dict[int, int] = {}  # where the last few batches begin: offset -> position
 
     # --- opening ------------------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ class Segment:
         except OSError:
             self.log.truncate(self.size)
             raise
-        start = self.size
+        start, self.cut_in_gap = self.size, None
         for at, header in headers:
             self._note(header, start + at, index=True)
 
@@ -217,10 +218,17 @@ class Segment:
         self.size = self.index.values[-1] if len(self.index) else 0
         for at, batch, _ in scan(self.log, self.size, position):
             self._note(batch, at, index=False)
+        self.cut_in_gap = self.next_offset if self.next_offset < next_offset else None
         self.size, self.next_offset, self._unindexed = position, next_offset, 0
         self._tail.clear()
         self.first_timestamp = self._read_first_timestamp()
         return next_offset
+
+    def end_with_batches(self) -> None:
+        """End where the last batch ends, because the next segment begins there: recovery takes a gap between two segments for a
+        loss (I-SEGS-1)."""
+        if self.cut_in_gap is not None:
+            self.next_offset, self.cut_in_gap = self.cut_in_gap, None
 
     def seal(self) -> None:
         """Close the indexes for good: the last time entry tells the segment's highest timestamp."""
@@ -321,7 +329,7 @@ class Segment:
         """
         start, slack = self._nearest(offset)
         stop = self.size if end_offset >= self.next_offset else self.locate(end_offset)[0]
-        buf = self.log.pread(max(0, min(stop - start, slack + max_bytes)), start)
+        buf = self.log.pread(max(0, min(stop - start, max(slack + max_bytes, HEADER_SIZE))), start)
         misled = self._misled(start, buf)
         first = None if misled else next((at for at, header in frames(buf) if header.last_offset >= offset), None)
         if first is None:
