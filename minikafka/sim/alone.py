@@ -13,13 +13,15 @@ from collections.abc import Callable
 from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
 from minikafka.sim.groups.classic_life import classic_group_alone
 from minikafka.sim.groups.consumer_life import consumer_group_alone
+from minikafka.sim.logs.compacted_life import log_compacted
+from minikafka.sim.logs.producers_life import producers_alone
 from minikafka.sim.replication.fetch_session_life import fetch_sessions_alone
 from minikafka.sim.replication.replica_life import replica_alone
 from minikafka.sim.transactions.transaction_life import transaction_alone
 
 WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
     "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
-            lone_metadata_log.voter_alone, lone_batch.batch_alone),
+            lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
     "group": (classic_group_alone, consumer_group_alone),
     "replica": (replica_alone, fetch_sessions_alone),
     "transaction": (transaction_alone,),
