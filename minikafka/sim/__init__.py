@@ -11,6 +11,7 @@ Read the folders in this order; the page of each names its files:
     swarm/       one seed: clients at work, faults, healing, verdict; many seeds: campaigns
     raft/        the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
     groups/      one consumer group alone, of either kind, each answer judged
+    controller/  one controller alone: registrations, elections, reassignments, administration, each answer judged
     logs/        one compacted log, and one memory of producers, alone, so judged
     replication/ one replica alone, and the fetch sessions of one broker, so judged
     transactions/  one transactional id alone, each answer and record judged

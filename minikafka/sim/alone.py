@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
+from minikafka.sim.controller.controller_life import controller_alone
 from minikafka.sim.groups.classic_life import classic_group_alone
 from minikafka.sim.groups.consumer_life import consumer_group_alone
 from minikafka.sim.logs.compacted_life import log_compacted
@@ -23,9 +24,11 @@ WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
     "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
             lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
     "group": (classic_group_alone, consumer_group_alone),
+    "controller": (controller_alone,),
     "replica": (replica_alone, fetch_sessions_alone),
     "transaction": (transaction_alone,),
 }
 TOLD = {"log": "one log alone on one disk", "group": "one group alone", "transaction": "one transactional id alone",
-        "replica": "one replica alone, and the fetch sessions of one broker", "raft": "the quorum alone"}
-PER_CLUSTER = {"log": 3, "group": 2, "replica": 4, "transaction": 5, "raft": 5}
+        "replica": "one replica alone, and the fetch sessions of one broker", "controller": "one controller alone",
+        "raft": "the quorum alone"}
+PER_CLUSTER = {"log": 3, "group": 2, "replica": 4, "controller": 3, "transaction": 5, "raft": 5}

@@ -9,7 +9,7 @@ If no data has to be copied (another order, fewer replicas), one record does all
 Owns: Assignment and its steps: towards(), completed(), reverted(). Values only; controller/leader_election.py makes the records.
 Invariants
   I-MOVE-1  an old replica leaves only when every new one is in the ISR: the last replica with all records never leaves.
-  I-MOVE-2  cancelling brings back the replicas from before the first reassignment that has not ended.
+  I-MOVE-2  cancelling takes back what the last reassignment adds; what an earlier one added, and did not end, stays.
 
 Source: PartitionReassignmentReplicas, PartitionReassignmentRevert; KIP-455.
 """

@@ -35,8 +35,8 @@ FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller
              "cleaner_filter", "retention", "checkpoint", "validate", "survey", "alike")))
 TESTS = {"broker/replication": "tests/replication", "broker/controller": "tests/controller", "broker/raft": "tests/raft",
          "broker/groups": "tests/groups", "broker/transactions": "tests/transactions", "log": "tests/log"}
-SMALL_WORLDS = {"broker/raft": "raft", "broker/replication": "replica", "broker/groups": "group",
-                "broker/transactions": "transaction", "log": "log"}  # seeds that cost little
+SMALL_WORLDS = {"broker/raft": "raft", "broker/replication": "replica", "broker/controller": "controller",
+                "broker/groups": "group", "broker/transactions": "transaction", "log": "log"}  # seeds that cost little
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
