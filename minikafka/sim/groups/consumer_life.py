@@ -16,17 +16,24 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
-from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse, check
+from minikafka.broker.groups.consumer.messages import (
+    ConsumerEffect,
+    ConsumerGroupHeartbeat,
+    HeartbeatResponse,
+    RemoveMembers,
+    check,
+)
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.groups.classic_seen import GroupFallen, same, that
-from minikafka.sim.groups.consumer_rules import ConsumerRules, matching, valid
+from minikafka.sim.groups.consumer_facts import described, matching, unchanged
+from minikafka.sim.groups.consumer_refusals import BROKEN, valid
+from minikafka.sim.groups.consumer_rules import ConsumerRules
+from minikafka.sim.groups.heartbeat_client import TOPICS, HeartbeatClient
 from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
 
 STEPS = 120
-TOPICS = {"t": 4, "u": 3, "v": 2}
-EXPRESSIONS = (None, None, None, "u|v", "[v-z].*")
 
 
 def consumer_group_alone(seed: int) -> tuple[str, ...]:
@@ -38,80 +45,16 @@ def consumer_group_alone(seed: int) -> tuple[str, ...]:
     return ()
 
 
-class HeartbeatClient:
-    """A consumer as in KIP-848: it reads the partitions of the last response, and gives up the others after a while.
-
-    After a response that was lost it says everything again, as Kafka's does: only then the next one has its assignment whole.
-    """
-
-    def __init__(self, world: LoneConsumerGroup, name: str, rng: Random, instance: str | None = None) -> None:
-        self.world, self.name, self.rng, self.instance = world, name, rng, instance
-        self.epoch, self.owns = 0, set[str]()
-        self.told: list[str] | None = None
-        self.topics, self.unsure = self.subscription(), False
-        self.regex = rng.choice(EXPRESSIONS)
-        self.careful = False  # it does at once what a response says, reports all, and no response is lost
-
-    def turn(self) -> None:
-        """Send one heartbeat, whose response may be lost; revoked partitions are given up before it, or later."""
-        if self.careful or self.rng.random() < 0.8:
-            self.settle()
-        try:
-            if self.epoch == 0:
-                answer = self.world.join(self.name, *self.topics, instance_id=self.instance, regex=self.regex)
-            else:
-                news = self.news()
-                owned = sorted(self.owns) if self.careful or self.unsure or self.rng.random() < 0.8 else None
-                answer = self.world.beat(self.name, self.epoch, owned, instance_id=self.instance, **news)
-        except KafkaError:
-            self.forget()
-            return
-        self.unsure = not self.careful and self.epoch > 0 and self.rng.random() < 0.1
-        if not self.unsure:
-            self.hear(answer)
-
-    def news(self) -> dict[str, object]:
-        """Return what else a heartbeat says: mostly nothing; now and then everything, or another subscription."""
-        if not self.unsure and (self.careful or self.rng.random() < 0.8):
-            return {}
-        self.topics = self.topics if self.unsure else self.subscription()
-        self.regex = self.regex if self.unsure else self.rng.choice((self.regex, self.regex, ""))
-        return {"topics": tuple(self.topics), "rebalance_timeout_ms": self.rng.choice((20_000, 40_000)), "regex": self.regex,
-                "assignor": None if self.unsure else self.rng.choice((None, None, "uniform", "range"))}
-
-    def leave(self) -> None:
-        """Leave for good, or, if static, perhaps for a moment."""
-        with suppress(KafkaError):
-            self.world.beat(self.name, self.rng.choice((-1, -2)) if self.instance else -1, instance_id=self.instance)
-        self.forget()
-
-    def subscription(self) -> list[str]:
-        return [topic for topic in TOPICS if self.rng.random() < 0.7] or ["t"]
-
-    def hear(self, answer: HeartbeatResponse) -> None:
-        self.epoch = answer.epoch
-        names = self.world.told(answer)
-        if names is not None:
-            self.told = names
-            self.owns &= set(names) | (self.owns if self.rng.random() < 0.5 else set())
-
-    def settle(self) -> None:
-        """Use what the last response says."""
-        if self.told is not None:
-            self.owns, self.told = set(self.told), None
-
-    def forget(self) -> None:
-        """Begin anew: the next heartbeat joins."""
-        self.epoch, self.owns, self.told, self.unsure = 0, set(), None, False
-
-
 class ConsumerLife(LoneConsumerGroup):
     """The life that a seed decides."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:consumer group")
         super().__init__(dict(TOPICS), assignors=self.rng.choice((("uniform", "range"), ("range", "uniform"))),
-                         assignment_interval_ms=self.rng.choice((0, 1000)), max_size=self.rng.choice((2**31 - 1, 3)))
+                         assignment_interval_ms=self.rng.choice((0, 1000, 5000)), max_size=self.rng.choice((2**31 - 1, 3)),
+                         session_timeout_ms=self.rng.choice((45_000, 45_000, 2_000_000)))
+        for number, rack in ((1, "a"), (2, None), (3, "b")):
+            self.move_broker(number, rack)
         self.rules = ConsumerRules()
         self.clients = [HeartbeatClient(self, f"m{number}", self.rng, f"i{number}" if self.rng.random() < 0.3 else None)
                         for number in range(self.rng.randint(1, 5))]
@@ -125,7 +68,8 @@ class ConsumerLife(LoneConsumerGroup):
             that(self.group.state.epoch >= before, "the group's epoch falls")
             self.check()
         that(self.replayed().state == self.group.state, "another coordinator has another group")
-        self.settings = replace(self.settings, max_size=2**31 - 1)
+        self.settings = replace(self.settings, max_size=2**31 - 1, session_timeout_ms=45_000)
+        self.pass_time(2000)  # those who have gone without a word are forgotten, whatever their session was
         self.quiet()
 
     def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
@@ -139,6 +83,15 @@ class ConsumerLife(LoneConsumerGroup):
         judge(before, beat, context, answer, self.group)
         return answer
 
+    def carry_out(self, effects: list[ConsumerEffect]) -> HeartbeatResponse | None:
+        answer = None
+        for effect in effects:
+            before = self.group.state.draft()
+            answer = super().carry_out([effect]) or answer
+            if isinstance(effect, RemoveMembers):
+                self.rules.removed(before, effect.member_ids, self.group.state, self.context)
+        return answer
+
     def something(self, step: int) -> None:
         """Let a topic grow, a client begin anew or send its heartbeat, or much time pass."""
         fate, client = self.rng.random(), self.rng.choice(self.clients)
@@ -146,13 +99,17 @@ class ConsumerLife(LoneConsumerGroup):
             self.grow(self.rng.choice([*TOPICS]), self.rng.randint(1, 8))
         elif fate < 0.04 and "w" not in self.image.topics:
             self.create("w", 2)
-        elif fate < 0.05 and client.epoch > 0:
+        elif fate < 0.045:
+            self.move_broker(self.rng.choice((1, 2, 3)), self.rng.choice(("a", "b", None)))
+        elif fate < 0.05:
+            self.fail_over()
+        elif fate < 0.06 and client.epoch > 0:
             client.forget()  # it joins again, under its old name or another
             if self.rng.random() < 0.5:
                 client.name = f"m{step}-again"
-        elif fate < 0.07:
-            self.pass_time(self.rng.choice([5, 31, 50]))
-        elif fate < 0.1 and client.epoch > 0:
+        elif fate < 0.08:
+            self.pass_time(self.rng.choice([5, 11, 31, 50, 605]))
+        elif fate < 0.11 and client.epoch > 0:
             client.leave()
         elif fate < 0.2:
             self.odd(client)
@@ -161,6 +118,17 @@ class ConsumerLife(LoneConsumerGroup):
             self.use_offsets(client)
         else:
             client.turn()
+
+    def fail_over(self) -> None:
+        """Let another coordinator read the log, which may be compacted: the last record of every key, in any order."""
+        latest = [*dict(self.log).items()]
+        kept = [record for record in latest if record[1] is not None or self.rng.random() < 0.5]
+        self.rng.shuffle(kept)
+        for records in (None, latest, kept):
+            unchanged(self.replayed(records).state, self.group.state)
+        self.group = self.replayed(self.rng.choice((None, latest)))
+        self.group.start(self.context)
+        self.rules.begun(self.group, self.context)
 
     def odd(self, client: HeartbeatClient) -> None:
         """Send a heartbeat that makes little sense: of another epoch, under another's id or instance. But nobody says that a
@@ -179,7 +147,7 @@ class ConsumerLife(LoneConsumerGroup):
                     one.forget()  # a member that joins owns nothing
         with suppress(KafkaError):
             if epoch == 0:
-                self.join(member, *client.subscription(), instance_id=instance)
+                self.join(member, *client.subscription(), instance_id=instance, regex=rng.choice((None, None, None, *BROKEN)))
             else:
                 self.beat(member, epoch, owned, instance_id=instance)
 
@@ -225,6 +193,8 @@ class ConsumerLife(LoneConsumerGroup):
         that(kept.target.epoch <= kept.epoch, "the target is ahead of the group")
         ahead = [m for m, member in kept.members.items() if member.current.epoch > kept.target.epoch]
         that(not ahead, f"{ahead} are ahead of the target")
+        if len(self.log) % 4 == 0:
+            described(self.group, self.image)
         for client in self.clients:  # also one that wrongly believes it is a member
             if client.name in kept.members and client.epoch == kept.members[client.name].current.epoch:
                 others = {p for m, member in kept.members.items() if m != client.name for p in member.assigned}

@@ -11,21 +11,34 @@ Source: KIP-848, KIP-1251; rule 848.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from minikafka.broker.groups.consumer.assignors import MemberSubscription
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse
 from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember, TopicIdPartition, unpack
+from minikafka.broker.groups.consumer.records import Regex
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.broker.groups.group import ConsumerGroupSettings, GroupContext, OffsetCommit
+from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.protocol.errors import Err
+from minikafka.sim.groups.assignment_rules import fair, voted
 from minikafka.sim.groups.classic_seen import same, that
+from minikafka.sim.groups.consumer_facts import (
+    STABLE,
+    UNRELEASED,
+    UNREVOKED,
+    expressions,
+    facts,
+    matching,
+    may_assign,
+    must_resolve,
+    session_s,
+    subscribed,
+    unchanged,
+)
+from minikafka.sim.groups.consumer_refusals import AWAY, JOINING, commit_error, fetch_error, refusal
 
-STABLE, UNREVOKED, UNRELEASED = 0, 1, 2  # the states of a member, as its record has them
-JOINING, LEAVING, AWAY = 0, -1, -2
 Outcome = HeartbeatResponse | Err
 
 
@@ -34,18 +47,27 @@ class ConsumerRules:
 
     def __init__(self) -> None:
         self.revoke_by: dict[str, float] = {}
+        self.facts: list[object] = []  # the subscribed topics as they were when the group's epoch rose last
+        self.picture: dict[str, object] | None = None  # every topic, at the last request
+
+    def begun(self, group: ConsumerGroup, context: GroupContext) -> None:
+        """Judge a coordinator that has read the group from the log: every member has its whole time again."""
+        members, self.picture = group.state.members, None
+        same("the sessions", group.sessions, {m: context.now + session_s(one, context) for m, one in members.items()})
+        self.revoke_by = {m: context.now + one.metadata.rebalance_timeout_ms / 1000 for m, one in members.items()
+                          if one.revoking and one.metadata.classic is None}
+        same("until when they must give up", group.revocations, self.revoke_by)
 
     def heartbeat(self, before: ConsumerGroupState, request: ConsumerGroupHeartbeat, context: GroupContext, outcome: Outcome,
                   group: ConsumerGroup) -> None:
         """Judge a heartbeat of a member that joins or stays."""
-        error = _refusal(before, request, context)
+        error = refusal(before, request, context)
         same("the error", outcome if isinstance(outcome, Err) else Err.NONE, error)
         if isinstance(outcome, Err):
-            same("a refusal changes nothing", group.state, before)
+            unchanged(group.state, before)
             return
         self._metadata(before, group.state, request)
-        self._epochs(before, group.state, request, context)
-        self._step(before, group.state, request, context)
+        self.step(before, group.state, request, context)
         self._response(before, group.state, request, context, outcome)
         self._deadlines(before, group, request, context)
 
@@ -64,36 +86,58 @@ class ConsumerRules:
 
     def _epochs(self, before: ConsumerGroupState, after: ConsumerGroupState, request: ConsumerGroupHeartbeat,
                 context: GroupContext) -> None:
-        """Check what raises the group's epoch, and what target assignment follows from it."""
+        """Check what raises the group's epoch, once and, if expressions are resolved after it, perhaps once more."""
         old, new = _as_it_was(before, request).metadata, after.members[request.member_id].metadata
-        resolved = not new.regex or new.regex in after.regexes
-        wanted = {*old.topics} != {*new.topics} or (old.regex or "") != (new.regex or "") and resolved
-        raised = after.epoch - before.epoch
-        that(raised in ((1, 2) if wanted else (0, 1, 2)), f"epoch {after.epoch} follows {before.epoch}, wanted: {wanted}")
-        if after.regexes != before.regexes:  # they were resolved after the heartbeat, which may have raised the epoch once more
-            for expression, resolved in after.regexes.items():
-                if resolved != before.regexes.get(expression):
-                    same(expression, resolved.topics, matching(expression, context))
-            return
-        that(raised < 2, "the epoch rises twice")
-        settings = context.settings
-        over = before.target.made_ms + settings.assignment_interval_ms <= context.wall_ms
-        free = before.target.made_ms == 0 or settings.assignment_interval_ms == 0 or over
-        due = after.epoch > before.target.epoch and free
-        same("the target's epoch", after.target.epoch, after.epoch if due else before.target.epoch)
-        if due:
-            same("when the target was made", after.target.made_ms, context.wall_ms)
-            _fair(after, context)
+        known = {e: one for e, one in before.regexes.items() if e in expressions(after)}
+        another = (old.regex or "") != (new.regex or "")
+        wanted = {*old.topics} != {*new.topics} or another and (not new.regex or new.regex in known)
+        raised = self._touched(before, context) and facts(after, known, context) != self.facts or wanted
+        if raised:
+            self.facts = facts(after, known, context)
+        again = self._resolved(known, after, context)
+        same("the group's epoch", after.epoch, before.epoch + raised + again)
+        due = before.epoch + raised > before.target.epoch and may_assign(before, context)
+        same("the target's epoch", after.target.epoch, before.epoch + raised if due else before.target.epoch)
+        same("when the target was made", after.target.made_ms, context.wall_ms if due else before.target.made_ms)
+        if due and after.regexes == known:
+            _fair(before, after, context, request)
+        if not due:
+            stays = {m: one for m, one in before.targets.items() if m in after.members}
+            same("the others' targets", {m: after.targets.get(m) for m in stays}, stays)
 
-    def _step(self, before: ConsumerGroupState, after: ConsumerGroupState, request: ConsumerGroupHeartbeat,
-              context: GroupContext) -> None:
-        """Check the member's step: it gives up first, gets only what is free, and then reaches the epoch."""
+    def _touched(self, state: ConsumerGroupState, context: GroupContext) -> bool:
+        """Return whether a subscribed topic is new, gone or larger since the last time; a new coordinator cannot know."""
+        old, self.picture = self.picture, {name: (t.id, len(t.partitions)) for name, t in context.image.topics.items()}
+        return old is None or any(old.get(name) != self.picture.get(name) for name in subscribed(state, state.regexes))
+
+    def _resolved(self, known: dict[str, Regex], after: ConsumerGroupState, context: GroupContext) -> bool:
+        """Check when expressions are matched again, and to what; return whether that raises the epoch."""
+        due = must_resolve(known, after, context)
+        same("whether expressions were resolved", after.regexes != known, due)
+        if not due:
+            return False
+        same("the expressions", after.regexes, {e: Regex(matching(e, context), context.image.offset, context.wall_ms)
+                                                for e in expressions(after)})
+        empty = Regex((), 0, 0)
+        changed = any(one.topics != known.get(e, empty).topics for e, one in after.regexes.items())
+        seen = facts(after, after.regexes, context)
+        if changed or seen != self.facts:
+            self.facts = seen
+            return True
+        return False
+
+    def step(self, before: ConsumerGroupState, after: ConsumerGroupState, request: ConsumerGroupHeartbeat,
+             context: GroupContext) -> None:
+        """Check the epochs, and the member's step: it gives up first, gets only what is free, and then reaches the epoch."""
+        self._epochs(before, after, request, context)
         was, now = _as_it_was(before, request), after.members[request.member_id]
         ids = {context.image.topics[name].id for name in after.topics_of(request.member_id) if name in context.image.topics}
         target = {p for p in after.targets.get(request.member_id, ()) if p[0] in ids}
         taken = {p for m, one in after.members.items() if m != request.member_id for p in one.has}
         new = now.assigned.keys() - was.assigned.keys()
         that(not new & taken, "it gets what another member has")
+        if request.topics is not None and {*request.topics} != {*was.metadata.topics}:
+            that(all(topic in ids for topic, _ in now.assigned), "it keeps a topic that it does not subscribe to now")
         that(new <= target, "it gets what is not in its target")
         lost = was.has.keys() - now.has.keys()
         that(not lost or request.owned is not None and not lost & request.owned, "it loses what it still owns")
@@ -137,19 +181,29 @@ class ConsumerRules:
 
     def _deadlines(self, before: ConsumerGroupState, group: ConsumerGroup, request: ConsumerGroupHeartbeat,
                    context: GroupContext) -> None:
-        member_id, member = request.member_id, group.state.members[request.member_id]
+        member_id = request.member_id
         same("its session", group.sessions.get(member_id), context.now + context.settings.session_timeout_ms / 1000)
-        if member.current.state != UNREVOKED:
-            self.revoke_by.pop(member_id, None)
-        elif member_id not in before.members or member.current != before.members[member_id].current:
-            self.revoke_by[member_id] = context.now + member.metadata.rebalance_timeout_ms / 1000
+        self.gives_up(before, group, member_id, context.now)
+        for other in before.members:
+            if other not in group.state.members:
+                self.revoke_by.pop(other, None)
+        same("when others must have given up", group.revocations, self.revoke_by)
         same("until when it must give up", group.revocations.get(member_id), self.revoke_by.get(member_id))
+
+    def gives_up(self, before: ConsumerGroupState, group: ConsumerGroup, member_id: str, now: float) -> None:
+        """Note until when a member must give up partitions: from its step on. A classic member is called back instead."""
+        member, old = group.state.members[member_id], before.members.get(member_id)
+        if old is not None and member.current == old.current:
+            return
+        self.revoke_by.pop(member_id, None)
+        if member.current.state == UNREVOKED and member.metadata.classic is None:
+            self.revoke_by[member_id] = now + member.metadata.rebalance_timeout_ms / 1000
 
     # --- the others -----------------------------------------------------------------------------------------------------
 
     def leave(self, before: ConsumerGroupState, request: ConsumerGroupHeartbeat, context: GroupContext, outcome: Outcome,
-              group: ConsumerGroup) -> None:
-        """Judge a heartbeat with epoch -1 or -2."""
+              group: ConsumerGroup, stays: bool = True) -> None:
+        """Judge a heartbeat with epoch -1 or -2. `stays`: the group is still a consumer group after it."""
         after, known = group.state, before.static_member(request.instance_id) if request.instance_id is not None else None
         if request.instance_id is not None and known not in (None, request.member_id):
             error = Err.FENCED_INSTANCE_ID
@@ -158,62 +212,41 @@ class ConsumerRules:
             error = Err.NONE if there else Err.UNKNOWN_MEMBER_ID
         same("the error", outcome if isinstance(outcome, Err) else Err.NONE, error)
         if isinstance(outcome, Err):
-            same("a refusal changes nothing", after, before)
+            unchanged(after, before)
         elif request.instance_id is not None and request.epoch == AWAY:
             away = after.members[request.member_id]
             same("the epoch of a member that will come back", away.current.epoch, AWAY)
-            same("what it keeps", {*away.assigned}, {*before.members[request.member_id].assigned})
+            same("what it keeps", away.assigned, dict.fromkeys(before.members[request.member_id].assigned, JOINING))
+            same("what it must give up", away.revoking, {})
             same("the group's epoch", after.epoch, before.epoch)
+            self.revoke_by.pop(request.member_id, None)
+            same("until when it is waited for", group.revocations.get(request.member_id), None)
         else:
-            same("the members", [*after.members], [m for m in before.members if m != request.member_id])
-            same("the group's epoch", after.epoch, before.epoch + 1)
-            that(request.member_id not in group.sessions and request.member_id not in group.revocations, "it is waited for")
+            same("the answer", (outcome.member_id, outcome.epoch, outcome.assignment), (request.member_id, request.epoch, None))
+            if stays:
+                same("the members", [*after.members], [m for m in before.members if m != request.member_id])
+                that(request.member_id not in group.sessions and request.member_id not in group.revocations, "it is waited for")
 
     def commit(self, state: ConsumerGroupState, commit: OffsetCommit, partitions: Iterable[TopicIdPartition], told: Err) -> None:
-        """Judge a commit by a member of the consumer protocol, in version 9 or later (rule 848)."""
-        asked, epoch = [*partitions], commit.generation
-        member = state.members.get(commit.member_id)
-        if epoch < 0 and (not state.members or commit.transactional and not commit.member_id and commit.instance_id is None):
-            error = Err.NONE
-        elif member is None:
-            error = Err.UNKNOWN_MEMBER_ID
-        elif epoch == member.current.epoch or epoch < member.current.epoch and all(
-                epoch >= member.has.get(one, 1 << 31) for one in asked):
-            error = Err.NONE
-        else:
-            error = Err.ILLEGAL_GENERATION if commit.transactional else Err.STALE_MEMBER_EPOCH
-        same("the answer to a commit", told, error)
+        """Judge a commit."""
+        same("the answer to a commit", told, commit_error(state, commit, partitions))
 
     def fetch(self, state: ConsumerGroupState, member_id: str | None, epoch: int, told: Err) -> None:
         """Judge a request for offsets."""
-        member = state.members.get(member_id or "")
-        if member_id is None and epoch < 0:
-            error = Err.NONE
-        elif member is None:
-            error = Err.UNKNOWN_MEMBER_ID
-        else:
-            error = Err.NONE if epoch == member.current.epoch else Err.STALE_MEMBER_EPOCH
-        same("the answer to a request for offsets", told, error)
+        same("the answer to a request for offsets", told, fetch_error(state, member_id, epoch))
 
-
-def valid(request: ConsumerGroupHeartbeat, version: int, settings: ConsumerGroupSettings) -> Err:
-    """Return the error of a request that is invalid in every group, whatever its name; NONE for a valid one."""
-    blank = [value for value in (request.instance_id, request.rack_id) if value is not None and not value.strip()]
-    needs_id = version >= 1 or request.epoch == LEAVING or request.epoch > JOINING
-    if blank or needs_id and not request.member_id.strip():
-        return Err.INVALID_REQUEST
-    if request.epoch == JOINING:
-        silent = request.topics is None and request.regex is None
-        if request.rebalance_timeout_ms == -1 or request.owned is None or request.owned or request.names_topics or silent:
-            return Err.INVALID_REQUEST
-    elif request.epoch < AWAY or request.epoch == AWAY and request.instance_id is None:
-        return Err.INVALID_REQUEST
-    return Err.NONE if request.assignor in (None, *settings.assignors) else Err.UNSUPPORTED_ASSIGNOR
-
-
-def matching(expression: str, context: GroupContext) -> tuple[str, ...]:
-    """Return the topics that an expression matches; these expressions mean the same to Python."""
-    return tuple(sorted(topic for topic in context.image.topics if re.fullmatch(expression, topic)))
+    def removed(self, before: ConsumerGroupState, gone: Collection[str], after: ConsumerGroupState,
+                context: GroupContext) -> None:
+        """Judge the group after members were removed: nothing of them is left, and the epoch asks for a new assignment."""
+        same("the members that stay", after.members, {m: one for m, one in before.members.items() if m not in gone})
+        same("the targets that stay", after.targets, {m: one for m, one in before.targets.items() if m not in gone})
+        used = {one.metadata.regex for one in after.members.values()}
+        same("the expressions that stay", after.regexes, {e: one for e, one in before.regexes.items() if e in used})
+        same("the group's epoch", after.epoch, before.epoch + 1)
+        self._touched(after, context)
+        self.facts = facts(after, after.regexes, context)
+        for member_id in gone:
+            self.revoke_by.pop(member_id, None)
 
 
 def _as_it_was(before: ConsumerGroupState, request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
@@ -225,35 +258,14 @@ def _as_it_was(before: ConsumerGroupState, request: ConsumerGroupHeartbeat) -> C
     return before.members.get(request.member_id, ConsumerGroupMember())
 
 
-def _refusal(before: ConsumerGroupState, request: ConsumerGroupHeartbeat, context: GroupContext) -> Err:
-    mine, known = before.members.get(request.member_id), None
-    if mine is None and len(before.members) >= context.settings.max_size:
-        return Err.GROUP_MAX_SIZE_REACHED
-    if request.instance_id is not None:
-        known = before.static_member(request.instance_id)
-        if request.epoch == JOINING:
-            back = known is None or before.members[known].current.epoch == AWAY
-            return Err.NONE if back else Err.UNRELEASED_INSTANCE_ID
-        if known != request.member_id:
-            return Err.UNKNOWN_MEMBER_ID if known is None else Err.FENCED_INSTANCE_ID
-    if mine is None:
-        return Err.NONE if request.epoch == JOINING else Err.UNKNOWN_MEMBER_ID
-    if request.epoch in (JOINING, mine.current.epoch):
-        return Err.NONE
-    late = request.epoch == mine.current.previous_epoch and request.epoch < mine.current.epoch
-    return Err.NONE if late and request.owned is not None and {*request.owned} <= {*mine.assigned} else Err.FENCED_MEMBER_EPOCH
-
-
-def _fair(state: ConsumerGroupState, context: GroupContext) -> None:
-    """Check a target assignment: every partition of a subscribed topic has one member, and equals have equal shares."""
-    image = context.image
-    known = {m: {image.topics[name].id for name in state.topics_of(m) if name in image.topics} for m in state.members}
-    held = Counter(p for m in state.members for p in state.targets.get(m, ()))
-    wanted = {(topic.id, index) for topic in image.topics.values() for index in topic.partitions
-              if any(topic.id in ids for ids in known.values())}
-    same("the partitions that have a member", held, Counter(wanted))
-    for m in state.members:
-        that(all(topic in known[m] for topic, _ in state.targets.get(m, ())), f"{m} is given what it does not subscribe to")
-    if len({frozenset(ids) for ids in known.values()}) == 1 and state.assignor(context.settings.assignors[0]) == "uniform":
-        shares = [len(state.targets.get(m, ())) for m in state.members]
-        that(max(shares) - min(shares) <= 1, f"equal members get {shares}")
+def _fair(before: ConsumerGroupState, after: ConsumerGroupState, context: GroupContext, request: ConsumerGroupHeartbeat) -> None:
+    """Judge a target assignment made just now; a static member that came back has the target of its predecessor."""
+    topics = context.image.topics
+    gone = next((m for m in before.members if m not in after.members), None)
+    members = {m: MemberSubscription({topics[name].id for name in after.topics_of(m) if name in topics},
+                                     before.targets.get(m if m != request.member_id or gone is None else gone, frozenset()),
+                                     one.metadata.instance_id) for m, one in after.members.items()}
+    names = voted(after, context.settings.assignors[0])
+    if len(names) == 1:
+        counts = {topic.id: len(topic.partitions) for topic in topics.values()}
+        fair(members, counts, {m: {*after.targets.get(m, ())} for m in members}, *names)

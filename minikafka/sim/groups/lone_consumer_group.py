@@ -21,7 +21,7 @@ from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition, un
 from minikafka.broker.groups.consumer.records import CoordinatorRecord, read_key, read_value, write_key, write_value
 from minikafka.broker.groups.group import ConsumerGroupSettings, GroupContext
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.metadata.records import PartitionRecord, RemoveTopicRecord, TopicRecord
+from minikafka.broker.metadata.records import PartitionRecord, RegisterBrokerRecord, RemoveTopicRecord, TopicRecord
 
 
 class LoneConsumerGroup:
@@ -44,13 +44,19 @@ class LoneConsumerGroup:
 
     def grow(self, name: str, count: int) -> None:
         topic = self.image.topics[name]
+        if count <= len(topic.partitions):
+            return
         for index in range(len(topic.partitions), count):
-            self.image.apply(PartitionRecord(index, topic.id, (1,), (1,), leader=1))
-        self.group.look_at_topics = True
+            self.image.apply(PartitionRecord(index, topic.id, (1 + index % 2, 3), (1,), leader=1))
+        self.group.topics_changed({name})
 
     def delete(self, name: str) -> None:
         self.image.apply(RemoveTopicRecord(self.image.topics[name].id))
-        self.group.look_at_topics = True
+        self.group.topics_changed({name})
+
+    def move_broker(self, number: int, rack: str | None) -> None:
+        """Let a broker register, or register again, in a rack."""
+        self.image.apply(RegisterBrokerRecord(number, False, UUID(int=number), 1, (), rack=rack))
 
     @property
     def context(self) -> GroupContext:

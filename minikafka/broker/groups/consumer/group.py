@@ -112,19 +112,20 @@ class ConsumerGroup(Group):
     def adopt(self, records: Sequence[CoordinatorRecord], now: float) -> None:
         """Apply the records of a Write, which are in the log now, and set the deadlines that follow from them."""
         # A static member that takes its own place again is removed and added by one Write: its session goes on.
-        stay = {key.name for key, value in records if key.kind == MEMBER and value is not None}
+        last = {key.name: value for key, value in records if key.kind == MEMBER}
         for key, value in records:
             self.state.apply(key, value)
             if key.kind == CURRENT and isinstance(value, CurrentMember):
                 self._await_revocation(key.name, value, now)
-            elif key.kind == MEMBER and value is None and key.name not in stay:
+            elif key.kind == MEMBER and last[key.name] is None:
                 self._forget_deadlines(key.name)
             elif key.kind == GROUP:
                 self.look_at_topics = False
 
     def _await_revocation(self, member_id: str, current: CurrentMember, now: float) -> None:
         self.revocations.pop(member_id, None)
-        if current.state == UNREVOKED and not self.state.members[member_id].is_classic:
+        # A static member that is away has nothing left to give up: it may come back until its session ends.
+        if current.state == UNREVOKED and current.revoking and not self.state.members[member_id].is_classic:
             timeout_ms = self.state.members[member_id].metadata.rebalance_timeout_ms
             self.revocations[member_id] = now + timeout_ms / 1000
 
@@ -132,9 +133,9 @@ class ConsumerGroup(Group):
         for deadlines in (self.sessions, self.revocations, self.awaited):
             deadlines.pop(member_id, None)
 
-    def renew(self, member_id: str, context: GroupContext) -> None:
-        """Begin a new session of the member."""
-        classic = self.state.members.get(member_id, ConsumerGroupMember()).metadata.classic
+    def renew(self, member_id: str, context: GroupContext, member: ConsumerGroupMember | None = None) -> None:
+        """Begin a new session of the member, which is `member` as soon as its heartbeat is written."""
+        classic = (member or self.state.members[member_id]).metadata.classic
         timeout_ms = context.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
         self.sessions[member_id] = context.now + timeout_ms / 1000
 
@@ -151,7 +152,7 @@ class ConsumerGroup(Group):
         reported = request.is_full or after.assigned.keys() != before.assigned.keys()
         response = HeartbeatResponse(member_id, after.current.epoch, context.settings.heartbeat_interval_ms,
                       pack(set(after.assigned)) if reported else None)
-        self.renew(member_id, context)
+        self.renew(member_id, context, after)
         write = Write(tuple(draft.written), call, response)
         return [write, ResolveRegexes()] if resolve else [write]
 
