@@ -97,9 +97,10 @@ class JudgedMixedGroup(LoneMixedGroup):
         self.rules = ClassicMemberRules(ConsumerRules())
         self.rules.sessions = dict(group.sessions)
         for client in self.clients.values():
-            stays = isinstance(client, ClassicClient) and client.member_id in old.members and client.generation == old.generation
-            if isinstance(client, ClassicClient) and not (stays and old.state_name == "Stable"):
-                client.doubt()
+            if isinstance(client, ClassicClient):
+                inside = client.member_id in old.members and client.generation == old.generation
+                if not inside or client.call or old.state_name != "Stable":  # it has not read what it was given last
+                    client.doubt()
 
     def downgraded(self, stored: StoredGroup, group: ClassicGroup) -> None:
         check_downgrade(self.group.state, self.removed, stored, group, self.image)

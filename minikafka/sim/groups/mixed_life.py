@@ -21,7 +21,7 @@ from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, Join, Leaving, Sync
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.groups.classic_client import BOTH, ClassicClient, subscription
+from minikafka.sim.groups.classic_client import BOTH, JOIN, MEMBER, ClassicClient, subscription
 from minikafka.sim.groups.classic_seen import GroupFallen, same
 from minikafka.sim.groups.consumer_facts import unchanged
 from minikafka.sim.groups.heartbeat_client import HeartbeatClient
@@ -172,6 +172,8 @@ class MixedLife(JudgedMixedGroup):
         self.careful = True
         for client in self.clients.values():
             client.careful = True
+            if isinstance(client, ClassicClient) and client.step == MEMBER:
+                client.step = JOIN  # only a member of the consumer protocol, or one that joins, makes the group see new topics
         calm = 0
         for _ in range(ROUNDS):
             for client in self.clients.values():
