@@ -102,7 +102,7 @@ class ConsumerRules:
         if due and after.regexes == known:
             _fair(before, after, context, request)
         if not due:
-            stays = {m: one for m, one in before.targets.items() if m in after.members}
+            stays = {m: one for m, one in before.targets.items() if m in after.members and m != request.member_id}
             same("the others' targets", {m: after.targets.get(m) for m in stays}, stays)
 
     def _touched(self, state: ConsumerGroupState, context: GroupContext) -> bool:
