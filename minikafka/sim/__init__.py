@@ -18,6 +18,7 @@ Read the folders in this order; the page of each names its files:
     stories/     the anomalies, one story each, told as transcripts
     ablations/   the rules that prevent them, switched off one at a time: each time an invariant must fall
     mutation/    one line of a rule changed at random at a time, and which check notices it
+    judgement.py what the judges of the small worlds say when a rule falls
     alone.py     the table of the small worlds: one part of the broker alone, each in milliseconds
     command.py   `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 

@@ -12,8 +12,11 @@ from collections.abc import Callable
 
 from minikafka.sim.ablations.worlds import lone_batch, lone_log, lone_metadata_log
 from minikafka.sim.controller.controller_life import controller_alone
+from minikafka.sim.groups.assignors_life import assignors_alone
 from minikafka.sim.groups.classic_life import classic_group_alone
 from minikafka.sim.groups.consumer_life import consumer_group_alone
+from minikafka.sim.groups.mixed_life import mixed_group_alone
+from minikafka.sim.groups.offsets_life import offsets_alone
 from minikafka.sim.logs.compacted_life import log_compacted
 from minikafka.sim.logs.producers_life import producers_alone
 from minikafka.sim.replication.fetch_session_life import fetch_sessions_alone
@@ -23,7 +26,7 @@ from minikafka.sim.transactions.transaction_life import transaction_alone
 WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
     "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
             lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
-    "group": (classic_group_alone, consumer_group_alone),
+    "group": (classic_group_alone, consumer_group_alone, mixed_group_alone, offsets_alone, assignors_alone),
     "controller": (controller_alone,),
     "replica": (replica_alone, fetch_sessions_alone),
     "transaction": (transaction_alone,),

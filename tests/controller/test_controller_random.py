@@ -16,10 +16,11 @@ from minikafka.broker.controller.heartbeats import Heartbeats
 from minikafka.broker.metadata.records import NO_LEADER
 from minikafka.broker.metadata.registrations import BrokerRegistration, PartitionRegistration
 from minikafka.protocol.errors import Err
-from minikafka.sim.controller.cluster_seen import Circumstances, ControllerFallen
+from minikafka.sim.controller.cluster_seen import Circumstances
 from minikafka.sim.controller.controller_life import ControllerLife, controller_alone
 from minikafka.sim.controller.election_rules import keeps_house
 from minikafka.sim.controller.placement_rules import Placed, check_placement
+from minikafka.sim.judgement import RuleFallen
 from minikafka.sim.world.replaced import replaced
 
 
@@ -145,5 +146,5 @@ def test_the_judge_of_placements_sees_what_is_wrong(assignment: list[list[int]])
     """Fails if replicas in one rack, on one broker, or led by a fenced broker, or the same broker twice in turn, pass."""
     brokers = [BrokerRegistration(id, 1, UUID(int=id), (), rack, fenced=id == 3) for id, rack in enumerate("aabb", 1)]
     check_placement(brokers, Placed([[1, 4], [4, 2]], 0), 2)
-    with pytest.raises(ControllerFallen):
+    with pytest.raises(RuleFallen):
         check_placement(brokers, Placed(assignment, 0), 2)

@@ -11,9 +11,9 @@ from minikafka.log.cleaner_filter import CleanedTransactionMetadata, OffsetMap, 
 from minikafka.log.log import Log as TheLog
 from minikafka.log.producers import ProducerEntry, ProducerStates
 from minikafka.log.transaction_index import TransactionIndex
+from minikafka.sim.judgement import RuleFallen
 from minikafka.sim.logs.compacted_life import CompactedLife, log_compacted
 from minikafka.sim.logs.producers_life import ProducersLife, producers_alone
-from minikafka.sim.logs.seen import LogFallen
 from minikafka.sim.world.disk import Mount, SimDisk
 from minikafka.sim.world.replaced import replaced
 
@@ -83,7 +83,7 @@ def test_the_schedules_meet_what_they_are_meant_to_meet() -> None:
 
 def test_the_judge_says_which_rule_fell() -> None:
     """Fails if a fallen rule has no name."""
-    with replaced(OffsetMap, "superseded", lambda self, record: True), pytest.raises(LogFallen) as fallen:
+    with replaced(OffsetMap, "superseded", lambda self, record: True), pytest.raises(RuleFallen) as fallen:
         for seed in range(10):
             CompactedLife(seed).live()
     assert fallen.value.id.startswith("I-")

@@ -19,10 +19,11 @@ from minikafka.broker.controller.admin.update_features import FeatureUpdate, upd
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.controller.cluster_seen import ELR_FEATURE, ClusterSeen, same
+from minikafka.sim.controller.cluster_seen import ELR_FEATURE, ClusterSeen
 from minikafka.sim.controller.lone_controller import MOST_PARTITIONS, MOST_RECORDS, Chance, LoneController, finished
 from minikafka.sim.controller.partition_rules import elects, reassigned, reassigns
 from minikafka.sim.controller.topic_rules import AdminCase, check_shown, creates, deletes, finalizes, grows
+from minikafka.sim.judgement import same
 
 NAMES = ("t", "u", "v", "a.b", "a_b", "a.c")
 ODD_NAMES = ("", ".", "..", "a b", "é", "x\n", "n" * 249, "n" * 250, "__cluster_metadata")

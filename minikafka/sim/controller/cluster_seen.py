@@ -1,6 +1,6 @@
-"""The cluster's metadata as they were at a moment, for the judges of a controller, and the words in which they speak.
+"""The cluster's metadata as they were at a moment, for the judges of a controller.
 
-Owns: ClusterSeen, what follows from it for elections and settings; ControllerFallen.
+Owns: ClusterSeen, what follows from it for elections and settings.
 """
 
 from __future__ import annotations
@@ -11,17 +11,10 @@ from dataclasses import dataclass, replace
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ZERO_UUID, Uuid
 from minikafka.broker.metadata.registrations import BrokerRegistration, PartitionRegistration
+from minikafka.sim.judgement import same
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 Place = tuple[str, int]  # topic and index of a partition
-
-
-class ControllerFallen(AssertionError):
-    """A controller did what no rule allows; `id` is the invariant."""
-
-    def __init__(self, id: str, text: str) -> None:
-        super().__init__(text)
-        self.id = id
 
 
 @dataclass(frozen=True)
@@ -91,20 +84,8 @@ def look(image: MetadataImage, file: Mapping[str, str]) -> ClusterSeen:
                        image.next_producer_id, file)
 
 
-def that(id: str, holds: object, otherwise: str) -> None:
-    """Raise ControllerFallen, with what is wrong, unless it `holds`."""
-    if not holds:
-        raise ControllerFallen(id, otherwise)
-
-
-def same(id: str, what: str, found: object, wanted: object) -> None:
-    """Raise ControllerFallen unless what was found is what was wanted."""
-    if found != wanted:
-        raise ControllerFallen(id, f"{what}: {found!r}, not {wanted!r}")
-
-
 def same_cluster(id: str, what: str, found: ClusterSeen, wanted: ClusterSeen) -> None:
-    """Raise ControllerFallen, with the first difference, unless two clusters are the same."""
+    """Raise RuleFallen, with the first difference, unless two clusters are the same."""
     for name in ("topics", "partitions", "brokers", "configs", "features"):
         one, other = getattr(found, name), getattr(wanted, name)
         for key in {**one, **other} if one != other else ():

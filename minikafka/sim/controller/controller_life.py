@@ -4,7 +4,7 @@ that propose ISRs; administrators; controllers that lose the quorum. Every decis
     controller_alone(seed)      () if the controller kept its rules, else what it did
 
 Owns: what happens when, and what must be true when all brokers behave.
-Invariants: I-ALONE-1 to I-ALONE-4 are in lone_controller.py, I-ALONE-5 (replicas are spread) in placement_rules.py.
+Invariants: those of lone_controller.py (I-ALONE-1 to 4), and I-ALONE-5 (replicas are spread) in placement_rules.py.
             I-ALONE-6 when all brokers behave, each serves, each reassignment ends, each partition has a leader, and the first
               replica leads where leaders are balanced.
 """
@@ -21,9 +21,9 @@ from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.metadata.records import NO_LEADER
 from minikafka.broker.metadata.registrations import PartitionRegistration
 from minikafka.sim.controller.administrator import Administrator
-from minikafka.sim.controller.cluster_seen import ControllerFallen, same, that
 from minikafka.sim.controller.lone_brokers import LoneBrokers
 from minikafka.sim.controller.partition_rules import alters
+from minikafka.sim.judgement import fallen, same, that
 
 STEPS = 150
 FILES = {"default.replication.factor": ("2", "3"), "min.insync.replicas": ("1", "2", "2", "3"), "num.partitions": ("1", "2"),
@@ -36,12 +36,9 @@ ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeErro
 def controller_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
     try:
-        ControllerLife(seed).live()
-    except ControllerFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
+        return fallen(ControllerLife(seed).live)
     except ERRORS as error:
         return (f"I-ALONE-1: it ends with {error!r}",)
-    return ()
 
 
 class ControllerLife(LoneBrokers):
@@ -53,7 +50,7 @@ class ControllerLife(LoneBrokers):
         self.administrator = Administrator(self)
 
     def live(self) -> None:
-        """Play it. Raises ControllerFallen."""
+        """Play it. Raises RuleFallen."""
         with self.limits():
             for broker in self.brokers[:self.rng.choice((3, 5, 5))]:
                 self.start(broker)

@@ -35,17 +35,10 @@ from minikafka.broker.metadata.records import (
 )
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.controller.broker_rules import BrokerBook
-from minikafka.sim.controller.cluster_seen import (
-    ELR_FEATURE,
-    ClusterSeen,
-    ControllerFallen,
-    look,
-    same,
-    same_cluster,
-    that,
-)
+from minikafka.sim.controller.cluster_seen import ELR_FEATURE, ClusterSeen, look, same_cluster
 from minikafka.sim.controller.election_rules import keeps_house
 from minikafka.sim.controller.placement_rules import Placed
+from minikafka.sim.judgement import RuleFallen, same, that
 from minikafka.sim.world.replaced import replaced
 
 CLUSTER = "cluster"
@@ -115,7 +108,7 @@ class LoneController:
     # --- decisions ------------------------------------------------------------------------------------------------
 
     def decide(self, what: str, decision: Callable[[], Any], rule: Rule, told: Callable[[Any], Any] = lambda told: told) -> Any:
-        """Take a decision and return the answer, None if the controller has lost the quorum meanwhile. Raises ControllerFallen.
+        """Take a decision and return the answer, None if the controller has lost the quorum meanwhile. Raises RuleFallen.
 
         `told` says in plain values what the answer tells a client; the rule says what it must tell, and what must follow.
         """
@@ -160,7 +153,7 @@ class LoneController:
                         lambda before: (None, self.book.ticks(before, self.now)))
             if ended:
                 return
-        raise ControllerFallen("I-ALONE-4", f"there is always something to do at {self.now}")
+        raise RuleFallen("I-ALONE-4", f"there is always something to do at {self.now}")
 
     @contextmanager
     def limits(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Where the replicas of new partitions may be: the brokers of each rack take turns, and so do the racks (KIP-36).
 
-    check_placement(brokers, placed, factor)         raises ControllerFallen
+    check_placement(brokers, placed, factor)         raises RuleFallen
     impossible(brokers, factor)                      whether no placement exists at all
 
 Owns: what must be true of each partition's replicas, and of the partitions of one topic together.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.metadata.registrations import BrokerRegistration
-from minikafka.sim.controller.cluster_seen import same, that
+from minikafka.sim.judgement import same, that
 
 PLACED = "I-ALONE-5"
 
@@ -36,7 +36,7 @@ def impossible(brokers: Iterable[BrokerRegistration], factor: int) -> bool:
 
 
 def check_placement(brokers: Iterable[BrokerRegistration], placed: Placed, factor: int) -> None:
-    """Check what the controller has chosen. Raises ControllerFallen.
+    """Check what the controller has chosen. Raises RuleFallen.
 
     Once each live broker has led, the order is drawn anew (as in Kafka). From then on a rack may lose its turn, unless every
     rack has a turn in every partition.

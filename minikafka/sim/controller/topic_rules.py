@@ -25,9 +25,10 @@ from minikafka.broker.controller.admin.update_features import FeatureUpdate
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, Uuid
 from minikafka.broker.metadata.registrations import PartitionRegistration
 from minikafka.protocol.errors import Err
-from minikafka.sim.controller.cluster_seen import ELR_FEATURE, ClusterSeen, same, that
+from minikafka.sim.controller.cluster_seen import ELR_FEATURE, ClusterSeen
 from minikafka.sim.controller.partition_rules import Reasons, Room, first, misplaced
 from minikafka.sim.controller.placement_rules import Placed, check_placement, impossible
+from minikafka.sim.judgement import same, that
 
 METADATA_TOPIC, METADATA_VERSION = "__cluster_metadata", "metadata.version"
 UPGRADE = 1  # of the kinds of updates of a feature; 2 and 3 are downgrades

@@ -10,30 +10,31 @@ Invariants: I-ASSIGNLIFE-1 the order in which members and topics are listed deci
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 from uuid import UUID
 
 from minikafka.broker.groups.consumer.assignors import ASSIGNORS, MemberSubscription
 from minikafka.sim.groups.assignment_rules import fair
-from minikafka.sim.groups.classic_seen import GroupFallen, same
+from minikafka.sim.groups.classic_seen import same
+from minikafka.sim.judgement import fallen
 
 ROUNDS = 16
 
 
 def assignors_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    rng = Random(f"{seed}:assignors")
+    return fallen(partial(_live, Random(f"{seed}:assignors")))
+
+
+def _live(rng: Random) -> None:
     topics = [UUID(int=rng.randrange(1, 1 << 60)) for _ in range(rng.choice((1, 2, 3, 5)))]
     alike = rng.random() < 0.4  # every member subscribes to every topic
     counts = {topic: rng.randrange(1, 9) for topic in topics}
     members: dict[str, MemberSubscription] = {}
-    try:
-        for number in range(ROUNDS):
-            _change(rng, members, counts, alike, number)
-            _assign(rng, members, counts, "range" if rng.random() < 0.2 else "uniform")
-    except GroupFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    for number in range(ROUNDS):
+        _change(rng, members, counts, alike, number)
+        _assign(rng, members, counts, "range" if rng.random() < 0.2 else "uniform")
 
 
 def _change(rng: Random, members: dict[str, MemberSubscription], counts: dict[UUID, int], alike: bool, number: int) -> None:

@@ -2,7 +2,7 @@
 fails; a coordinator that moves. Every answer is judged by classic_rules.py.
 
     classic_group_alone(seed)      () if the group kept its rules, else what it did
-    ClassicLife(seed).live()       the same; raises GroupFallen
+    ClassicLife(seed).live()       the same; raises RuleFallen
 
 Owns: what happens when, and what must be true when all behave for two minutes.
 Invariants: I-CLIFE-1 a partition has one owner in a generation of one coordinator.
@@ -20,8 +20,9 @@ from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err
 from minikafka.sim.groups.classic_rules import ClassicRules
-from minikafka.sim.groups.classic_seen import GroupFallen, look
+from minikafka.sim.groups.classic_seen import look
 from minikafka.sim.groups.lone_classic_group import LoneClassicGroup
+from minikafka.sim.judgement import RuleFallen, fallen
 
 PARTITIONS = [f"t-{i}" for i in range(6)]
 INSTANCES = {"s0": "static-0", "s1": "static-1"}
@@ -33,11 +34,7 @@ PROTOCOLS: tuple[Protocols, ...] = (
 
 def classic_group_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        ClassicLife(seed).live()
-    except GroupFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(ClassicLife(seed).live)
 
 
 class ClassicLife(LoneClassicGroup):
@@ -52,7 +49,7 @@ class ClassicLife(LoneClassicGroup):
         self.stored = 0  # records committed
 
     def live(self) -> None:
-        """Play it. Raises GroupFallen."""
+        """Play it. Raises RuleFallen."""
         for _ in range(STEPS):
             self.something()
         self.config = GroupConfig(self.config.initial_rebalance_delay_ms, 2**31 - 1, 60_000)
@@ -76,7 +73,7 @@ class ClassicLife(LoneClassicGroup):
         for partition in result.assignment.decode().split(","):
             first = self.owners.setdefault((self.coordinators, self.group.generation, partition), owner)
             if first != owner:
-                raise GroupFallen(f"{partition} belongs to {first} and to {owner} in generation {self.group.generation}")
+                raise RuleFallen(f"{partition} belongs to {first} and to {owner} in generation {self.group.generation}")
 
     # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -179,7 +176,7 @@ class ClassicLife(LoneClassicGroup):
         self.group = (ClassicGroup("g", self.config, new_id) if stored is None
                       else ClassicGroup.restore("g", stored, self.config, new_id))
         if stored is not None and self.group.snapshot() != stored:
-            raise GroupFallen(f"{stored} is loaded as {self.group.snapshot()}")
+            raise RuleFallen(f"{stored} is loaded as {self.group.snapshot()}")
         self.rules = ClassicRules(self.config)
         self.run(self.ask("start", self.context))
 
@@ -195,4 +192,4 @@ class ClassicLife(LoneClassicGroup):
             self.committed()
         assigned = sorted(p for name in NAMES for p in self.client(name).assignment.split(",") if p)
         if self.group.state is not ClassicGroupState.STABLE or assigned != PARTITIONS or len(self.group.members) != len(NAMES):
-            raise GroupFallen(f"when all behave it is {self.group.state.value}, {assigned} are assigned: {self.lines[-20:]}")
+            raise RuleFallen(f"when all behave it is {self.group.state.value}, {assigned} are assigned: {self.lines[-20:]}")

@@ -4,7 +4,7 @@
     before = look(group)                          what the group was before it was asked (classic_seen.py)
     rules.judge(before, "join", arguments, result, group, now)
 
-Raises GroupFallen where the group does what no rule allows, or leaves out what a rule demands: a wrong error, a call that is
+Raises RuleFallen where the group does what no rule allows, or leaves out what a rule demands: a wrong error, a call that is
 answered twice or never, a session that begins or ends at another time, a join phase that ends early or late, an assignment
 that is not the one which was stored.
 
@@ -41,7 +41,6 @@ from minikafka.sim.groups.classic_seen import (
     EMPTY,
     PREPARING,
     STABLE,
-    GroupFallen,
     GroupSeen,
     MemberSeen,
     answer_to,
@@ -54,6 +53,7 @@ from minikafka.sim.groups.classic_seen import (
     sent,
     that,
 )
+from minikafka.sim.judgement import RuleFallen
 
 SOON = 1e-6  # seconds: sums of times in another order
 
@@ -73,7 +73,7 @@ class ClassicRules:
 
     def judge(self, before: GroupSeen, what: str, arguments: tuple[Any, ...], result: Any, group: ClassicGroup,
               now: float) -> None:
-        """Judge one call of a method, and what the group is after it. Raises GroupFallen."""
+        """Judge one call of a method, and what the group is after it. Raises RuleFallen."""
         after = look(group)
         effects = result if isinstance(result, list) else []
         try:
@@ -82,8 +82,8 @@ class ClassicRules:
             self._calls(before, after, now, arguments[0] if what in ("join", "sync", "leave") else None, effects)
             self._members(before, after, now, what, effects)
             self._times(after, group.next_deadline(), now)
-        except GroupFallen as fallen:
-            raise GroupFallen(f"{fallen}, when {what}{arguments} met {before}: {result}, then {after}") from None
+        except RuleFallen as fallen:
+            raise RuleFallen(fallen.id, f"{fallen}, when {what}{arguments} met {before}: {result}, then {after}") from None
 
     # --- JoinGroup ------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""A classic group as it was at a moment, for its judge (classic_rules.py), and the words in which that judge speaks.
+"""A classic group as it was at a moment, for its judge (classic_rules.py).
 
-Owns: GroupSeen, what follows from it for protocols and members; GroupFallen.
+Owns: GroupSeen, what follows from it for protocols and members; `that` and `same` of all judges of groups.
 """
 
 from __future__ import annotations
@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Call, CompleteCall, Join, JoinResult, Protocols
 from minikafka.protocol.errors import Err
+from minikafka.sim import judgement
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"
-
-
-class GroupFallen(AssertionError):
-    """A group did what no rule allows."""
-
-    id = "I12"
 
 
 @dataclass(frozen=True)
@@ -120,13 +116,4 @@ def answer_to(effects: Iterable[Any], call: Call | None) -> Any:
     return next((e.result for e in effects if isinstance(e, CompleteCall) and e.call == call), None)
 
 
-def that(holds: object, otherwise: str) -> None:
-    """Raise GroupFallen, with what is wrong, unless it `holds`."""
-    if not holds:
-        raise GroupFallen(otherwise)
-
-
-def same(what: str, found: object, wanted: object) -> None:
-    """Raise GroupFallen unless what was found is what was wanted."""
-    if found != wanted:
-        raise GroupFallen(f"{what}: {found!r}, not {wanted!r}")
+that, same = partial(judgement.that, "I12"), partial(judgement.same, "I12")

@@ -26,23 +26,20 @@ from minikafka.broker.groups.consumer.messages import (
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.groups.classic_seen import GroupFallen, same, that
+from minikafka.sim.groups.classic_seen import same, that
 from minikafka.sim.groups.consumer_facts import described, matching, unchanged
 from minikafka.sim.groups.consumer_refusals import BROKEN, valid
 from minikafka.sim.groups.consumer_rules import ConsumerRules
 from minikafka.sim.groups.heartbeat_client import TOPICS, HeartbeatClient
 from minikafka.sim.groups.lone_consumer_group import LoneConsumerGroup
+from minikafka.sim.judgement import fallen
 
 STEPS = 120
 
 
 def consumer_group_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        ConsumerLife(seed).live()
-    except GroupFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(ConsumerLife(seed).live)
 
 
 class ConsumerLife(LoneConsumerGroup):
@@ -60,7 +57,7 @@ class ConsumerLife(LoneConsumerGroup):
                         for number in range(self.rng.randint(1, 5))]
 
     def live(self) -> None:
-        """Play it. Raises GroupFallen."""
+        """Play it. Raises RuleFallen."""
         for step in range(STEPS):
             before = self.group.state.epoch
             self.something(step)

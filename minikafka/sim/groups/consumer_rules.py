@@ -3,7 +3,7 @@
     rules.heartbeat(before, request, context, outcome, group)    `before`: group.state.draft(); outcome: the response or the error
     rules.leave(...), rules.commit(...), rules.fetch(...)        the same for the other requests
 
-Raises GroupFallen where the group does what no rule allows, or leaves out what a rule demands.
+Raises RuleFallen where the group does what no rule allows, or leaves out what a rule demands.
 
 Owns: the judgement of the requests of a member of the consumer protocol.
 Source: KIP-848, KIP-1251; rule 848.

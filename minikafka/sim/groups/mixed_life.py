@@ -22,10 +22,11 @@ from minikafka.broker.groups.classic.messages import GroupConfig, Join, Leaving,
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.groups.classic_client import BOTH, JOIN, MEMBER, ClassicClient, subscription
-from minikafka.sim.groups.classic_seen import GroupFallen, same
+from minikafka.sim.groups.classic_seen import same
 from minikafka.sim.groups.consumer_facts import unchanged
 from minikafka.sim.groups.heartbeat_client import HeartbeatClient
 from minikafka.sim.groups.judged_mixed_group import Client, JudgedMixedGroup
+from minikafka.sim.judgement import fallen
 
 STEPS, ROUNDS, CALM = 110, 120, 4
 TOPICS = {"t": 3, "u": 2, "v": 2}
@@ -35,11 +36,7 @@ MANY = 2**31 - 1
 
 def mixed_group_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        MixedLife(seed).live()
-    except GroupFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(MixedLife(seed).live)
 
 
 class MixedLife(JudgedMixedGroup):
@@ -67,7 +64,7 @@ class MixedLife(JudgedMixedGroup):
             client.topics = self.static_topics.setdefault(name, client.topics)
 
     def live(self) -> None:
-        """Play it. Raises GroupFallen."""
+        """Play it. Raises RuleFallen."""
         for self.step in range(STEPS):
             self.something()
             self.pass_time(self.rng.random())

@@ -18,9 +18,10 @@ from minikafka.broker.groups.offset_expiration import sweep
 from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.broker.groups.records import OffsetKey, committed_offset, offset_key, offset_value, read_key, read_offset
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
-from minikafka.sim.groups.classic_seen import GroupFallen, same
+from minikafka.sim.groups.classic_seen import same
 from minikafka.sim.groups.expiry_rules import TOPICS, any_group
 from minikafka.sim.groups.offset_history import OffsetHistory, OffsetRecord, belongs
+from minikafka.sim.judgement import fallen
 
 STEPS, GROUPS, PRODUCERS, RETENTION_MS = 60, ("g", "h"), (1, 2), 1000
 START_MS = 1_000_000
@@ -28,11 +29,7 @@ START_MS = 1_000_000
 
 def offsets_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        OffsetsLife(seed).live()
-    except GroupFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(OffsetsLife(seed).live)
 
 
 class OffsetsLife:
@@ -45,7 +42,7 @@ class OffsetsLife:
         self.topics: dict[str, Uuid] = {name: UUID(int=number + 1) for number, name in enumerate(TOPICS)}
 
     def live(self) -> None:
-        """Play it. Raises GroupFallen."""
+        """Play it. Raises RuleFallen."""
         for _ in range(STEPS):
             self.something()
             self.check()

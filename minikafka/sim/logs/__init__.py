@@ -1,9 +1,10 @@
 """One log alone, and one memory of producers alone: random histories, and every answer judged a second time.
 
-    seen.py                  a batch as it is in the bytes; LogFallen
+    seen.py                  a batch as it is in the bytes; RuleFallen
     producer_rules.py        what must be known of producers, from the list of everything that each has written
     producers_life.py        one seed: producers_alone
     compaction_rules.py      what compaction must leave, from the history of the whole log
+    counted_files.py         a disk that counts its open files
     log_rules.py             what readers must see: both isolation levels, lookups, epochs, aborted transactions, retention
     lone_compacted_log.py    a log on a disk, and the model beside it
     lone_mortal_log.py       the same, cut at both ends, failing, killed, and started again

@@ -2,7 +2,7 @@
 is disturbed and killed. Everything is judged by the model of lone_cleaned_log.py.
 
     log_compacted(seed)            () if the log kept its rules, else what it did
-    CompactedLife(seed).live()     the same; raises LogFallen
+    CompactedLife(seed).live()     the same; raises RuleFallen
 
 Owns: what happens when.
 Invariants: I-CLOGLIFE-1 two cleanings with nothing new between them: the second has nothing to do, or changes nothing.
@@ -17,8 +17,9 @@ from random import Random
 from minikafka.log import LogConfig, cleaner
 from minikafka.log.config import FOREVER
 from minikafka.log.records import Record
+from minikafka.sim.judgement import fallen, same
 from minikafka.sim.logs.lone_cleaned_log import LoneCleanedLog
-from minikafka.sim.logs.seen import ABORT, COMMIT, LogFallen, SeenBatch, same
+from minikafka.sim.logs.seen import ABORT, COMMIT, SeenBatch
 from minikafka.sim.world.replaced import replaced
 
 STEPS, KEYS, PRODUCERS = 70, 5, (1, 2, 3)
@@ -27,11 +28,7 @@ DAY = 24 * 60 * 60 * 1000
 
 def log_compacted(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        CompactedLife(seed).live()
-    except LogFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(CompactedLife(seed).live)
 
 
 def drawn(rng: Random) -> LogConfig:
@@ -56,7 +53,7 @@ class CompactedLife(LoneCleanedLog):
         self.alone = False  # nothing happens beside a cleaning
 
     def live(self) -> None:
-        """Play it. Raises LogFallen."""
+        """Play it. Raises RuleFallen."""
         steps = {self.append: 40, self.mark: 22, self.lead_on: 3, self.copy: 5, self.wait: 12, self.replicate: 14, self.roll: 3,
                  self.flush: 2, self.shorten: 3, self.delete: 2, self.retain: 3, self.come_round: 9, self.die_cleaning: 2,
                  self.begin_again: 3, self.fall_out: 1, self.delete_within: 2}

@@ -5,7 +5,7 @@ Owns: the count. Invariants: I-COUNTED-1 a closed file is not read, written or s
 
 from __future__ import annotations
 
-from minikafka.sim.logs.seen import LogFallen
+from minikafka.sim.judgement import RuleFallen
 from minikafka.sim.world.disk import Mount, SimFile
 
 
@@ -20,7 +20,7 @@ class CountedFile(SimFile):
         self.check = self.closed
 
     def closed(self) -> None:
-        raise LogFallen("I-COUNTED-1", f"{self.path} is used although it was closed")
+        raise RuleFallen("I-COUNTED-1", f"{self.path} is used although it was closed")
 
     def pread(self, size: int, offset: int) -> bytes:
         if self not in self.counted.open_files:

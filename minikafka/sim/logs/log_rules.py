@@ -26,8 +26,9 @@ from minikafka.log.disk import Fs
 from minikafka.log.records import Record
 from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.judgement import same, that
 from minikafka.sim.logs.compaction_rules import CompactionRules, SeenSegment
-from minikafka.sim.logs.seen import ABORT, SeenBatch, in_file, same, seen, that
+from minikafka.sim.logs.seen import ABORT, SeenBatch, in_file, seen
 
 # --- consumers ------------------------------------------------------------------------------------------------------
 

@@ -16,11 +16,11 @@ from random import Random
 from minikafka.log import LogConfig, checkpoint
 from minikafka.log.cleaner import Cleanable, Cleaning, cleanable
 from minikafka.sim.ablations.worlds.lone_log import Died
+from minikafka.sim.judgement import same
 from minikafka.sim.logs.compaction_rules import CleaningSeen, SeenSegment
 from minikafka.sim.logs.log_rules import look
 from minikafka.sim.logs.lone_compacted_log import FOLDER
 from minikafka.sim.logs.lone_mortal_log import LoneMortalLog
-from minikafka.sim.logs.seen import same
 
 CLEAN_POINTS = "/data/cleaner-offset-checkpoint"
 

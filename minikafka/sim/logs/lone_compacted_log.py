@@ -22,6 +22,7 @@ from minikafka.log.log import AppendInfo, UnexpectedAppendOffset
 from minikafka.log.markers import marker
 from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.judgement import same, that
 from minikafka.sim.logs.compaction_rules import CompactionRules
 from minikafka.sim.logs.counted_files import CountedFiles
 from minikafka.sim.logs.log_rules import (
@@ -34,7 +35,7 @@ from minikafka.sim.logs.log_rules import (
     look,
 )
 from minikafka.sim.logs.producer_rules import ProducerRules, row
-from minikafka.sim.logs.seen import COMMIT, SeenBatch, same, that
+from minikafka.sim.logs.seen import COMMIT, SeenBatch
 from minikafka.sim.world.disk import SimDisk
 
 FOLDER, TOPIC = "/data/t-0", UUID(int=77)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from minikafka.log import Log
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.judgement import same, that
 from minikafka.sim.logs.log_rules import expired, look
 from minikafka.sim.logs.lone_compacted_log import FOLDER, TOPIC, LoneCompactedLog
 from minikafka.sim.logs.producer_rules import ProducerPast, row
-from minikafka.sim.logs.seen import same, that
 
 
 class LoneMortalLog(LoneCompactedLog):

@@ -27,7 +27,8 @@ from crc32c import crc32c
 from minikafka.log.producers import ProducerStates
 from minikafka.log.transaction_index import AbortedTransaction, CompletedTransaction
 from minikafka.protocol.errors import Err
-from minikafka.sim.logs.seen import ABORT, EMPTY, MOST_SEQUENCE, SeenBatch, same, that
+from minikafka.sim.judgement import same, that
+from minikafka.sim.logs.seen import ABORT, EMPTY, MOST_SEQUENCE, SeenBatch
 
 REMEMBERED = 5
 

@@ -2,7 +2,7 @@
 truncations, starts with damaged files. Every answer is judged by producer_rules.py.
 
     producers_alone(seed)          () if the memory kept its rules, else what it did
-    ProducersLife(seed).live()     the same; raises LogFallen
+    ProducersLife(seed).live()     the same; raises RuleFallen
 
 Owns: what happens when; the log as a list of batches.
 Invariants: I-PLIFE-1 `check` changes nothing, also where it refuses.
@@ -17,8 +17,9 @@ from minikafka.log.batch import BatchHeader
 from minikafka.log.markers import marker
 from minikafka.log.producers import UNGUARDED, ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.judgement import fallen, same, that
 from minikafka.sim.logs.producer_rules import ProducerRules, Waiting
-from minikafka.sim.logs.seen import ABORT, COMMIT, EMPTY, MOST_SEQUENCE, LogFallen, SeenBatch, same, that
+from minikafka.sim.logs.seen import ABORT, COMMIT, EMPTY, MOST_SEQUENCE, SeenBatch
 from minikafka.sim.world.disk import Mount, SimDisk
 
 FOLDER = "/data/t-0"
@@ -29,11 +30,7 @@ OTHERS = ("00000000000000000003.log", "leader-epoch-checkpoint", "x.snapshot", "
 
 def producers_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        ProducersLife(seed).live()
-    except LogFallen as fallen:
-        return (f"{fallen.id}: {fallen}",)
-    return ()
+    return fallen(ProducersLife(seed).live)
 
 
 class ProducersLife:
@@ -58,7 +55,7 @@ class ProducersLife:
         return self.batches[-1].end if self.batches else self.start
 
     def live(self) -> None:
-        """Play it. Raises LogFallen."""
+        """Play it. Raises RuleFallen."""
         steps = {self.send: 50, self.mark: 25, self.wait: 10, self.verify: 6, self.snapshot: 6, self.restart: 3, self.truncate: 4,
                  self.expire: 4, self.replicate: 12, self.drop: 2}
         for _ in range(STEPS):

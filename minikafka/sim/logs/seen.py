@@ -1,9 +1,9 @@
-"""A batch as a log was given it, read from bytes without the broker's eyes, and the words in which the judges of logs speak.
+"""A batch as a log was given it, read from bytes without the broker's eyes.
 
     seen(raw)               one batch in bytes as a SeenBatch
     in_file(data)           every batch of a segment's file
 
-Owns: SeenBatch; LogFallen.
+Owns: SeenBatch.
 """
 
 from __future__ import annotations
@@ -15,17 +15,10 @@ from typing import NamedTuple
 
 from minikafka.log.batch import BatchHeader, batches, crc_ok, records
 from minikafka.log.records import Record
+from minikafka.sim.judgement import that
 
 COMMIT, ABORT, EMPTY = "commit", "abort", "empty"  # how a marker ends a transaction; EMPTY: compaction left its header only
 MOST_SEQUENCE = 2**31 - 1
-
-
-class LogFallen(AssertionError):
-    """A log, or its memory of producers, did what no rule allows."""
-
-    def __init__(self, id: str, text: str) -> None:
-        super().__init__(text)
-        self.id = id
 
 
 class SeenBatch(NamedTuple):
@@ -58,7 +51,7 @@ class SeenBatch(NamedTuple):
 
 @lru_cache(4096)  # most of a log is as it was when it was looked at last
 def seen(raw: bytes) -> SeenBatch:
-    """Return what one batch says. Raises LogFallen for a wrong checksum."""
+    """Return what one batch says. Raises RuleFallen for a wrong checksum."""
     header = BatchHeader.parse(raw)
     that("I-SEEN-1", crc_ok(raw, 0, header), f"a wrong checksum at {header.base_offset}")
     rows = tuple(records(raw))
@@ -76,21 +69,9 @@ def seen(raw: bytes) -> SeenBatch:
 
 
 def in_file(data: bytes) -> Iterator[tuple[SeenBatch, int]]:
-    """Yield each batch of a file with its size. Raises LogFallen for bytes that are no batch."""
+    """Yield each batch of a file with its size. Raises RuleFallen for bytes that are no batch."""
     used = 0
     for _, raw in batches(data):
         used += len(raw)
         yield seen(bytes(raw)), len(raw)
     that("I-SEEN-1", used == len(data), f"{len(data) - used} bytes at the end are no batch")
-
-
-def that(id: str, holds: object, otherwise: str) -> None:
-    """Raise LogFallen, with what is wrong, unless it `holds`."""
-    if not holds:
-        raise LogFallen(id, otherwise)
-
-
-def same(id: str, what: str, found: object, wanted: object) -> None:
-    """Raise LogFallen unless what was found is what was wanted."""
-    if found != wanted:
-        raise LogFallen(id, f"{what}: {found!r}, not {wanted!r}")

@@ -1,6 +1,5 @@
 """Fetch sessions and a replica alone: the pure state machines of broker/replication/ with random events, and no broker.
 
-    judgement.py               what fell, in which words
     lone_fetch_sessions.py     partitions whose state is changed by hand, requests that wait
     fetch_session_rules.py     what KIP-227 says of each answer and each request, asked a second time
     fetch_session_life.py      one seed: fetchers that behave, that lose answers; others that send nonsense

@@ -25,8 +25,8 @@ from minikafka.broker.replication.fetch_session import (
     SessionClient,
 )
 from minikafka.protocol.errors import Err
+from minikafka.sim.judgement import fallen, same
 from minikafka.sim.replication.fetch_session_rules import Answers, BookedSession, FetcherRules, FetchSessionRules
-from minikafka.sim.replication.judgement import ReplicationFallen, same
 from minikafka.sim.replication.lone_fetch_sessions import LonePartitions, OpenFetch, PartitionTold
 
 STEPS = 600
@@ -35,11 +35,7 @@ PARTITIONS = 5
 
 def fetch_sessions_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        FetchSessionLife(seed).live()
-    except ReplicationFallen as fallen:
-        return (f"{fallen}",)
-    return ()
+    return fallen(FetchSessionLife(seed).live)
 
 
 class LoneFetcher:
@@ -122,7 +118,7 @@ class FetchSessionLife:
         self.met: Counter[str] = Counter()
 
     def live(self) -> None:
-        """Play it. Raises ReplicationFallen."""
+        """Play it. Raises RuleFallen."""
         for _ in range(STEPS):
             self.now += 1
             self.something()

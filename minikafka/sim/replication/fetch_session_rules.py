@@ -1,7 +1,7 @@
 """What KIP-227 says of each answer of the table of fetch sessions, and of each request of a fetcher: a second opinion.
 
     booked = rules.request(session_id, epoch, by_topic_id, wanted, forgotten, now)     booked.error, booked.wanted
-    rules.answer(booked, found, follower, now, told)      `told`: what the table answered; raises ReplicationFallen
+    rules.answer(booked, found, follower, now, told)      `told`: what the table answered; raises RuleFallen
     fetcher.request(wanted), fetcher.answer(error, id)    the same for the fetcher's end
 
 The judge knows no watermark that is cached. It remembers what each fetcher was told, and counts the requests of each session.
@@ -24,7 +24,7 @@ from minikafka.broker.replication.fetch_session import (
     PartitionData,
 )
 from minikafka.protocol.errors import Err
-from minikafka.sim.replication.judgement import same, that
+from minikafka.sim.judgement import same, that
 
 Answers = Mapping[Key, PartitionData]
 Picture = tuple[int, int] | None                # high watermark and log start; None: an error, or nothing was told yet

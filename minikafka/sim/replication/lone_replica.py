@@ -74,7 +74,7 @@ class ReplicaLog:
 
 
 @dataclass
-class LoneBroker:
+class FollowerBroker:
     """A broker as the metadata of the leader shows it."""
 
     epoch: int
@@ -95,15 +95,15 @@ class CommittedPartition:
 
 
 @dataclass
-class LoneBrokers:
+class FollowerBrokers:
     """The cluster as the leader knows it."""
 
-    brokers: dict[int, LoneBroker]
+    brokers: dict[int, FollowerBroker]
 
     def change(self, rng: Random) -> None:
         """Let a broker restart, be fenced or unfenced, or be unknown."""
         number, what = rng.choice((*OTHERS, NODE)), rng.random()
-        broker = self.brokers.setdefault(number, LoneBroker(10, True, rng.choice(("a", "b", "b"))))
+        broker = self.brokers.setdefault(number, FollowerBroker(10, True, rng.choice(("a", "b", "b"))))
         if what < 0.3:
             broker.epoch += 1
         elif what < 0.8:
@@ -115,7 +115,7 @@ class LoneBrokers:
 class PartitionAtController:
     """The partition's history, as the controller has committed it, and the controller's verdicts."""
 
-    def __init__(self, rng: Random, brokers: dict[int, LoneBroker]) -> None:
+    def __init__(self, rng: Random, brokers: dict[int, FollowerBroker]) -> None:
         self.rng, self.brokers = rng, brokers
         self.strange = rng.random() < 0.3                    # an ISR may have a member that is no replica
         replicas = (NODE, *rng.sample(OTHERS, rng.choice((0, 2, 3, 3))))

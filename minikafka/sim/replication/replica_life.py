@@ -22,13 +22,13 @@ from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.preferred_replica import choose
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.replication.judgement import ReplicationFallen, same, that
+from minikafka.sim.judgement import fallen, same, that
 from minikafka.sim.replication.lone_replica import (
     NODE,
     OTHERS,
     CommittedPartition,
-    LoneBroker,
-    LoneBrokers,
+    FollowerBroker,
+    FollowerBrokers,
     PartitionAtController,
     ReplicaLog,
 )
@@ -42,11 +42,7 @@ Verdict = tuple[ProposedIsr, Err, CommittedPartition]
 
 def replica_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        ReplicaLife(seed).live()
-    except ReplicationFallen as fallen:
-        return (f"{fallen}",)
-    return ()
+    return fallen(ReplicaLife(seed).live)
 
 
 class ReplicaLife:
@@ -56,7 +52,7 @@ class ReplicaLife:
         self.rng = Random(f"{seed}:replica")
         self.now = 100.0
         self.log = ReplicaLog()
-        self.cluster = LoneBrokers({number: LoneBroker(10, True, self.rng.choice(RACKS)) for number in (NODE, *OTHERS)})
+        self.cluster = FollowerBrokers({number: FollowerBroker(10, True, self.rng.choice(RACKS)) for number in (NODE, *OTHERS)})
         self.controller = PartitionAtController(self.rng, self.cluster.brokers)
         least = self.rng.choice((1, 1, 2, 3))
         self.replica = Replica(NODE, self.log, self.cluster, MAX_LAG, least)
@@ -66,7 +62,7 @@ class ReplicaLife:
         self.met: Counter[str] = Counter()
 
     def live(self) -> None:
-        """Play it. Raises ReplicationFallen."""
+        """Play it. Raises RuleFallen."""
         for _ in range(STEPS):
             high, role = self.replica.high_watermark, (self.replica.is_leader, self.replica.leader_epoch)
             self.something()

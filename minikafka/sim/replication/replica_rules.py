@@ -1,7 +1,7 @@
 """What the rules of replication say of each answer and effect of one replica: a second opinion, out of its history.
 
     wanted = rules.on_follower_fetch(2, 10, 4, 7, 0, now)      what the replica must answer: effects, or the error
-    rules.compare(replica)                                     whether it knows what it must know; raises ReplicationFallen
+    rules.compare(replica)                                     whether it knows what it must know; raises RuleFallen
 
 The judge has no watermark of a follower and no clock of its lag. It keeps every fetch that each follower made in this leader
 epoch, and asks that history. Each method stands for the method of Replica with the same name.
@@ -32,8 +32,8 @@ from minikafka.broker.replication.effects import (
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.replica import Replica
 from minikafka.protocol.errors import Err
-from minikafka.sim.replication.judgement import same
-from minikafka.sim.replication.lone_replica import NODE, CommittedPartition, LoneBroker, ReplicaLog
+from minikafka.sim.judgement import same
+from minikafka.sim.replication.lone_replica import NODE, CommittedPartition, FollowerBroker, ReplicaLog
 
 NEVER = float("-inf")
 ANY = -1                                                     # an epoch that a request does not name
@@ -78,7 +78,7 @@ class FollowerHistory:
 class ReplicaRules:
     """The judge of one replica, from its start on."""
 
-    def __init__(self, log: ReplicaLog, brokers: Mapping[int, LoneBroker], max_lag: float, min_insync: int) -> None:
+    def __init__(self, log: ReplicaLog, brokers: Mapping[int, FollowerBroker], max_lag: float, min_insync: int) -> None:
         self.log, self.brokers, self.max_lag, self.min_insync = log, brokers, max_lag, min_insync
         self.partition = CommittedPartition((), (), -1, -1, -1)  # as the replica must know it
         self.proposal: ProposedIsr | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from minikafka.broker.transactions.records import (
     TransactionLogValue,
@@ -26,11 +27,12 @@ from minikafka.broker.transactions.records import (
 from minikafka.broker.transactions.transaction import TopicPartition, Transaction, TransactionData
 from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
-from minikafka.sim.groups.classic_seen import same
+from minikafka.sim import judgement
 from minikafka.sim.transactions.transaction_rules import NONE, TOP, Expected, Identity, TransactionHistory
 
 NAME = "pay-1"
 EXPIRES_MS = 40_000
+same = partial(judgement.same, "I-LONETXN-1")
 
 
 class LoneTransaction:

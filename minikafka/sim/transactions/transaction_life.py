@@ -15,7 +15,7 @@ from random import Random
 from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import TopicPartition, TransactionData
 from minikafka.protocol.errors import Err
-from minikafka.sim.groups.classic_seen import GroupFallen, that
+from minikafka.sim.judgement import fallen, that
 from minikafka.sim.transactions.lone_transaction import LoneTransaction
 from minikafka.sim.transactions.transaction_rules import ENDING, NONE, TOP, Identity
 
@@ -25,11 +25,7 @@ PARTITIONS: list[TopicPartition] = [("x", 0), ("x", 1), ("y", 0), ("z", 7)]
 
 def transaction_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    try:
-        TransactionLife(seed).live()
-    except GroupFallen as fallen:
-        return (f"I-LONETXN-1: {fallen}",)
-    return ()
+    return fallen(TransactionLife(seed).live)
 
 
 class TransactionLife(LoneTransaction):
@@ -43,7 +39,7 @@ class TransactionLife(LoneTransaction):
         self.version = self.rng.choice((0, 2, 2))  # what most producers of this life speak
 
     def live(self) -> None:
-        """Play it. Raises GroupFallen."""
+        """Play it. Raises RuleFallen."""
         for _ in range(STEPS):
             self.something()
             self.check()
@@ -103,8 +99,8 @@ class TransactionLife(LoneTransaction):
     def check(self) -> None:
         """Check I-TXNLIFE-2, of the last two records."""
         for before, after in zip(self.log[-2:], self.log[-1:]):
-            that(after.producer_id > before.producer_id or after.epoch >= before.epoch, f"{after} after {before}")
-        that(self.log[-1].epoch <= TOP + 1, f"{self.log[-1]} has an epoch that no record can hold")
+            that("I-TXNLIFE-2", after.producer_id > before.producer_id or after.epoch >= before.epoch, f"{after} after {before}")
+        that("I-TXNLIFE-2", self.log[-1].epoch <= TOP + 1, f"{self.log[-1]} has an epoch that no record can hold")
 
     def quiet(self) -> None:
         """Let a producer begin anew, alone, and commit (I-TXNLIFE-1)."""
@@ -117,8 +113,8 @@ class TransactionLife(LoneTransaction):
         self.commit()
         me = Identity(self.history.last.producer_id, self.history.last.epoch)
         for ask in (lambda: self.add(me, PARTITIONS[:1]), lambda: self.end(me, True, self.version)):
-            that(isinstance(ask(), TransactionData), f"{me}, alone, is refused after {self.history.last}")
+            that("I-TXNLIFE-1", isinstance(ask(), TransactionData), f"{me}, alone, is refused after {self.history.last}")
             self.commit()
         self.mark()
         self.commit()
-        that(self.history.last.state is TransactionState.COMPLETE_COMMIT, f"in the end it is {self.history.last}")
+        that("I-TXNLIFE-1", self.history.last.state is TransactionState.COMPLETE_COMMIT, f"in the end it is {self.history.last}")
