@@ -410,6 +410,27 @@ def test_a_replacement_that_was_not_stored_stays_once_the_member_has_joined_unde
     assert world.heartbeat("b") is Err.NONE
 
 
+@pytest.mark.parametrize("error", [Err.NONE, Err.NOT_ENOUGH_REPLICAS])
+def test_a_static_member_that_is_answered_late_has_a_session(error: Err) -> None:
+    """B51. Fails if a static member that returned, and whose record took longer than its session, is never removed when it
+    then falls silent."""
+    world = LoneClassicGroup(NO_DELAY)
+    for name in ("a", "b"):
+        world.join(name, instance=name)
+    world.advance(0)
+    assign(world, "a", "b")
+    world.forget("b")
+    world.join("b", instance="b")  # its new id is on its way to the log
+    for _ in range(3):
+        world.advance(5)
+        world.heartbeat("a")
+    world.committed(error)
+    for _ in range(3):
+        world.advance(5)
+        world.heartbeat("a")
+    assert [member.instance_id for member in world.group.members] == ["a"]
+
+
 def test_a_static_member_does_not_return_with_an_id_that_was_given_to_a_dynamic_one() -> None:
     """Fails if a pending id becomes a member under an instance id that was not checked."""
     world = LoneClassicGroup(NO_DELAY)

@@ -73,7 +73,7 @@ class ClassicLife(LoneClassicGroup):
         for partition in result.assignment.decode().split(","):
             first = self.owners.setdefault((self.coordinators, self.group.generation, partition), owner)
             if first != owner:
-                raise RuleFallen(f"{partition} belongs to {first} and to {owner} in generation {self.group.generation}")
+                raise RuleFallen("I12", f"{partition} belongs to {first} and to {owner} in generation {self.group.generation}")
 
     # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ class ClassicLife(LoneClassicGroup):
         self.group = (ClassicGroup("g", self.config, new_id) if stored is None
                       else ClassicGroup.restore("g", stored, self.config, new_id))
         if stored is not None and self.group.snapshot() != stored:
-            raise RuleFallen(f"{stored} is loaded as {self.group.snapshot()}")
+            raise RuleFallen("I12", f"{stored} is loaded as {self.group.snapshot()}")
         self.rules = ClassicRules(self.config)
         self.run(self.ask("start", self.context))
 
@@ -192,4 +192,4 @@ class ClassicLife(LoneClassicGroup):
             self.committed()
         assigned = sorted(p for name in NAMES for p in self.client(name).assignment.split(",") if p)
         if self.group.state is not ClassicGroupState.STABLE or assigned != PARTITIONS or len(self.group.members) != len(NAMES):
-            raise RuleFallen(f"when all behave it is {self.group.state.value}, {assigned} are assigned: {self.lines[-20:]}")
+            raise RuleFallen("I12", f"when all behave it is {self.group.state.value}, with {assigned}: {self.lines[-20:]}")

@@ -126,12 +126,17 @@ class ClassicRules:
     def _session_of_a_join(self, before: GroupSeen, member_id: str, mine: MemberSeen | None, replaced: bool, request: Join,
                            now: float) -> None:
         if replaced:
-            self.sessions.pop(before.static[request.instance_id or ""], None)
+            self._renamed(before.static[request.instance_id or ""], member_id)
             self.sessions[member_id] = now + request.session_timeout_ms / 1000
         elif mine is None:
             self.sessions[member_id] = now + self.config.new_member_join_timeout_ms / 1000
         if self.window_ends is not None and mine is None and not replaced and before.state == PREPARING:
             self.joined_in_window = True
+
+    def _renamed(self, old: str, new: str) -> None:
+        """Note that a static member has another id: what it has not done yet, it has not done under the new one either."""
+        self.sessions.pop(old, None)
+        self.unsynced = {new if member_id == old else member_id for member_id in self.unsynced}
 
     def _join_error(self, before: GroupSeen, request: Join) -> Err:
         if before.state == DEAD:
@@ -294,9 +299,10 @@ class ClassicRules:
             same("nothing", (after, effects), (before, []))
             return
         answer = answer_to(effects, mine.joining)
+        self.sessions[then.new_member_id] = now + mine.session
         if error is not Err.NONE:
             same("who has the instance", after.static[then.instance_id], then.old_member_id)
-            self.sessions.pop(then.new_member_id)
+            self._renamed(then.new_member_id, then.old_member_id)
             self.sessions[then.old_member_id] = now + then.before.session_timeout_ms / 1000
             same("what it said", after.members[then.old_member_id].protocols, then.before.protocols)
             same("the error", (answer.error, answer.leader), (error, then.old_leader))
@@ -377,7 +383,8 @@ class ClassicRules:
             away = not after.joined and all(one.instance is not None for one in after.members.values())
             that(away or moved, "the join phase is over, and nothing happens")
             if after.state == PREPARING and not moved:
-                self.phase_ends = now + max((one.rebalance for one in after.members.values()), default=0.0)
+                static = [one.rebalance for one in before.members.values() if one.instance is not None]
+                self.phase_ends = now + max(static, default=0.0)
                 self.prolonged_at = now
         elif before.state in (COMPLETING, STABLE) and self.unsynced and now >= self.phase_ends - SOON:
             that(not self.unsynced & {*after.members}, "a member that sends no SyncGroup stays")

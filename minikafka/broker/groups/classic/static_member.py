@@ -63,13 +63,13 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
     if error is not Err.NONE:
         _rename(group, then.instance_id, then.old_member_id)
         member.adopt(then.before)
-        group.renew(member, now)
         result = JoinResult(error, "", group.generation, group.protocol_type, group.protocol, then.old_leader)
     elif then.may_skip:
         result = group.welcome(member, skip_assignment=group.members.leader == member.member_id)
     else:                            # an old client that is told it is the leader would make a new assignment
         result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
                             then.old_leader)
+    group.renew(member, now)         # its session may have ended while its call waited for the record
     return [CompleteCall(call, result)]
 
 
