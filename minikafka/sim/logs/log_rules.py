@@ -18,6 +18,7 @@ Invariants: I-LOOKS-1 a consumer sees every stored record up to its mark, of rea
 
 from __future__ import annotations
 
+from operator import attrgetter
 from random import Random
 
 from minikafka.log import Log, LogConfig
@@ -142,9 +143,11 @@ def epochs_of(rules: CompactionRules, start: int) -> list[tuple[int, int]]:
 def judge_epochs(log: Log, rules: CompactionRules, start: int, fs: Fs, rng: Random) -> None:
     """Check I-LOOKS-4. An epoch that begins at the log's end has no batch: a start may forget it."""
     wanted, end = epochs_of(rules, start), log.end_offset
-    begins = [*rules.stored[:1], *[batch for batch in rules.history if batch.base >= start][:1]]
+    ends_behind, begins_behind = ([batch for batch in rules.history if at(batch) >= start][:1]
+                                  for at in (attrgetter("last"), attrgetter("base")))
+    begins = [*rules.stored[:1], *ends_behind, *begins_behind]
     if wanted and log.epochs.entries[:1] in [[(batch.leader_epoch, batch.base)] for batch in begins]:
-        wanted[0] = log.epochs.entries[0]  # the log's start lies within this batch, or in a gap before it
+        wanted[0] = log.epochs.entries[0]  # the log's start lies within this batch (which may be compacted by now), or before it
     if log.epochs.entries != wanted:
         wanted = [entry for entry in wanted if entry[1] < end]
     same("I-LOOKS-4", "the epochs", log.epochs.entries, wanted)
