@@ -107,6 +107,11 @@ def test_a_dead_last_leader_is_waited_for():
     assert change(part([], -1, last=[3]), rules(1, 2)) is None
 
 
+def test_a_last_leader_that_is_no_replica_any_more_does_not_lead():
+    """B52. Fails if the last known leader leads after the reassignment that had added it was cancelled."""
+    assert change(part([], -1, last=[3], replicas=(1,)), rules(1, 3)) is None
+
+
 def test_unclean_election_takes_any_live_replica():
     """Fails if UNCLEAN does not go beyond ISR and ELR, or keeps the old ISR (I-ELECT-3)."""
     p = part([], -1, elr=[1], last=[1])

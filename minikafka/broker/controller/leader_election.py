@@ -125,7 +125,7 @@ def _choose(partition: PartitionRegistration, rules: Rules, replicas: Replicas, 
     for replica in order:
         if clean(replica):
             return replica, False
-    if not isr and not elr and _last_known_leader_may_lead(partition, rules):
+    if not isr and not elr and _last_known_leader_may_lead(partition, rules, replicas):
         return partition.last_known_elr[0], True
     if election is Election.UNCLEAN:
         for replica in replicas:
@@ -134,9 +134,12 @@ def _choose(partition: PartitionRegistration, rules: Rules, replicas: Replicas, 
     return NO_LEADER, False
 
 
-def _last_known_leader_may_lead(partition: PartitionRegistration, rules: Rules) -> bool:
-    # No replica is left that surely has every record; the last leader has the most, so it may lead without a setting.
-    return rules.elr and len(partition.last_known_elr) == 1 and rules.may_lead(partition.last_known_elr[0])
+def _last_known_leader_may_lead(partition: PartitionRegistration, rules: Rules, replicas: Replicas) -> bool:
+    # No replica is left that surely has every record; the last leader has the most, so it may lead without a setting. But it
+    # must still be a replica: it was none any more if a reassignment that had added it was cancelled.
+    if not rules.elr or len(partition.last_known_elr) != 1:
+        return False
+    return partition.last_known_elr[0] in replicas and rules.may_lead(partition.last_known_elr[0])
 
 
 def _changed_fields(partition: PartitionRegistration, rules: Rules,

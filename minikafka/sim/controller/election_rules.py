@@ -85,10 +85,11 @@ def _winner(partition: PartitionRegistration, around: Circumstances, wish: Wish,
             elr: Replicas) -> tuple[int, int]:
     """Return the leader, or NO_LEADER, and how much it surely has."""
     grades = dict.fromkeys(moved.replicas, ANYBODY) if wish.anybody else {}
-    if around.elr and not moved.isr and not elr and len(partition.last_known_elr) == 1:
-        grades[partition.last_known_elr[0]] = LAST_LEADER
+    last = partition.last_known_elr
+    if around.elr and not moved.isr and not elr and len(last) == 1 and last[0] in moved.replicas:
+        grades[last[0]] = LAST_LEADER
     grades |= dict.fromkeys(moved.isr or elr, COMPLETE)
-    order = [*moved.replicas[:wish.preferred], partition.leader, *moved.replicas, *partition.last_known_elr]
+    order = [*moved.replicas[:wish.preferred], partition.leader, *moved.replicas]
     candidates = [(grade, order.index(r), r) for r, grade in grades.items() if r in around.live]
     grade, _, leader = min(candidates, default=(COMPLETE, 0, NO_LEADER))
     return leader, grade
