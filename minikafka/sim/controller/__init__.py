@@ -2,7 +2,7 @@
 milliseconds.
 
     lone_controller.py      the controller, a log that commits at once or loses what was decided, a clock
-    cluster_seen.py         the metadata as they were at a moment, and the words of the judge
+    cluster_seen.py         the metadata as they were at a moment
     election_rules.py       what Kafka's rules make of a partition: leader, ISR, ELR, reassignment, epochs
     broker_rules.py         whose registration and heartbeat counts, who is fenced when, who may exit: from a book of its own
     partition_rules.py      what is answered to AlterPartition, ElectLeaders and AlterPartitionReassignments

@@ -1,6 +1,6 @@
 """One log alone, and one memory of producers alone: random histories, and every answer judged a second time.
 
-    seen.py                  a batch as it is in the bytes; RuleFallen
+    seen.py                  a batch as it is in the bytes
     producer_rules.py        what must be known of producers, from the list of everything that each has written
     producers_life.py        one seed: producers_alone
     compaction_rules.py      what compaction must leave, from the history of the whole log
