@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="a campaign: many seeds, each with faults of its own")
     run.add_argument("--seeds", type=_some, default=100, metavar="N", help="how many")
     run.add_argument("--from", type=int, dest="first", metavar="SEED",
-                     help=f"the first of them: {STRAINED}, from which on clusters have all kinds of faults; of the quorum 0")
+                     help=f"the first of them: {STRAINED}, from which on clusters have all kinds of faults; of small worlds 0")
     run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N", help="processes")
     run.add_argument("--ledger", action="store_true", help=f"add the outcome to {campaigns.LEDGER.name}")
     run.set_defaults(run=_run)
@@ -118,9 +118,9 @@ def _run(options: argparse.Namespace) -> int:
 def _run_kind(options: argparse.Namespace, kind: str, first: int, seeds: int) -> int:
     """Run one kind in parts, so that the ledger has the parts that were done if it is broken off."""
     found, progress = campaigns.Campaign(kind, first, options.faults), Progress(seeds)
+    part_size = CLUSTERS if kind == "cluster" else SMALL
     while found.seeds < seeds:
-        most = seeds if not options.ledger else CLUSTERS if kind == "cluster" else SMALL
-        count = min(most, seeds - found.seeds)
+        count = min(part_size if options.ledger else seeds, seeds - found.seeds)
         part = campaigns.campaign(kind, first + found.seeds, count, options.jobs, options.faults, progress.add)
         if options.ledger:
             campaigns.write_ledger(part, kind)

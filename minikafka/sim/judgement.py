@@ -9,6 +9,7 @@ Owns: RuleFallen.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 
@@ -33,9 +34,12 @@ def same(id: str, what: str, found: object, wanted: object) -> None:
 
 
 def fallen(live: Callable[[], object]) -> tuple[str, ...]:
-    """Run one life; return () if every rule was kept, else the rule that fell."""
+    """Run one life; return () if every rule was kept, else the rule that fell, or the error that ended the life."""
     try:
         live()
     except RuleFallen as rule:
         return (f"{rule.id}: {rule}",)
+    except Exception as error:  # whatever it is: the seed that shows it must be told
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        return (f"it ends with {error!r} at {at.name}, line {at.lineno}",)
     return ()

@@ -395,15 +395,21 @@ def test_a_static_member_that_returned_still_has_to_sync() -> None:
     assert [m.client_id for m in world.group.members] == ["a"]
 
 
-def test_a_replacement_that_was_not_stored_stays_once_the_member_has_joined_under_its_new_id() -> None:
-    """Fails if a client is fenced under the id that its JoinGroup was answered with, because a record failed before that."""
+def with_a_static_member_that_returns() -> LoneClassicGroup:
+    """Return a stable group of the static members a and b; b has joined again, and its new id is on its way to the log."""
     world = LoneClassicGroup(NO_DELAY)
     for name in ("a", "b"):
         world.join(name, instance=name)
     world.advance(0)
     assign(world, "a", "b")
     world.forget("b")
-    world.join("b", instance="b")  # its new id is on its way to the log
+    world.join("b", instance="b")
+    return world
+
+
+def test_a_replacement_that_was_not_stored_stays_once_the_member_has_joined_under_its_new_id() -> None:
+    """Fails if a client is fenced under the id that its JoinGroup was answered with, because a record failed before that."""
+    world = with_a_static_member_that_returns()
     world.leave("a")  # and a rebalance begins, which answers the JoinGroup
     assert world.client("b").generation == 2
     world.committed(Err.NOT_ENOUGH_REPLICAS)
@@ -414,13 +420,7 @@ def test_a_replacement_that_was_not_stored_stays_once_the_member_has_joined_unde
 def test_a_static_member_that_is_answered_late_has_a_session(error: Err) -> None:
     """B51. Fails if a static member that returned, and whose record took longer than its session, is never removed when it
     then falls silent."""
-    world = LoneClassicGroup(NO_DELAY)
-    for name in ("a", "b"):
-        world.join(name, instance=name)
-    world.advance(0)
-    assign(world, "a", "b")
-    world.forget("b")
-    world.join("b", instance="b")  # its new id is on its way to the log
+    world = with_a_static_member_that_returns()
     for _ in range(3):
         world.advance(5)
         world.heartbeat("a")

@@ -15,8 +15,8 @@ Invariants: I-TXN-3 `data` is what a replay of the log would give; `pending` is 
               lower epoch (rule 50). With KIP-890 every end of a transaction raises the epoch (rule 52).
 
 What Kafka does differently: Kafka treats a write that timed out as failed, though it may still be committed; here the
-decision stays pending until the log shows its outcome. In Kafka a client that names epoch 32767, which nobody was given, may
-use it: its commit then has epoch -32768; here that client is fenced.
+decision stays pending until the log shows its outcome. By its source (prepareAbortOrCommit), a client that names epoch 32767,
+which nobody was given, may use it, and the epoch of its commit overflows; here that client is fenced.
 Source: TransactionMetadata, TransactionCoordinator; KIP-98, KIP-360, KIP-588, KIP-890.
 """
 

@@ -15,7 +15,7 @@ from random import Random
 
 from minikafka.log import LogConfig, checkpoint
 from minikafka.log.cleaner import Cleanable, Cleaning, cleanable
-from minikafka.sim.ablations.worlds.lone_log import Died
+from minikafka.sim.ablations.worlds.lone_log import killed_after
 from minikafka.sim.judgement import same
 from minikafka.sim.logs.compaction_rules import CleaningSeen, SeenSegment
 from minikafka.sim.logs.log_rules import look
@@ -135,23 +135,14 @@ class LoneCleanedLog(LoneMortalLog):
         cleaning, work = self.cleaning(todo, room)
         segments = [segment for segment in look(self.log, self.fs) if segment.base < todo.end]
         wanted = self.rules.groups(segments, work.until, self.config)
-        left = after
-
-        def change() -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Died
-
-        self.disk.on_change = change
-        try:
+        done = False
+        with killed_after(self.disk, after):
             for group in cleaning.groups():
                 for _ in group.rewrite():
                     pass
                 group.finish()
-        except Died:
-            self.met["killed while it cleaned"] += 1
-        self.disk.on_change = None
+            done = True
+        self.met["killed while it cleaned"] += not done
         self.find_out(work, wanted)
 
     def find_out(self, work: CleaningSeen, wanted: list[list[SeenSegment]]) -> None:

@@ -16,7 +16,8 @@ Invariants: I-LONE-1 after the death of the process alone, every appended record
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -35,6 +36,26 @@ Row = tuple[int, bytes, bytes]  # offset, key, value
 
 class Died(Exception):
     """Death of the process or the machine, at a change of the disk."""
+
+
+@contextmanager
+def killed_after(disk: SimDisk, changes: int) -> Iterator[None]:
+    """Let the process die after so many changes of the disk, and leave the block there."""
+    left = changes
+
+    def change() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Died
+
+    disk.on_change = change
+    try:
+        yield
+    except Died:
+        pass
+    finally:
+        disk.on_change = None
 
 
 class Fallen(AssertionError):
@@ -114,21 +135,9 @@ class LoneLog:
             self._start(lost_power)
 
     def _until_death(self) -> None:
-        left = self.rng.randrange(1, 60)
-
-        def change() -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Died
-
-        self.disk.on_change = change
-        try:
+        with killed_after(self.disk, self.rng.randrange(1, 60)):
             for _ in range(STEPS):
                 self._step()
-        except Died:
-            pass
-        self.disk.on_change = None
 
     def _step(self) -> None:
         do = self.rng.choices((self._append, self._flush, self._truncate, self._compact), self.mix)[0]

@@ -26,7 +26,7 @@ from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.protocol.errors import KafkaError
-from minikafka.sim.ablations.worlds.lone_log import Died, Fallen
+from minikafka.sim.ablations.worlds.lone_log import Fallen, killed_after
 from minikafka.sim.world.disk import Mount, SimDisk
 
 NOW = 1_700_000_000_000
@@ -112,24 +112,12 @@ class LoneMetadataLog:
 
     def _until_death(self, dead: bool, lost_power: bool) -> bool:
         """Start, if it is dead, and live; return whether it died before it was up."""
-        left = self.rng.randrange(1, self.rng.choice((5, 30, 80, 200)) + 1)
-
-        def change() -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Died
-
-        self.disk.on_change = change
-        try:
+        with killed_after(self.disk, self.rng.randrange(1, self.rng.choice((5, 30, 80, 200)) + 1)):
             if dead:
                 self._start(lost_power)
                 dead = False
             for _ in range(STEPS):
                 self._step()
-        except Died:
-            pass
-        self.disk.on_change = None
         return dead
 
     def _step(self) -> None:
