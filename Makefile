@@ -68,7 +68,7 @@ student-copy: setup  ## what students get, without the solutions: build/minikafk
 
 lint: setup  ## the laws of the house, and ruff
 	@$(PY) -m pytest -q tests/test_laws.py tests/setup/test_lock.py $(ARGS)
-	@$(PY) -m ruff check minikafka tools tests
+	@$(PY) -m ruff check minikafka tools tests solutions
 
 lock: setup  ## make requirements.lock and environment.yml anew from requirements.in (needs uv and a network)
 	@$(PY) tools/lock.py

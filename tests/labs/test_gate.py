@@ -29,7 +29,8 @@ def soaked(path):
 @pytest.mark.parametrize("path", [soaked(path) for path in SOURCES], ids=lambda path: path.stem)
 def test_every_exercise_tells_right_from_wrong(path):
     """Fails if a stub breaks or passes, a solution fails, a wrong solution survives or hangs, fewer than three are declared,
-    a hint is missing, or GATE.md shows something else. `tools/labs.py --gate` writes GATE.md.
+    a right variant is refused, a wrong one is refused for another reason than its own, fewer than five are right, a hint is
+    missing, or GATE.md shows something else. `tools/labs.py --gate` writes GATE.md.
     """
     results = gate.apart(path)
     assert results, "a lab without an exercise"
@@ -94,6 +95,36 @@ def test_wrong_solutions_must_fail(wrong, problem):
     assert any(problem in found for found in gate.judge_exercise("99.1", CELL, wrong).problems)
 
 
+RIGHT = {f"adds {n} and takes it away": lambda x, n=n: x + n + x - n for n in range(5)}
+REASON = {"forgets one": (lambda x: 2 * x - 1, r"twice 3 is 6, not 5")}
+
+
+@pytest.mark.parametrize("right, wrong, problems", [
+    (RIGHT, REASON, []),
+    ({**RIGHT, "adds one": lambda x: x + 1}, REASON, ["right, and refused: adds one: ✘ 99.1 FAIL: twice 3 is 6, not 4"]),
+    ({**RIGHT, "never ends": forever}, REASON, ["right, and refused: never ends: hangs"]),
+    (dict(list(RIGHT.items())[1:]), REASON, ["variants: 4 right ones, 5 are wanted"]),
+    (RIGHT, {"is right": (lambda x: x + x, "")}, ["survives: is right: ✔"]),
+    (RIGHT, {"forgets one": (lambda x: 2 * x - 1, "of Kafka")}, ["survives: forgets one: not for its reason, 'of Kafka': ✘ 99.1"]),
+])
+def test_variants_get_the_verdict_that_a_reader_expects(right, wrong, problems):
+    """Fails if a right answer may be refused, if a wrong one may be refused for a reason that is not its own, or if four
+    right ones are enough."""
+    result = gate.judge_exercise("99.1", CELL, WRONG)
+    gate.try_variants(result, right, wrong)
+    assert len(result.problems) == len(problems)
+    assert all(found.startswith(f"99.1 {told}") for found, told in zip(result.problems, problems))
+    assert f"| {len(right) - len(result.refused)} of {len(right)} |" in gate.row(result)
+
+
+def test_variants_are_read_from_the_file_of_their_lab(tmp_path, monkeypatch):
+    """Fails if a lab without a file is taken for one with none that are right, or if a file is not run."""
+    monkeypatch.setattr(gate, "VARIANTS", tmp_path)
+    assert gate.Variants.read(3) is None
+    (tmp_path / "lab03.py").write_text('RIGHT = {"3.3": {"a name": len}}\nWRONG = {"3.3": {"another": (max, "why")}}\n')
+    assert gate.Variants.read(3) == gate.Variants({"3.3": {"a name": len}}, {"3.3": {"another": (max, "why")}})
+
+
 def test_an_exercise_without_hints_is_refused(monkeypatch):
     """Fails if hints may be missing or empty."""
     for empty in ({}, {"99.1": ("a?", " ", "c")}):
@@ -105,5 +136,5 @@ def test_the_table(monkeypatch):
     """Fails if an exercise, its wrong solutions or how many were killed is not shown."""
     wrong = {**WRONG, "is right": lambda x: x + x}
     text = gate.table([gate.judge_exercise("99.1", CELL, wrong)])
-    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | adds one; triples; raises; is right | 3 of 4 |"
-    assert text.splitlines()[-1] == "1 exercises; 3 of 4 wrong solutions killed."
+    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | 0 of 0 | adds one; triples; raises; is right | 3 of 4 |"
+    assert text.splitlines()[-1] == "1 exercises; 0 right variants pass, 3 of 4 wrong solutions are killed."

@@ -6,6 +6,10 @@ names of minikafka.lab:
   2. the solution passes
   3. each wrong solution of `minikafka/lab/labs/labNN/wrong.py` fails: `WRONG = {"6.1": {"takes the maximum": function, ...}}`,
      at least three; one that hangs is a failure of its own, not a kill
+  4. each variant of `solutions/variants/labNN.py` gets the verdict that a reader of the notebook alone expects, who does not
+     know the check: `RIGHT = {"6.1": {"a loop": function, ...}}`, at least five of different make, all pass;
+     `WRONG = {"6.1": {"takes the maximum": (function, r"it is 47")}}`, all fail, and what the student reads matches the pattern:
+     the verdict names the reason that the answer is wrong
 and it has its three hints.
 
 A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table; of all
@@ -17,6 +21,8 @@ import contextlib
 import importlib
 import json
 import os
+import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -33,7 +39,9 @@ LIMIT = 30            # seconds for one verdict, on a machine that does other th
 WHOLE = 900           # seconds for a lab
 TABLE = ROOT / "tests" / "labs" / "GATE.md"
 WANTED = 3            # wrong solutions of an exercise
-KILLED = "killed"
+VARIANTS = ROOT / "solutions" / "variants"
+RIGHT = 5             # variants of an exercise that are right, in a lab that has a file of them
+KILLED, PASSES = "killed", "passes"
 
 
 @dataclass
@@ -45,16 +53,24 @@ class Result:
     solution: str = "the cell never calls check()"
     hints: str = ""
     wrong: dict[str, str] = field(default_factory=dict)  # name -> KILLED or what happened instead
+    right: dict[str, str] | None = None  # name -> PASSES or what happened instead; None: the lab has no file of variants
 
     @property
     def survivors(self) -> list[str]:
         return [f"{name}: {how}" for name, how in self.wrong.items() if how != KILLED]
 
     @property
+    def refused(self) -> list[str]:
+        return [f"{name}: {how}" for name, how in (self.right or {}).items() if how != PASSES]
+
+    @property
     def problems(self) -> list[str]:
         told = [("stub", self.stub), ("solution", self.solution), ("hints", self.hints)]
         few = f"{len(self.wrong)} wrong solutions, {WANTED} are wanted" if len(self.wrong) < WANTED else ""
         told += [("wrong solutions", few), *(("survives", name) for name in self.survivors)]
+        few = self.right is not None and len(self.right) < RIGHT
+        told += [("variants", f"{len(self.right)} right ones, {RIGHT} are wanted" if few else ""),
+                 *(("right, and refused", name) for name in self.refused)]
         return [f"{self.exercise} {what}: {text}" for what, text in told if text]
 
 
@@ -109,18 +125,52 @@ def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
     return found if isinstance(found, str) else right(found)
 
 
-def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
+@dataclass
+class Variants:
+    """Answers to the exercises of a lab by hands that did not write its checks."""
+
+    right: dict[str, dict[str, Any]]
+    wrong: dict[str, dict[str, tuple[Any, str]]]  # with what the verdict must say
+
+    @classmethod
+    def read(cls, number: int) -> Variants | None:
+        """Run the lab's file, which is no part of a package; None if it has none."""
+        path = VARIANTS / f"lab{number:02d}.py"
+        if not path.exists():
+            return None
+        space = runpy.run_path(str(path), run_name=path.stem)
+        return cls(space["RIGHT"], space["WRONG"])
+
+
+def try_variants(result: Result, right: dict[str, Any], wrong: dict[str, tuple[Any, str]]) -> None:
+    """Add to the result what happens to the variants of its exercise."""
+    result.right = {name: passed(verdict(result.exercise, answer)) for name, answer in right.items()}
+    for name, (answer, reason) in wrong.items():
+        assert name not in result.wrong, f"{result.exercise}: two wrong solutions are called {name!r}"
+        result.wrong[name] = refused(verdict(result.exercise, answer), reason)
+
+
+def passed(found: Any) -> str:
+    """Say PASSES of a verdict that is a PASS, else what it is."""
+    return str(found) if isinstance(found, str) or not found else PASSES
+
+
+def refused(found: Any, reason: str = "") -> str:
+    """Say KILLED of a verdict that is a FAIL for this reason (a pattern), else what it is."""
     from minikafka.lab.exercise import Outcome
+    if isinstance(found, str) or found.outcome is not Outcome.FAIL:
+        return str(found)
+    return KILLED if re.search(reason, str(found)) else f"not for its reason, {reason!r}: {found}"
+
+
+def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
     from minikafka.lab.hints import HINTS
     result = Result(exercise)
     result.solution = half(source, exercise, lambda v: "" if v else repr(v))
     result.stub = half(unsolved(source), exercise, lambda v: "" if v.why.startswith("not solved yet") else repr(v))
     texts = HINTS.get(exercise, ())
     result.hints = "" if len([t for t in texts if t.strip()]) == 3 else "three of them are wanted: hints(...) in the checks"
-    for name, answer in wrong.items():
-        found = verdict(exercise, answer)
-        failed = not isinstance(found, str) and found.outcome is Outcome.FAIL
-        result.wrong[name] = KILLED if failed else found if isinstance(found, str) else repr(found)
+    result.wrong = {name: refused(verdict(exercise, answer)) for name, answer in wrong.items()}
     return result
 
 
@@ -142,11 +192,14 @@ def judge_lab(lab: Lab) -> list[Result]:
     cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
     if cells:
         prepare(lab.number)
-    results = []
+    results, variants = [], Variants.read(lab.number)
     for exercise in asked(lab)["exercises"]:
         source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
         results.append(judge_exercise(exercise, source, wrong.get(exercise, {})))
-    strangers = sorted(set(wrong) - {r.exercise for r in results})
+        if variants:
+            try_variants(results[-1], variants.right.get(exercise, {}), variants.wrong.get(exercise, {}))
+    strangers = sorted({*wrong, *(variants.right if variants else ()), *(variants.wrong if variants else ())}
+                       - {r.exercise for r in results})
     return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]
 
 
@@ -163,13 +216,17 @@ def apart(path: Path) -> list[Result]:
 def row(r: Result) -> str:
     """One exercise as a row of the table."""
     words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
+    words += (f"{len(r.right or ()) - len(r.refused)} of {len(r.right or ())}",)
     return f"| {r.exercise} | {' | '.join(words)} | {'; '.join(r.wrong)} | {len(r.wrong) - len(r.survivors)} of {len(r.wrong)} |"
 
 
 def table(results: list[Result]) -> str:
     killed, planted = sum(len(r.wrong) - len(r.survivors) for r in results), sum(len(r.wrong) for r in results)
-    return "\n".join(["| exercise | stub | solution | hints | wrong solutions | killed |", "|---|---|---|---|---|---|",
-                      *map(row, results), "", f"{len(results)} exercises; {killed} of {planted} wrong solutions killed."])
+    right = sum(len(r.right or ()) - len(r.refused) for r in results)
+    return "\n".join([
+        "| exercise | stub | solution | hints | right variants | wrong solutions | killed |", "|---|---|---|---|---|---|---|",
+        *map(row, results), "",
+        f"{len(results)} exercises; {right} right variants pass, {killed} of {planted} wrong solutions are killed."])
 
 
 def show(sources: list[Path], everything: bool) -> int:
