@@ -92,10 +92,14 @@ class Log(SegmentedLog):
         if loaded.recovered_from is not None:  # what was walked is replayed: younger snapshots know no aborted rows
             log.producers.drop_snapshots([s for s in log.producers.snapshots if s > loaded.recovered_from])
         replay_producers(log.producers, log.segments, log.start_offset, log.end_offset)
-        log.producers.expire(now_ms, config.producer_id_expiration_ms)
+        log.expire_producers(now_ms)
         if log.end_offset > log.start_offset:
             log.producers.take_snapshot()
         return log
+
+    def expire_producers(self, now_ms: int) -> None:
+        """Forget the producers that have been silent for producer.id.expiration.ms."""
+        self.producers.expire(now_ms, self._config.producer_id_expiration_ms)
 
     def _keep_topic_id(self) -> None:
         """Write the topic's id durably, if it is not on disk yet: with the first batch, as in Kafka, and not when the log is

@@ -92,12 +92,14 @@ class Guard:
 
     Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If a
     later batch were written while the first one waits, the first would be out of order, however often it is tried.
-    `from_zero`: the producer numbers every transaction from 0, so an unknown producer must begin with 0.
+    `from_zero`: the producer numbers every transaction from 0, so an unknown producer must begin with 0. `made_ms`: the
+    wall clock when the first of them began to wait.
     """
 
     epoch: int
     lowest_sequence: int
     from_zero: bool
+    made_ms: int
 
     def asked(self, epoch: int, sequence: int) -> None:
         if epoch > self.epoch or (epoch == self.epoch and sequence < self.lowest_sequence):
@@ -172,10 +174,10 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
-    def guard(self, producer_id: int, epoch: int, sequence: int, from_zero: bool = False) -> Guard:
+    def guard(self, producer_id: int, epoch: int, sequence: int, now_ms: int, from_zero: bool = False) -> Guard:
         """Return a guard: make it before the coordinator is asked whether the partition is in the transaction, and pass it to
         the append. A marker that comes in between makes the guard void. `sequence` is that of the batch that waits."""
-        guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero))
+        guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero, now_ms))
         guard.asked(epoch, sequence)
         return guard
 
@@ -285,12 +287,14 @@ class ProducerStates:
             self.completed = [one for one in self.completed if one.last_offset >= high_watermark]
 
     def expire(self, now_ms: int, after_ms: int) -> None:
-        """Forget producers that wrote nothing for `after_ms` and have no transaction open."""
+        """Forget producers that wrote nothing for `after_ms` and have no transaction open, and guards as old: their batches
+        do not come any more."""
         self.entries = {
             producer_id: entry
             for producer_id, entry in self.entries.items()
             if entry.txn_first_offset >= 0 or now_ms - entry.last_timestamp < after_ms
         }
+        self._guards = {p: guard for p, guard in self._guards.items() if now_ms - guard.made_ms < after_ms}
 
     # --- snapshots ----------------------------------------------------------------------------------------------
 

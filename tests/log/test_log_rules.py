@@ -120,9 +120,9 @@ def test_rule_52_a_transaction_is_open_for_its_own_epoch() -> None:
 def test_rule_52_a_marker_makes_a_guard_void_although_there_is_a_new_one() -> None:
     """Fails if a guard counts because there is one: it was taken before the marker, the other after it."""
     log = open_log(MemFs())
-    before = log.producers.guard(7, 0, 0)
+    before = log.producers.guard(7, 0, 0, NOW)
     transaction(log, 7, True)
-    after = log.producers.guard(7, 0, 1)
+    after = log.producers.guard(7, 0, 1, NOW)
     assert not log.producers.admits(7, 0, before) and log.producers.admits(7, 0, after)
 
 

@@ -157,6 +157,18 @@ def test_idle_producers_are_forgotten() -> None:
     assert list(log.producers.entries) == [PID + 1]
 
 
+def test_a_batch_that_never_came_holds_nothing_up_for_ever() -> None:
+    """Fails if the guard of a batch that was never written is kept for ever, and every later batch of its producer refused."""
+    log = open_log(MemFs())
+    log.producers.guard(PID, 0, 0, NOW)
+    log.expire_producers(NOW + DAY_MS - 1)
+    with pytest.raises(KafkaError) as refused:
+        append(log, 5)
+    assert refused.value.code == Err.OUT_OF_ORDER_SEQUENCE_NUMBER
+    log.expire_producers(NOW + DAY_MS)
+    assert append(log, 5) == 0
+
+
 def test_transaction_marker_ends_the_transaction() -> None:
     """Fails if an open transaction is not remembered across a restart, a plain write may slip into it, or a marker of
     an older coordinator counts (rules 51, 53)."""
@@ -198,7 +210,7 @@ def test_snapshot_is_kafkas_file() -> None:
 def test_only_the_guard_itself_and_only_its_own_epoch_admit_a_batch_to_a_transaction() -> None:
     """Rule 52. Fails if any guard of the producer serves, or a transaction that is open in another epoch."""
     log = open_log(MemFs())
-    made = log.producers.guard(PID, 0, 0)
+    made = log.producers.guard(PID, 0, 0, NOW)
     assert log.producers.admits(PID, 0, made) and not log.producers.admits(PID, 0, object())
     log.producers.entries[PID] = ProducerEntry(epoch=3, txn_first_offset=0)
     assert log.producers.admits(PID, 3, None) and not log.producers.admits(PID, 2, None)

@@ -112,7 +112,7 @@ def test_rule_52_a_first_append_needs_a_guard() -> None:
     log = open_log(MemFs())
     assert refused(log, A, 0, guard=None) is Err.INVALID_TXN_STATE
     assert refused(log, A, 0, guard=object()) is Err.INVALID_TXN_STATE
-    guard = log.producers.guard(A, 0, 0)
+    guard = log.producers.guard(A, 0, 0, NOW)
     assert write(log, A, 0, guard=guard) == 0
     assert write(log, A, 2, guard=None) == 2, "inside the transaction nothing more is asked"
     assert refused(log, B, 0, guard=guard) is Err.INVALID_TXN_STATE
@@ -121,7 +121,7 @@ def test_rule_52_a_first_append_needs_a_guard() -> None:
 def test_rule_52_a_marker_makes_the_guard_void() -> None:
     """A12, the hanging offset. Fails if a batch verified before the end of its transaction is written after it."""
     log = open_log(MemFs())
-    guard = log.producers.guard(A, 0, 0)
+    guard = log.producers.guard(A, 0, 0, NOW)
     end(log, A, ABORT)
     assert refused(log, A, 0, guard=guard) is Err.INVALID_TXN_STATE
     assert stable(log) == log.end_offset
@@ -131,23 +131,23 @@ def test_rule_52_the_first_of_several_that_wait_is_written_first() -> None:
     """Fails if a batch is written while an earlier one of its producer waits for its verification: that one would come
     too late for ever. A producer that numbers every transaction from 0 is not believed anything else."""
     log = open_log(MemFs())
-    first = log.producers.guard(A, 0, 0)
-    second = log.producers.guard(A, 0, 2)
+    first = log.producers.guard(A, 0, 0, NOW)
+    second = log.producers.guard(A, 0, 2, NOW)
     assert first is second
     assert refused(log, A, 2, guard=second) is Err.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert [write(log, A, sequence, guard=first) for sequence in (0, 2)] == [0, 2]
-    assert refused(log, B, 5, guard=log.producers.guard(B, 0, 5, from_zero=True)) is Err.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert write(log, B, 0, guard=log.producers.guard(B, 0, 0)) == 4
+    assert refused(log, B, 5, guard=log.producers.guard(B, 0, 5, NOW, from_zero=True)) is Err.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(log, B, 0, guard=log.producers.guard(B, 0, 0, NOW)) == 4
 
 
 def test_rule_52_a_new_epoch_waits_for_nothing_before_it() -> None:
     """Fails if the sequences of an old epoch hold back those of a new one, or the other way round."""
     log = open_log(MemFs())
-    log.producers.guard(A, 1, 0)
-    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 2, 7)) == 0
+    log.producers.guard(A, 1, 0, NOW)
+    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 2, 7, NOW)) == 0
     log = open_log(MemFs())
-    log.producers.guard(A, 2, 7)
-    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 1, 0)) == 0
+    log.producers.guard(A, 2, 7, NOW)
+    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 1, 0, NOW)) == 0
 
 
 def test_rule_53_an_open_transaction_takes_nothing_else() -> None:

@@ -159,7 +159,7 @@ class CompactedLife(LoneCleanedLog):
     def wait(self) -> None:
         self.now += self.rng.choice((10, 1000, 4000, 15_000))
         if self.rng.random() < 0.1:
-            self.log.producers.expire(self.now, self.config.producer_id_expiration_ms)
+            self.log.expire_producers(self.now)
             self.producers.expire(self.now, self.config.producer_id_expiration_ms)
 
     def replicate(self) -> None:

@@ -40,6 +40,7 @@ class Waiting(NamedTuple):
     epoch: int
     sequence: int
     from_zero: bool
+    made_ms: int
 
 
 class ProducerPast(tuple[SeenBatch, ...]):
@@ -175,7 +176,8 @@ class ProducerRules:
     # --- forgetting -----------------------------------------------------------------------------------------------
 
     def expire(self, now_ms: int, after_ms: int) -> None:
-        """Forget who is silent, unless it has a transaction open."""
+        """Forget who is silent, unless it has a transaction open; and what has waited for as long."""
+        self.waiting = {p: waiting for p, waiting in self.waiting.items() if now_ms < waiting[0].made_ms + after_ms}
         silent = [p for p, past in self.past.items() if past.opened < 0 and now_ms >= past[-1].timestamp + after_ms]
         for producer in silent:
             del self.past[producer]

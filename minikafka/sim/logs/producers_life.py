@@ -136,8 +136,8 @@ class ProducersLife:
         past = self.rules.past.get(producer)
         epoch = (past.epoch if past else 0) + self.rng.choice((0, 0, 0, 1, -1))
         sequence = self.rng.choice((0, 2, 4, past.data[-1].last_sequence + 1 if past and past.data else 0))
-        guard = self.states.guard(producer, epoch, sequence, from_zero)
-        self.rules.asks(producer, Waiting(guard, epoch, sequence, from_zero))
+        guard = self.states.guard(producer, epoch, sequence, self.now, from_zero)
+        self.rules.asks(producer, Waiting(guard, epoch, sequence, from_zero, self.now))
         same("I-PPAST-2", "all wait for one guard", {id(one.guard) for one in self.rules.waiting[producer]}, {id(guard)})
 
     # --- what passes ----------------------------------------------------------------------------------------------

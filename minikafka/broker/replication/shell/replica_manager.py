@@ -68,6 +68,8 @@ class ReplicaManager:
         self.next_check = self.env.now() + self.check_every
         self._scheduler.schedule("isr expiration", self.check_every, self._expire)
         self._scheduler.schedule("retention", self.config["log.retention.check.interval.ms"] / 1000, self._retain)
+        self._scheduler.schedule("producer expiration", self.config["producer.id.expiration.check.interval.ms"] / 1000,
+                                 self._expire_producers)
         self.log_manager.start(self._scheduler)
 
     def close(self) -> None:
@@ -246,6 +248,12 @@ class ReplicaManager:
             if not partition.failed:
                 with self.contained(partition.topic, partition.index):
                     partition.retain(now_ms)
+
+    def _expire_producers(self) -> None:
+        now_ms = self.env.wall_ms()
+        for partition in self.hosted():
+            with self.contained(partition.topic, partition.index):
+                partition.log.expire_producers(now_ms)
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
         """Take note that the end of a log is gone; this waits for the disk if its recovery point is lower now (I-POINTS-2)."""

@@ -54,7 +54,7 @@ class Verification:
         env = self.node.env
         deadline = env.now() + RETRY_FOR_S
         while True:
-            guards = {(p.topic, p.index): p.log.producers.guard(*producer, sequence, from_zero=add)
+            guards = {(p.topic, p.index): p.log.producers.guard(*producer, sequence, env.wall_ms(), from_zero=add)
                       for p, sequence in batches.items()}
             errors = await self._ask(transactional_id, producer, list(guards), add)
             busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
