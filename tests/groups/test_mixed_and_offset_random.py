@@ -42,6 +42,7 @@ def uncalled(group: Any, *_: Any) -> list[Any]:
     (ConsumerGroup, "topics_changed", lambda *_: None, consumer_group_alone),
     (OffsetStore, "settle", lambda store, producer, _: OffsetStore.pending.__get__(store).pop(producer, None), offsets_alone),
     (OffsetStore, "is_unstable", lambda *_: False, offsets_alone),
+    (OffsetStore, "keys_of", lambda store, group: dict(OffsetStore.of_group(store, group)), offsets_alone),
     (CommittedOffset, "is_of", lambda *_: True, offsets_alone),
     (offset_expiration, "_is_old", lambda offset, since, now, kept: since is not None and now - since >= kept, offsets_alone),
     (ClassicGroup, "reads", lambda *_: False, offsets_alone),

@@ -1,15 +1,15 @@
 """Committed offsets of the groups of one coordinator partition: the latest record per (group, topic, partition).
 
-Owns: CommittedOffset, OffsetStore. The store holds exactly what compaction would leave of the log, transactions included:
-offsets committed inside a transaction are pending until the transaction's marker comes (rule 61).
+Owns: CommittedOffset, OffsetChange, TransactionEnd, OffsetStore. The store holds exactly what compaction would leave of the log,
+transactions included: offsets committed inside a transaction are pending until the transaction's marker comes (rule 61).
 Invariants: I-OFFSET-1 an offset is that of the committed record with the highest place in the log. Records are applied in
               log order; only the records of a transaction are applied later, with its marker.
             I-OFFSET-2 an open transaction shows nothing; an aborted one leaves nothing.
             I-OFFSET-3 an offset belongs to the topic for which it was committed, not to a later topic of the same name.
 
-What Kafka does differently: it applies records before they are replicated, so its timeline hash maps can return to an older
-state; we apply records once they are committed. Kafka writes the topic's id too, but compares it only for clients that
-name topics by id; a coordinator that missed a topic's deletion keeps the topic's offsets (K7).
+What Kafka does differently: its timeline hash maps hold the state at the end of the log and the one that is committed; we keep
+a store for each. Kafka writes the topic's id too, but compares it only for clients that name topics by id; a coordinator that
+missed a topic's deletion keeps the topic's offsets (K7).
 Source: OffsetMetadataManager, KIP-447.
 """
 
@@ -43,12 +43,42 @@ class CommittedOffset:
         return topic_id is not None and self.topic_id in (ZERO_UUID, topic_id)
 
 
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A record of an offset. `value` None: a tombstone; `producer_id` None: it is of no transaction."""
+
+    group: str
+    key: Key
+    value: CommittedOffset | None = None
+    producer_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEnd:
+    """The marker of a transaction."""
+
+    producer_id: int
+    commit: bool
+
+
 @dataclass(slots=True)
 class OffsetStore:
     """The committed offsets of every group of a coordinator partition, and those of open transactions (`pending`)."""
 
     groups: dict[str, dict[Key, CommittedOffset]] = field(default_factory=dict)
     pending: dict[int, dict[tuple[str, Key], CommittedOffset]] = field(default_factory=dict)   # by producer id
+
+    def apply(self, record: OffsetChange | TransactionEnd) -> bool:
+        """Take the next record of the log; True if it is a commit outside of a transaction, which counts from now on."""
+        if isinstance(record, TransactionEnd):
+            self.settle(record.producer_id, record.commit)
+        elif record.value is None:
+            self.remove(record.group, record.key)
+        elif record.producer_id is None:
+            return self.put(record.group, record.key, record.value)
+        else:
+            self.stage(record.producer_id, record.group, record.key, record.value)
+        return False
 
     def put(self, group: str, key: Key, value: CommittedOffset) -> bool:
         """Take a committed record; False if a record from a later place in the log is here already."""
@@ -72,6 +102,11 @@ class OffsetStore:
 
     def of_group(self, group: str) -> Iterator[tuple[Key, CommittedOffset]]:
         return iter(self.groups.get(group, {}).items())
+
+    def keys_of(self, group: str) -> dict[Key, None]:
+        """Return each key of the group that has an offset, committed or pending: what goes with the group."""
+        pending = (key for offsets in self.pending.values() for name, key in offsets if name == group)
+        return dict.fromkeys([*self.groups.get(group, ()), *pending])
 
     def stale(self, topic_id: Callable[[str], Uuid | None]) -> dict[str, dict[Key, None]]:
         """Return by group the keys whose offset, committed or pending, is not of the topic that has the name now.

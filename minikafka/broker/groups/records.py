@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from minikafka.broker.groups.classic.messages import StoredGroup, StoredMember
 from minikafka.broker.groups.consumer import records as consumer_group_records
-from minikafka.broker.groups.offsets import CommittedOffset
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetChange
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.protocol.apis import ApiData
 
@@ -107,6 +107,12 @@ def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedO
     """Return the offset that the record at `record_offset` of the log commits."""
     return CommittedOffset(value.offset, value.leader_epoch, value.metadata, value.commit_timestamp,
                            value.expire_timestamp, record_offset, value.topic_id or ZERO_UUID)
+
+
+def offset_change(group: str, key: Key, value: bytes | None, place: int, producer_id: int | None) -> OffsetChange:
+    """Return what the record at `place` of the log changes; `producer_id` None: it is of no transaction."""
+    committed = None if value is None else committed_offset(read_offset(value), place)
+    return OffsetChange(group, key, committed, producer_id)
 
 
 def stored_group(value: GroupMetadataValue) -> StoredGroup:

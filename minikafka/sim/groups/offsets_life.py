@@ -65,8 +65,10 @@ class OffsetsLife:
             self.store.stage(producer, group, key, value)
         elif what < 0.72:
             self.end(rng.choice(PRODUCERS), commits=rng.random() < 0.6)
-        elif what < 0.8:
+        elif what < 0.78:
             self.forget(group, key)
+        elif what < 0.8:
+            self.delete_group(group)
         elif what < 0.84:
             self.again(group, key)
         elif what < 0.9:
@@ -91,6 +93,14 @@ class OffsetsLife:
         """Write a tombstone."""
         self.history.write(OffsetRecord(self.place, group, key))
         self.store.remove(group, key)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group: every key that has an offset gets a tombstone, also one that only an open transaction has."""
+        for key in self.store.keys_of(group):
+            self.place += 1
+            self.forget(group, key)
+        held = {key for name, key in self.history.keys() if name == group and self.history.open(group, key)}
+        same(f"what is left of {group}, which was deleted", {*self.history.of_group(group)} | held, set())
 
     def end(self, producer: int, commits: bool) -> None:
         """Write a transaction's marker."""

@@ -287,4 +287,4 @@ def _verdicts(keys: list[Key], error: Err) -> Steps[list[Deleted]]:
 
 
 def _has(store: GroupPartition, group: Group, key: Key) -> bool:
-    return store.offsets.get(group.group_id, key) is not None or store.offsets.is_unstable(group.group_id, key)
+    return store.appended.get(group.group_id, key) is not None or store.appended.is_unstable(group.group_id, key)

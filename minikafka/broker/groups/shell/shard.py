@@ -11,6 +11,8 @@ Invariants: I-GPART-1 nothing is served before every record up to the log end at
             I-CSTORE-1 a consumer group's records are applied once appended, and its calls answered once committed (rule 58).
             I-CSTORE-2 the end of a group of one kind and the beginning of one of the other kind are one batch.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
+            I-GPART-4 what deletes offsets looks at the end of the log, a client at what is committed: no offset that was
+              appended before a deletion is left after it, whether a replica or a transaction still waits for it.
 
 What Kafka does differently: an event queue with a thread per few partitions; our event loop is that thread.
 Source: GroupCoordinatorShard, GroupMetadataManager, OffsetMetadataManager, CoordinatorLoaderImpl.
@@ -20,12 +22,12 @@ from __future__ import annotations
 
 import logging
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog, failed
+from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog, EncodedRecord, failed
 from minikafka.broker.groups import records as wire
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Assigned, CompleteCall, Moved, Replaced, Store, StoredGroup
@@ -37,7 +39,7 @@ from minikafka.broker.groups.consumer.messages import RemoveMembers, ReplyCommit
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.broker.groups.group import Group, GroupContext
 from minikafka.broker.groups.offset_expiration import sweep
-from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetChange, OffsetStore, TransactionEnd
 from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Timer
@@ -60,7 +62,8 @@ class GroupPartition:
         self.node, self.env, self.factory = node, node.env, factory
         self.partition, self.epoch = partition, epoch
         self.groups: dict[str, Group] = {}
-        self.offsets = OffsetStore()
+        self.offsets = OffsetStore()                # as far as the log is committed: what clients see
+        self.appended = OffsetStore()               # up to the end of the log: what deletions look at (I-GPART-4)
         self.log = CoordinatorLog(self.env, partition, node.config["offsets.commit.timeout.ms"] / 1000)
         self.loading, self.closed = True, False
         self._timers: dict[str, tuple[float, Timer]] = {}
@@ -82,8 +85,7 @@ class GroupPartition:
         if header.is_control:
             if not header.count:                           # compaction took the whole transaction
                 return
-            settle = partial(self.offsets.settle, header.producer_id, is_commit(raw))
-            self._when_committed(header.base_offset, lambda _: settle())
+            self._replay_change(header.base_offset, TransactionEnd(header.producer_id, is_commit(raw)))
             return
         for record in records(raw):
             key = wire.read_key(record.key) if record.key else None
@@ -112,22 +114,17 @@ class GroupPartition:
             group.replay(key, None if value is None else consumer_wire.read_value(key.kind, bytes(value)))
 
     def _replay_offset(self, key: wire.OffsetKey, value: bytes | None, offset: int, header: BatchHeader) -> None:
-        apply = self._offset_change(key.group, (key.topic, key.partition), value)
         if value is not None:
             self._exists(key.group)
-        if header.is_transactional and value is not None:
-            committed = wire.committed_offset(wire.read_offset(value), offset)
-            stage = partial(self.offsets.stage, header.producer_id, key.group, (key.topic, key.partition), committed)
-            # Staged in log order too: a marker that still waits must not settle the offsets of a later transaction.
-            self._when_committed(offset, lambda _: stage())
-        else:
-            self._when_committed(offset, apply)
+        producer_id = header.producer_id if header.is_transactional else None
+        self._replay_change(offset, wire.offset_change(key.group, (key.topic, key.partition), value, offset, producer_id))
 
-    def _when_committed(self, offset: int, apply: Callable[[int], None]) -> None:
+    def _replay_change(self, offset: int, change: OffsetChange | TransactionEnd) -> None:
+        self.appended.apply(change)
         if offset < self.partition.high_watermark:
-            apply(offset)
-        else:
-            self.log.expect(offset + 1, offset, apply)      # not committed yet: no client may see it
+            self._show(change)
+        else:       # not committed yet: no client may see it, and a marker must not settle the offsets of a later transaction
+            self.log.expect(offset + 1, offset, lambda _: self._show(change))
 
     def _loaded(self) -> None:
         self.loading = False
@@ -258,57 +255,49 @@ class GroupPartition:
 
     # --- offsets ------------------------------------------------------------------------------------------------
 
-    def write_offsets(self, group_id: str, values: dict[Key, bytes | None]) -> Future[Err]:
+    def write_offsets(self, group_id: str, values: Mapping[Key, bytes | None]) -> Future[Err]:
         """Append offset commits (None: a tombstone), in the order of the dict; clients see them once they are committed."""
-        changes = [self._offset_change(group_id, key, value) for key, value in values.items()]
+        return self._write_offsets(group_id, values, None, partial(self.log.append, _encoded(group_id, values)))
 
-        def apply(base: int) -> None:
-            for number, change in enumerate(changes):
-                change(base + number)
-
-        keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
-        outcome = self.log.append(list(zip(keys, values.values(), strict=True)), apply)
-        if any(values.values()) and not failed(outcome):
-            self._exists(group_id)
-        return outcome
-
-    def write_pending_offsets(self, group_id: str, values: dict[Key, bytes], who: ProducerIdAndEpoch,
+    def write_pending_offsets(self, group_id: str, values: Mapping[Key, bytes], who: ProducerIdAndEpoch,
                               guard: object) -> Future[Err]:
         """Append offset commits of a transaction; clients see them after the transaction's commit marker (rule 61)."""
-        keys = [wire.offset_key(group_id, topic, partition) for topic, partition in values]
-        data = build(list(zip(keys, values.values(), strict=True)), timestamp_ms=self.env.wall_ms(), transactional=True,
+        data = build(_encoded(group_id, values), timestamp_ms=self.env.wall_ms(), transactional=True,
                      producer_id=who.producer_id, producer_epoch=who.epoch)
-
-        def apply(base: int) -> None:
-            for number, (key, value) in enumerate(values.items()):
-                committed = wire.committed_offset(wire.read_offset(value), base + number)
-                self.offsets.stage(who.producer_id, group_id, key, committed)
-
-        outcome = self.log.write(data, apply, guard)
-        if not failed(outcome):
-            self._exists(group_id)
-        return outcome
+        return self._write_offsets(group_id, values, who.producer_id, partial(self.log.write, data, guard=guard))
 
     def write_marker(self, who: ProducerIdAndEpoch, coordinator_epoch: int, commit: bool) -> Future[Err]:
         """Append a transaction's marker; once that is committed, the transaction's offsets show, or are dropped."""
         data = marker(who.producer_id, who.epoch, coordinator_epoch, commit, self.env.wall_ms())
-        return self.log.write(data, lambda _: self.offsets.settle(who.producer_id, commit))
+        return self._apply([TransactionEnd(who.producer_id, commit)], partial(self.log.write, data))
+
+    def _write_offsets(self, group_id: str, values: Mapping[Key, bytes | None], producer_id: int | None,
+                       write: Callable[[Callable[[int], None]], Future[Err]]) -> Future[Err]:
+        base = self.partition.log.end_offset        # of the first record, if it is appended
+        outcome = self._apply([wire.offset_change(group_id, key, value, base + number, producer_id)
+                               for number, (key, value) in enumerate(values.items())], write)
+        if any(values.values()) and not failed(outcome):
+            self._exists(group_id)
+        return outcome
+
+    def _apply(self, changes: Sequence[OffsetChange | TransactionEnd],
+               write: Callable[[Callable[[int], None]], Future[Err]]) -> Future[Err]:
+        """Append with `write`, and apply what changes: to `appended` at once, to `offsets` once it is committed (I-GPART-4)."""
+        outcome = write(lambda _: self._show(*changes))
+        if not failed(outcome):
+            for change in changes:
+                self.appended.apply(change)
+        return outcome
+
+    def _show(self, *changes: OffsetChange | TransactionEnd) -> None:
+        for change in changes:
+            if self.offsets.apply(change) and not self.loading:
+                self.env.trace("commit", group=change.group, tp=f"{change.key[0]}-{change.key[1]}", offset=change.value.offset)
 
     def _exists(self, group_id: str) -> None:
         """Create a "simple" group, Empty and without a protocol type, for offsets that have no group."""
         if group_id not in self.groups:
             self.groups[group_id] = self.factory.classic(group_id)
-
-    def _offset_change(self, group_id: str, key: Key, value: bytes | None) -> Callable[[int], None]:
-        """Return the function that applies a committed record of this key and value; it takes the record's offset."""
-        if value is None:
-            return lambda _: self.offsets.remove(group_id, key)
-        return partial(self._take_offset, group_id, key, value)
-
-    def _take_offset(self, group_id: str, key: Key, value: bytes, record_offset: int) -> None:
-        committed = wire.committed_offset(wire.read_offset(value), record_offset)
-        if self.offsets.put(group_id, key, committed) and not self.loading:
-            self.env.trace("commit", group=group_id, tp=f"{key[0]}-{key[1]}", offset=committed.offset)
 
     def committed_offset(self, group_id: str, key: Key) -> CommittedOffset | None:
         """Return the group's offset if it belongs to the topic that has the name now (I-OFFSET-3)."""
@@ -317,7 +306,7 @@ class GroupPartition:
 
     def delete_stale_offsets(self) -> None:
         """Delete the offsets of topics that are gone, although a new topic may have the name."""
-        for group_id, keys in self.offsets.stale(self.node.image.topic_id).items():
+        for group_id, keys in self.appended.stale(self.node.image.topic_id).items():
             self.write_offsets(group_id, dict.fromkeys(keys))
 
     def expire(self, retention_ms: int) -> None:
@@ -325,7 +314,7 @@ class GroupPartition:
         now_ms = self.env.wall_ms()
         for group_id, group in list(self.groups.items()):
             entered_ms = self._entered_ms.get(group_id, now_ms)
-            keys, gone = sweep(group, entered_ms, self.offsets, now_ms, retention_ms)
+            keys, gone = sweep(group, entered_ms, self.appended, now_ms, retention_ms)
             if gone:
                 self.delete_group(group_id)
             elif keys:
@@ -333,14 +322,9 @@ class GroupPartition:
 
     def delete_group(self, group_id: str) -> Future[Err]:
         """Delete the group at once, and its offsets when the tombstones are committed."""
-        keys = [key for key, _ in self.offsets.of_group(group_id)]
-        tombstones = [*((wire.offset_key(group_id, *key), None) for key in keys), *self.groups[group_id].tombstones()]
-
-        def apply(_: int) -> None:
-            for key in keys:
-                self.offsets.remove(group_id, key)
-
-        outcome = self.log.append(tombstones, apply)
+        keys = self.appended.keys_of(group_id)
+        tombstones = [*_encoded(group_id, keys), *self.groups[group_id].tombstones()]
+        outcome = self._apply([OffsetChange(group_id, key) for key in keys], partial(self.log.append, tombstones))
         if not failed(outcome):
             group = self.groups.pop(group_id)
             self._carry_out(group, group.unload())
@@ -354,6 +338,10 @@ class AfterCommit:
 
     outcome: Future[Err]
     result: Any
+
+
+def _encoded(group_id: str, values: Mapping[Key, bytes | None]) -> list[EncodedRecord]:
+    return [(wire.offset_key(group_id, *key), value) for key, value in values.items()]
 
 
 async def outcome_of(call: Future[Any]) -> Any:  # Any: the result of any call
