@@ -11,6 +11,7 @@ Invariants
   I-SPARK-5  No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
              none for this either: its offsets come from the Admin client.)
 """
+import math
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -50,6 +51,19 @@ class OffsetRange:
     start: int
     end: int
 
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+    def cut(self, parts: int) -> list["OffsetRange"]:
+        """Return that number of ranges, or as many as there are offsets; the rest of the division goes to the last ones."""
+        out, start = [], self.start
+        for left in range(parts, 0, -1):
+            end = start + (self.end - start) // left
+            out.append(OffsetRange(self.topic, self.partition, start, end))
+            start = end
+        return [r for r in out if r.size > 0]
+
 
 class KafkaOffsets:
     """The driver's questions to Kafka. Every answer is fresh; retriable errors (an election) are retried."""
@@ -72,7 +86,7 @@ class KafkaOffsets:
         wanted = self.options.wanted
         if self.options.strategy == "subscribePattern":
             pattern = re.compile(str(wanted))
-            topics = [name for name in self._ask(lambda: self._admin.list_topics()) if pattern.fullmatch(name)]
+            topics = [name for name in self._ask(lambda: self._admin.list_topics()) if pattern.search(name)]
         else:
             topics = sorted({item if isinstance(item, str) else item[0] for item in wanted})
         found = [(d["name"], p["partition_index"]) for d in self._describe(topics) for p in d["partitions"]]
@@ -105,16 +119,19 @@ class KafkaOffsets:
         exist = self.partitions()
         return self._list({tp: EARLIEST for tp in partitions if tp in exist})
 
-    def resolve(self, limit: Limit, starting: bool) -> Offsets:
-        """Return offsets for what the options say, as of now."""
+    def limits(self, limit: Limit, starting: bool) -> Offsets:
+        """Return what the options say for each partition, as of now: an offset, EARLIEST or LATEST."""
         partitions = self.partitions()
         if isinstance(limit, Everywhere):
-            return self._list(dict.fromkeys(partitions, limit.offset))
+            return dict.fromkeys(partitions, limit.offset)
         if isinstance(limit, AtTimes):
             return self._at_times(limit, partitions, starting)
         _must_match(limit.offsets, partitions)
-        special = self._list({tp: offset for tp, offset in limit.offsets.items() if offset < 0})
-        return limit.offsets | special
+        return limit.offsets
+
+    def resolve(self, limits: Offsets) -> Offsets:
+        """Return those limits with EARLIEST and LATEST replaced by what they are now."""
+        return limits | self._list({tp: offset for tp, offset in limits.items() if offset < 0})
 
     def _at_times(self, limit: AtTimes, partitions: list[Key], starting: bool) -> Offsets:
         times = dict.fromkeys(partitions, limit.times) if isinstance(limit.times, int) else limit.times
@@ -125,7 +142,7 @@ class KafkaOffsets:
             raise refuse(
                 f"No offset matched from request of topic-partition {tp_name(none[0])} and timestamp {times[none[0]]}."
             )
-        return found | self._list(dict.fromkeys(none, LATEST))
+        return found | dict.fromkeys(none, LATEST)
 
     def _list(self, specs: Offsets) -> Offsets:
         """Return what ListOffsets answers to EARLIEST, LATEST or a time for each partition; -1 where no record is as
@@ -170,14 +187,14 @@ def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
 
 
 def batch_ranges(start: Offsets, end: Offsets) -> list[OffsetRange]:
-    """Return the ranges of a batch query, whose offsets were just resolved."""
+    """Return the ranges of a batch query, whose offsets were just resolved: one for each partition, empty ones too."""
     for tp in sorted(end):
         if start[tp] > end[tp]:
             raise KafkaIllegalState(
                 f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
                 f"for topic {tp[0]} partition {tp[1]}."
             )
-    return [OffsetRange(*tp, start[tp], end[tp]) for tp in sorted(end) if start[tp] < end[tp]]
+    return [OffsetRange(*tp, start[tp], end[tp]) for tp in sorted(end)]
 
 
 def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: Callable[[str], None]) -> list[OffsetRange]:
@@ -197,18 +214,25 @@ def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: C
     return [OffsetRange(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin and begin[tp] < end[tp]]
 
 
-def split(ranges: list[OffsetRange], min_partitions: int | None) -> list[OffsetRange]:
-    """Return at least about `min_partitions` ranges: long ones are cut into equal parts, in proportion to their length."""
-    total = sum(r.end - r.start for r in ranges)
-    if min_partitions is None or min_partitions <= len(ranges) or not total:
+def split(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
+    """Return the ranges of the tasks, without empty ones (Spark's KafkaOffsetRangeCalculator).
+
+    First each range is cut into parts of at most `max_records` offsets; if there are then fewer than `min_partitions`, the
+    long ones are cut in proportion to their length, so that there are about that number.
+    """
+    ranges = [r for r in ranges if r.size > 0]
+    if max_records is not None:
+        ranges = [part for r in ranges for part in r.cut(-(-r.size // max_records))]
+    if min_partitions is None or min_partitions <= len(ranges):
         return ranges
-    out = []
-    for r in ranges:
-        size = r.end - r.start
-        parts = max(1, round(size / total * min_partitions))
-        cuts = [r.start + size * n // parts for n in range(parts + 1)]
-        out += [OffsetRange(r.topic, r.partition, a, b) for a, b in zip(cuts, cuts[1:]) if a < b]
-    return out
+    total = sum(r.size for r in ranges)
+    short = [r for r in ranges if _share(r, total, min_partitions) == 1]
+    total, parts = total - sum(r.size for r in short), max(1, min_partitions - len(short))
+    return [part for r in ranges for part in r.cut(1 if r in short else _share(r, total, parts))]
+
+
+def _share(r: OffsetRange, total: int, parts: int) -> int:
+    return max(1, math.floor(r.size / total * parts + 0.5))          # a half goes up, as in Java
 
 
 def _set(partitions: Iterable[Key]) -> str:

@@ -67,6 +67,7 @@ class SourceOptions:
     ending: Limit | None
     max_offsets_per_trigger: int | None
     min_partitions: int | None
+    max_records_per_partition: int | None
     fail_on_data_loss: bool
     include_headers: bool
     poll_timeout_s: float
@@ -88,6 +89,7 @@ class SourceOptions:
             _limit(options, "ending"),
             _positive(options, "maxOffsetsPerTrigger"),
             _positive(options, "minPartitions"),
+            _positive(options, "maxRecordsPerPartition"),
             _boolean(options, "failOnDataLoss", True),
             _boolean(options, "includeHeaders", False),
             _whole(options, "kafkaConsumer.pollTimeoutMs", 120_000) / 1000,

@@ -88,8 +88,8 @@ class _Reads:
     options: SourceOptions
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if not isinstance(partition, RangePartition):
-            return iter(())  # where there is nothing to read, Spark makes one of its own
+        if not isinstance(partition, RangePartition) or not partition.range.size:
+            return iter(())  # without any partition, Spark makes one of its own
         o = self.options
         return RangeReader(
             partition.range, o.client, o.fail_on_data_loss, o.include_headers, o.poll_timeout_s
@@ -104,13 +104,18 @@ class BatchReader(_Reads, DataSourceReader):
         self.options = options
 
     def partitions(self) -> Sequence[RangePartition]:
-        kafka = KafkaOffsets(self.options)
+        o, kafka = self.options, KafkaOffsets(self.options)
         try:
-            start = kafka.resolve(self.options.starting or Everywhere(EARLIEST), starting=True)
-            end = kafka.resolve(self.options.ending or Everywhere(LATEST), starting=False)
+            starting = kafka.limits(o.starting or Everywhere(EARLIEST), starting=True)
+            ending = kafka.limits(o.ending or Everywhere(LATEST), starting=False)
+            ranges = batch_ranges(kafka.resolve(starting), kafka.resolve(ending))
         finally:
             kafka.close()
-        return [RangePartition(r) for r in split(batch_ranges(start, end), self.options.min_partitions)]
+        # The connector looks at the limits before it resolves them, where earliest is -2 and latest is -1.
+        longest = max((ending[tp] - starting[tp] for tp in ending), default=0)
+        if len(ranges) < (o.min_partitions or 0) or (o.max_records_per_partition or longest) < longest:
+            ranges = split(ranges, o.min_partitions, o.max_records_per_partition)
+        return [RangePartition(r) for r in ranges]
 
 
 class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -125,7 +130,8 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.available_now = False
 
     def initialOffset(self) -> dict[str, Any]:
-        return offsets_to_json(self.kafka.resolve(self.options.starting or Everywhere(LATEST), starting=True))
+        return offsets_to_json(self.kafka.resolve(
+            self.kafka.limits(self.options.starting or Everywhere(LATEST), starting=True)))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         limit = self.options.max_offsets_per_trigger
@@ -152,7 +158,8 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin, until = offsets_from_json(start), offsets_from_json(end)
         added = until.keys() - begin.keys()
         ranges = stream_ranges(begin, until, self.kafka.earliest(added) if added else {}, self._data_loss)
-        return [RangePartition(r) for r in split(ranges, self.options.min_partitions)]
+        o = self.options
+        return [RangePartition(r) for r in split(ranges, o.min_partitions, o.max_records_per_partition)]
 
     def _data_loss(self, reason: str) -> None:
         if self.options.fail_on_data_loss:

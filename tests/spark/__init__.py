@@ -79,6 +79,10 @@ def rows(frame: DataFrame) -> list[Any]:
     return sorted(frame.collect(), key=lambda r: (r.topic, r.partition, r.offset))
 
 
+def tasks(frame: DataFrame) -> int:
+    return max(1, frame.rdd.getNumPartitions())  # where there is no partition, Spark gives a Python source an empty one
+
+
 def stream(spark: SparkSession, source: str, kafka: Kafka, checkpoint: Path, fail_at: int | None = None,
            **options: Any) -> list[tuple[int, list[tuple[str, int, int]]]]:
     """Run a query to the present end of the log: (batch, [(topic, partition, offset)]) as the sink got them."""

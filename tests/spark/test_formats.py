@@ -14,7 +14,7 @@ from minikafka.datasets import flights
 from minikafka.demo.spark_job import SparkJob
 from minikafka.jars import CONNECTOR, jars
 from minikafka.spark import python_format
-from tests.spark import batch, offsets_in, reason, rows, stream, words
+from tests.spark import batch, offsets_in, reason, rows, stream, tasks, words
 
 pytestmark = [pytest.mark.spark]
 
@@ -44,8 +44,9 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path):
 
 
 def test_equal_rows(spark, both, kafka, name):
-    """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, or a limit is off
-    by one; or if our broker answers a ListOffsets by time or a Fetch with other records than Kafka."""
+    """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, a limit is off
+    by one, or a query has other tasks; or if our broker answers a ListOffsets by time or a Fetch with other records
+    than Kafka."""
     kafka.create(name)
     kafka.create(f"{name}-b", 1)
     kafka.send(name, range(100))
@@ -70,10 +71,13 @@ def test_equal_rows(spark, both, kafka, name):
         {"subscribe": name, "startingTimestamp": "1060000"},
         {"subscribe": name, "startingTimestamp": "9000000", "startingOffsetsByTimestampStrategy": "latest"},
         {"subscribe": name, "minPartitions": "5", "maxOffsetsPerTrigger": "3"},
+        {"subscribePattern": f"{name[2:]}$"},
+        {"subscribe": name, "startingTimestamp": "1010000", "endingTimestamp": "1050000", "maxRecordsPerPartition": "7"},
+        {"subscribe": name, "startingTimestamp": "1098500", "startingOffsetsByTimestampStrategy": "latest"},
     ]
     for options in asked:
-        theirs, ours = (rows(batch(spark, source, kafka, **options)) for source in both)
-        assert ours == theirs, options
+        theirs, ours = (batch(spark, source, kafka, **options) for source in both)
+        assert (rows(ours), tasks(ours)) == (rows(theirs), tasks(theirs)), options
     log = kafka.read(name)
     got = rows(batch(spark, both[1], kafka, **asked[0]))
     assert [(r.partition, r.offset, r.key, r.value, r.timestamp.timestamp() * 1000, r.timestampType) for r in got] == [

@@ -38,16 +38,17 @@ def test_rate_limit(start, data, limit):
 
 
 @given(
-    st.lists(st.tuples(PARTITIONS, st.integers(0, 99), st.integers(1, 500)), unique_by=lambda r: r[0]),
-    st.integers(1, 30),
+    st.lists(st.tuples(PARTITIONS, st.integers(0, 99), st.integers(0, 500)), unique_by=lambda r: r[0]),
+    st.none() | st.integers(1, 30),
+    st.none() | st.integers(1, 100),
 )
-def test_split(drawn, wanted):
-    """Fails if a record were left out or read twice when partitions are cut for minPartitions."""
+def test_split(drawn, wanted, most):
+    """Fails if a record were left out or read twice when partitions are cut, or a part were longer than it may be."""
     ranges = [OffsetRange(*tp, start, start + size) for tp, start, size in drawn]
-    parts = split(ranges, wanted)
+    parts = split(ranges, wanted, most)
     assert [(r.topic, r.partition, o) for r in parts for o in range(r.start, r.end)] == [
         (r.topic, r.partition, o) for r in ranges for o in range(r.start, r.end)]
-    assert len(parts) >= len(ranges) and all(r.start < r.end for r in parts)
+    assert all(0 < r.size <= (most or r.size) for r in parts)
 
 
 def test_what_counts_as_data_loss():
@@ -90,6 +91,7 @@ def test_options():
         ({"minOffsetsPerTrigger": "5"}, "not supported by the Python source"),
         ({"failOnDataLoss": "perhaps"}, "must be true or false"),
         ({"maxOffsetsPerTrigger": "0"}, "must be positive"),
+        ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be positive"),
         ({"kafkaConsumer.pollTimeoutMs": "soon"}, "single long value"),
     ],
 )
