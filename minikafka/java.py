@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import zlib
@@ -99,10 +100,10 @@ def _for_spark(executable: Path) -> Path:
     homes = cache_folder() / "java-for-spark"
     if executable.is_relative_to(homes):  # of the process that started this one
         return executable.parent.parent
-    home = homes / re.sub(r"\W+", "-", str(executable)).strip("-")
+    home = homes / f"{zlib.crc32(bytes(executable)):08x}"
     script = f"""#!/bin/sh
 for flag do shift; [ "$flag" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$flag"; done
-exec '{executable}' "$@"
+exec {shlex.quote(str(executable))} "$@"
 """
     java = home / "bin" / "java"
     if not java.exists() or java.read_text() != script:  # a cache that many share can be read, not written

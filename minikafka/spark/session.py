@@ -9,6 +9,7 @@ Invariants
 """
 import logging
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 LOCAL = "local[2,4]"  # two tasks at once, and four tries of each, as on a cluster: a leader may die while a task reads from it
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -91,7 +92,7 @@ def _connector(wanted: bool) -> dict[str, str]:
     if not wanted:
         return {}
     try:
-        return {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
+        return {"spark.jars": ",".join(jar.as_uri() for jar in jars(CONNECTOR))}
     except JarsMissing as missing:
         log.warning(
             "The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0]
@@ -114,5 +115,5 @@ def java_options(local: bool) -> str:
     The first compiler takes 27 s of processor time for a start and twelve micro-batches, both take 43; from the archive a start
     and a micro-batch take 7 s, without it 11 (measured). On a cluster, where queries run for days, the second compiler pays.
     """
-    quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
-    return f"{quiet} {QUICK} {with_archive()}" if local else quiet
+    quiet = [f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}", "-Duser.timezone=UTC"]
+    return shlex.join([*quiet, *QUICK, *with_archive()] if local else quiet)

@@ -48,8 +48,8 @@ def patience(source: str) -> dict[str, str]:
 
 
 def seconds(moment: datetime) -> int | float:
-    """Return the event second of a time; Spark's tables give times without a zone, and ours are in UTC."""
-    since = (moment.replace(tzinfo=moment.tzinfo or timezone.utc) - START).total_seconds()
+    """Return the event second of a time; a time without a zone is in this machine's, as Spark's `collect` gives it."""
+    since = (moment.astimezone(timezone.utc) - START).total_seconds()
     return int(since) if since == int(since) else since
 
 

@@ -93,7 +93,7 @@ def counter(answer: Callable[[Any, datetime], Any]) -> str:
         right = Counter(t for t in times if _end(t) <= mark)
         told = answer(rows, mark)
         assert told is not None, "your function returned nothing; is there a `return`?"
-        said = Counter(row[0].replace(tzinfo=timezone.utc) for row in told.select("timestamp").collect())
+        said = Counter(row[0].astimezone(timezone.utc) for row in told.select("timestamp").collect())
         for moment in sorted((right - said) + (said - right)):
             kept = "is dropped, and is not in your table" if right[moment] > said[moment] else "is counted, and is in your table"
             raise Wrong(f"watermark {second}: the row of second {(moment - NOON).seconds} {kept}")
@@ -150,7 +150,7 @@ def prices(answer: Callable[[Any], Any]) -> str:
     assert told is not None, "your function returned nothing; is there a `return`?"
     rows = [tuple(row) for row in told.collect()]
     assert all(len(row) == 3 for row in rows), f"three columns are wanted: zone, start, factor; a row of yours: {rows[:1]}"
-    said = {(zone, start.replace(tzinfo=timezone.utc)): float(factor) for zone, start, factor in rows}
+    said = {(zone, start.astimezone(timezone.utc)): float(factor) for zone, start, factor in rows}
     assert len(said) == len(rows), "a zone has more than one factor for the same ten minutes"
     for key in [*right, *said]:
         mine, yours = right.get(key), said.get(key)

@@ -60,7 +60,7 @@ def _end(steps: Sequence[Any], size: int) -> float:
 def _start_of(row: dict[str, Any]) -> int:
     """Return the event second at which an emitted window begins: the seconds since its hour."""
     start: datetime = row["window"]["start"]
-    start = start.replace(tzinfo=start.tzinfo or timezone.utc)
+    start = start.astimezone(timezone.utc)  # without a zone it is in this machine's, as Spark's `collect` gives it
     return start.minute * 60 + start.second
 
 
