@@ -14,7 +14,10 @@ The files, in reading order:
 
     what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
                          names.py       a name that is missing: which cell makes it
-                         guard.py       a time limit for the student's function, and words for answers of the wrong type
+                         guard.py       a time limit for the student's function, and a limit of what it prints
+                         wants.py       what a check wants, and words for answers of the wrong type
+                         trial.py       the student's function, watched while a check calls it
+                         values.py      words for values and errors of the student's code
                          waiting.py     what a cell shows while it waits
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise

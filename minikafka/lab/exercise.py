@@ -9,7 +9,8 @@ was expected) or Unknown (cannot be judged). So a deleted or copied cell cannot 
         ...
         raise Wrong("you said 50, it is 47", excerpt=events, replay="python -m minikafka sim run --seeds 1 --from 6")
 
-guard.py stops what does not end and says what is wanted where an answer has the wrong type.
+guard.py stops what does not end; wants.py says what is wanted where an answer has the wrong type; trial.py watches the student's
+functions.
 
 Invariants
   I-LAB-3  an error in a student's function is a FAIL with the error's own text and line, and never stops the notebook
@@ -18,14 +19,13 @@ Invariants
 from __future__ import annotations
 
 import os
-import reprlib
-import traceback
 from collections.abc import Callable, Iterable
-from types import FrameType
 from typing import Any, NoReturn
 
-from minikafka.lab import guard, record
+from minikafka.lab import guard, record, wants
 from minikafka.lab.hints import NoExercise, hints, load
+from minikafka.lab.trial import Misfit, Trial
+from minikafka.lab.values import LINE, clean
 from minikafka.lab.verdict import Event, Outcome, Verdict, lines
 from minikafka.lab.waiting import waiting
 
@@ -35,10 +35,8 @@ __all__ = ["CHECKS", "Check", "NotPassed", "Todo", "Unknown", "Wrong", "check", 
 Check = Callable[[Any], str]
 CHECKS: dict[str, Check] = {}
 MATTERS: dict[str, str] = {}
+FORMS: dict[str, str] = {}
 SECONDS: dict[str, float] = {}
-SHORT = reprlib.Repr()
-SHORT.maxlist = SHORT.maxtuple = SHORT.maxdict = SHORT.maxset = 8
-SHORT.maxstring = SHORT.maxother = 60
 
 
 class Todo(NotImplementedError):
@@ -72,12 +70,13 @@ def strict() -> bool:
     return os.environ.get("LAB_STRICT", "0") not in ("", "0")
 
 
-def checks(exercise: str, matters: str = "", seconds: float | None = None) -> Callable[[Check], Check]:
+def checks(exercise: str, matters: str = "", seconds: float | None = None, wants: str = "") -> Callable[[Check], Check]:
     """Register the check of one exercise, such as "0.1". `matters`: why it matters in production, shown after PASS.
-    `seconds`: the time limit of a check whose right answers take long.
+    `seconds`: the time limit of a check whose right answers take long. `wants`: the form of an answer in words, such as
+    "a pair (lost, twice)", where the annotation does not say it.
     """
     def register(function: Check) -> Check:
-        CHECKS[exercise], MATTERS[exercise] = function, matters
+        CHECKS[exercise], MATTERS[exercise], FORMS[exercise] = function, matters, wants
         if seconds is not None:
             SECONDS[exercise] = seconds
         return function
@@ -103,12 +102,8 @@ def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
     if answer is ...:
         return Verdict(exercise, Outcome.UNKNOWN, f'your answer goes behind the number: check("{exercise}", ...)')
     limit = limit_of(exercise)
-    try:
-        with waiting(f"check {exercise} tries your answer, for {limit:g} s at most"), guard.short_output(), guard.limited(limit):
-            return judge(ask, exercise, answer)
-    except guard.TooLong as stop:
-        return Verdict(exercise, Outcome.FAIL, f"your code was stopped after {limit:g} seconds. Is there a loop that never ends? "
-                       "Everything else still works: change the cell and run it again", where(stop, answer))
+    with waiting(f"check {exercise} tries your answer, for {limit:g} s at most"), guard.short_output(), guard.limited(limit):
+        return judge(ask, exercise, answer)
 
 
 def limit_of(exercise: str) -> float:
@@ -134,57 +129,43 @@ def find(exercise: str) -> Check:
 
 def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     """Run one check and return its verdict; an exception of the check or of the student's function becomes a verdict too."""
-    if told := guard.misfit(ask, answer):
-        return Verdict(exercise, Outcome.FAIL, told)
+    trial = Trial(ask, answer, FORMS.get(exercise, ""))
     try:
-        return Verdict(exercise, Outcome.PASS, ask(guard.typed(ask, answer)), matters=MATTERS.get(exercise, ""))
+        if told := wants.misfit(wants.wanted(ask), answer):
+            return _fail(exercise, told)
+        return Verdict(exercise, Outcome.PASS, ask(trial.answer), matters=MATTERS.get(exercise, ""))
     except Todo as hint:
         return Verdict(exercise, Outcome.UNKNOWN, f"not solved yet. Hint: {hint}")
     except Unknown as reason:
         return Verdict(exercise, Outcome.UNKNOWN, str(reason))
-    except Wrong as wrong:
-        return Verdict(exercise, Outcome.FAIL, str(wrong), wrong.excerpt, wrong.replay)
-    except AssertionError as wrong:
-        return Verdict(exercise, Outcome.FAIL, str(wrong) or "not what was expected")
-    except RecursionError as error:
-        return Verdict(exercise, Outcome.FAIL, "your function calls itself without an end; in which case does it stop?",
-                       where(error, answer))
-    except MemoryError as error:
-        return Verdict(exercise, Outcome.FAIL, "your function wants more memory than there is; does a list in it grow without "
-                       "an end? Everything else still works: change the cell and run it again", where(error, answer))
-    except SystemExit as error:
-        return Verdict(exercise, Outcome.FAIL, "your code ends the program (exit); a function ends with `return`",
-                       where(error, answer))
-    except Exception as error:  # the student's own code may raise anything
-        place = where(error, answer)
-        told = f"{type(error).__name__}: {error}"
-        return Verdict(exercise, Outcome.FAIL, f"your code raised {told}" if place else _unreadable(ask, told), place)
+    except Misfit as wrong:
+        return _fail(exercise, str(wrong), trial.lines(wrong))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return _raised(exercise, error, trial)
 
 
-def _unreadable(ask: Check, told: str) -> str:
-    """Say that the check itself stumbled over what the student's function returned or did."""
-    wanted = guard.result(ask)
-    return f"the check cannot go on with what your function did ({told})" + (f"; {wanted} is wanted" if wanted else "")
+def _raised(exercise: str, error: BaseException, trial: Trial) -> Verdict:
+    """Return the verdict on an error: a check's assertion is its verdict, all else is told of the student's answer."""
+    blamed = trial.blames(error)
+    if isinstance(error, AssertionError) and not blamed:
+        excerpt, replay = (error.excerpt, error.replay) if isinstance(error, Wrong) else ((), "")
+        return _fail(exercise, str(error) or "not what was expected", excerpt, replay)
+    if isinstance(error, guard.TooLong):
+        return _fail(exercise, f"your code was stopped after {limit_of(exercise):g} seconds. Is there a loop that never ends? "
+                     "Everything else still works: change the cell and run it again", trial.lines(error))
+    if not isinstance(error, Exception) and not trial.ended_in(error):  # of whoever runs this: a test's own time limit
+        raise error
+    if isinstance(error, RecursionError) and blamed:
+        return _fail(exercise, "your function calls itself without an end; in which case does it stop?", trial.lines(error))
+    if isinstance(error, MemoryError):
+        return _fail(exercise, "your function wants more memory than there is; does a list in it grow without an end? "
+                     "Everything else still works: change the cell and run it again", trial.lines(error))
+    if isinstance(error, SystemExit):
+        return _fail(exercise, "your code ends the program (exit); a function ends with `return`", trial.lines(error))
+    return _fail(exercise, trial.told(error), trial.lines(error))
 
 
-def where(error: BaseException, answer: Any) -> tuple[str, ...]:
-    """Return the line of the student's own cell in which an error was raised, and what the function had been given; () if it
-    was raised elsewhere.
-    """
-    functions = answer if isinstance(answer, tuple) else (answer,)
-    codes = {function.__code__ for function in functions if hasattr(function, "__code__")}
-    cells = {code.co_filename for code in codes}
-    steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in cells]
-    calls = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_code in codes]
-    line = [f"in {step.name}, line {step.lineno} of its cell: {step.line}" for step in steps[-1:]]
-    return (*line, *filter(None, map(given, calls[:1])))
-
-
-def given(call: FrameType) -> str:
-    """Return the arguments of a call in short, by name; "" if it has none that a reader would know."""
-    code, values = call.f_code, call.f_locals
-    try:
-        told = ", ".join(f"{name}={SHORT.repr(values[name])}" for name in code.co_varnames[:code.co_argcount] if name in values)
-    except Exception:  # an object of the student's own that cannot be shown
-        return ""
-    return f"called with {told}" if told and " at 0x" not in told else ""
+def _fail(exercise: str, why: str, excerpt: Iterable[str] = (), replay: str = "") -> Verdict:
+    return Verdict(exercise, Outcome.FAIL, clean(why), tuple(clean(line, LINE) for line in excerpt), replay)

@@ -63,14 +63,13 @@ class Secret:
 
 @pytest.mark.parametrize("given, told", [
     (([2, 1], {2: 5.0}), "called with first=[2, 1], second={2: 5.0}"),
-    ((list(range(999)), "x" * 999), "called with first=[0, 1, 2, 3, 4, 5, 6, 7, ...], second='xxxx"),
-    ((object(), 1), None), ((Secret(), 1), None)])
+    ((list(range(999)), "x" * 999), "called with first=[0, 1, 2, 3, 4, 5, 6, 7, …], second='xxxx"),
+    ((object(), 1), "called with first=an object, second=1"), ((Secret(), 1), "called with first=a Secret, second=1")])
 def test_an_error_is_told_with_what_the_function_was_given(given, told, monkeypatch):
     """Fails if one must guess for which of a check's many cases the function failed, or if what is told has no end."""
     monkeypatch.setitem(exercise.CHECKS, "99.5", lambda answer: answer(*given))
-    line, *more = check("99.5", lambda first, second: first + second + None).excerpt
-    assert line.startswith("in <lambda>, line") and len(more) == (told is not None)
-    assert all(each.startswith(told) and len(each) < 200 for each in more)
+    line, more = check("99.5", lambda first, second: first + second + None).excerpt
+    assert line.startswith("in your lambda, line") and more.startswith(told) and len(more) < 200
 
 
 @pytest.mark.parametrize("answer", [lambda: 4, nothing_yet])
