@@ -39,7 +39,7 @@ from .process import Child
 from .security import OPEN
 from .settings import as_text, internal_topics, make_engine, preset_values
 from .trace import Trace, TraceWriter
-from .watch import watch
+from .watch import RecordNumbers, watch
 
 SIMULATOR = "minikafka.sim.engine.cluster"  # loaded by name: the simulator knows this module, not the other way round
 READY_WITHIN = 90.0  # seconds; three Java machines on a busy two-core machine
@@ -107,6 +107,7 @@ class Cluster:
         self._closed = False
         self._poller: Poller | None = None
         self._clock = Clock(self._check)
+        self._record_numbers = RecordNumbers()
         number = len(list(self.plan.trace.glob("cluster.*.trace"))) + 1
         self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
         self._nodes = Nodes(self.plan, self._engine, self._writer)
@@ -327,7 +328,7 @@ class Cluster:
         """
         if isinstance(client, str | Path):
             return CheckpointWatcher(client, self._writer, name or Path(client).name, lambda: self._closed)
-        return watch(client, self._writer, name)
+        return watch(client, self._writer, name, self._record_numbers)
 
     def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page",
              beside: bool = True) -> Any:

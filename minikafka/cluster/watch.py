@@ -5,7 +5,8 @@ or consumer of kafka-python, confluent-kafka or aiokafka does and sends what it 
 the folder of its checkpoint (checkpoint.py).
 
 Events: sent{client, record, topic, partition, acks?}, acked{client, record, tp, offset}, failed{client, record, topic, error,
-certain}: `record` is a running number that pairs them; `certain` false: the record may be stored all the same;
+certain}: `record` is a running number that pairs them, of a later client of the same name from EACH on; `certain` false: the
+record may be stored all the same;
 position{client, group, member, tp, first, position, records}: the application got so many records, `position` is next;
 assigned{client, group, partitions}: all that it reads from now on; committed{client, group, tp, offset}.
 
@@ -19,10 +20,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Say = Callable[..., None]
+EACH = 10**9  # the numbers of one client's records: two clients that share a name share no number
 _numbers = itertools.count(1)
 # Broker errors after which a record may be stored all the same: UNKNOWN_SERVER_ERROR, NOT_LEADER_OR_FOLLOWER,
 # REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, OUT_OF_ORDER_SEQUENCE_NUMBER, KAFKA_STORAGE_ERROR.
@@ -31,7 +34,7 @@ IN_DOUBT = frozenset({-1, 6, 7, 13, 20, 45, 56})
 NEVER_SENT = frozenset({-152, -184})  # librdkafka: _PURGE_QUEUE, _QUEUE_FULL
 
 
-def watch(client: Any, say: Say, name: str | None = None) -> Any:
+def watch(client: Any, say: Say, name: str | None = None, numbers: RecordNumbers | None = None) -> Any:
     """Follow a client's methods; `say(kind, **fields)` gets the events. Return a client with the same methods.
 
     Raises TypeError for an object that is no client of the three libraries.
@@ -42,16 +45,28 @@ def watch(client: Any, say: Say, name: str | None = None) -> Any:
     if family is None or library not in followers:
         raise TypeError(f"watch() knows producers and consumers of kafka-python, confluent-kafka and aiokafka, "
                         f"not {library}.{kind}")
-    return followers[library](client, say, name or f"{family}-{next(_numbers)}", family).watched
+    return followers[library](client, say, name or f"{family}-{next(_numbers)}", family, numbers or RecordNumbers()).watched
+
+
+class RecordNumbers:
+    """The running numbers of the records that the watched clients of one cluster send."""
+
+    def __init__(self) -> None:
+        self._clients: Counter[str] = Counter()
+
+    def of(self, name: str) -> Iterator[int]:
+        """Return the numbers of one more client of this name."""
+        self._clients[name] += 1
+        return itertools.count(1 + EACH * (self._clients[name] - 1))
 
 
 class _Follower:
     """Replaces methods of one client by methods that tell what happened."""
 
-    def __init__(self, client: Any, say: Say, name: str, family: str) -> None:
+    def __init__(self, client: Any, say: Say, name: str, family: str, numbers: RecordNumbers) -> None:
         self.client, self.name = client, name
         self._say = say
-        self._sent = itertools.count(1)
+        self._sent = numbers.of(name)
         self._held: list[str] = []  # partitions assigned, as told last
         self.watched = client
         getattr(self, f"follow_{family}")()
@@ -200,9 +215,9 @@ class _Aiokafka(_Follower):
 class _Confluent(_Follower):
     """confluent-kafka: its clients are C objects whose methods cannot be replaced, so an object in front passes all calls on."""
 
-    def __init__(self, client: Any, say: Say, name: str, family: str) -> None:
+    def __init__(self, client: Any, say: Say, name: str, family: str, numbers: RecordNumbers) -> None:
         self._shown = _Behind(client)
-        super().__init__(client, say, name, family)
+        super().__init__(client, say, name, family, numbers)
 
     def replace(self, method: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         self.watched = self._shown

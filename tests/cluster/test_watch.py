@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import Cluster
-from minikafka.cluster.watch import _Confluent
+from minikafka.cluster.watch import RecordNumbers, _Confluent
 from tests.clients.kit import PATIENCE, make_topic, take
 
 
@@ -106,6 +106,6 @@ def test_what_is_certain(code: int | None, certain: bool) -> None:
     """Fails if a time-out, a lost connection or NOT_ENOUGH_REPLICAS_AFTER_APPEND counts as "not written" (I-WATCH-3)."""
     producer = confluent_kafka.Producer({})
     events: list[tuple[str, dict]] = []
-    follower = _Confluent(producer, lambda kind, **fields: events.append((kind, fields)), "p", "producer")
+    follower = _Confluent(producer, lambda kind, **fields: events.append((kind, fields)), "p", "producer", RecordNumbers())
     follower.failed(7, "flights", "it says so", code)
     assert events == [("failed", {"client": "p", "topic": "flights", "error": "it says so", "record": 7, "certain": certain})]

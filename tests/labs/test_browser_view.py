@@ -6,6 +6,7 @@ a profile of its own.
 """
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -305,3 +306,55 @@ def test_a_reload_while_the_kernel_lives_goes_on(page):
     until(page, f"former => [undefined, former].includes({CROWN.removeprefix('() => ')})", former)
     assert page.run("stop")
     page.page.wait_for_selector(".jp-OutputArea img")  # and the page that was loaded again is told of the end
+
+
+FIGURES = {
+    "curves": "from minikafka.lab.labs.lab01.drawing import Curves\nfrom minikafka.lab.labs.lab01.experiment import flood\n"
+              "Curves(flood(seconds=2.0))",
+    "bars": "from minikafka.lab.labs.lab05.chart import Bars\nBars([{'policy': 'auto', 'duplicates': 3, 'lost': 1}], 'a crash')",
+    "answers": "from minikafka.lab.labs.lab07.chart import shares\nshares({'acks=0': [1, 2], 'acks=1': [2, 5]}, 'answers')",
+    "drawing": "from minikafka.lab.picture.draw.sheet import Sheet\nfrom minikafka.lab.view.front import Still\n"
+               "Still(Sheet(600).svg(200, 'a white card'), 'a white card')"}
+HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]
+    .map(figure => Math.round(figure.getBoundingClientRect().height))"""
+WIDEST = "() => Math.max(...[...document.querySelectorAll('.js-plotly-plot')].map(figure => figure.clientWidth))"
+
+MEAN = """async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    paper.drawImage(image, 0, 0);
+    const {data} = paper.getImageData(0, 0, image.width, image.height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 4) sum += data[at] + data[at + 1] + data[at + 2];
+    return sum / (data.length / 4 * 3);
+}"""
+
+
+def brightness(page: Page, selector: str) -> float:
+    """The mean of what one sees of an element, from 0 (black) to 255."""
+    return page.page.evaluate(MEAN, base64.b64encode(page.page.locator(selector).last.screenshot()).decode())
+
+
+def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened):
+    """Fails if a figure shrinks to a strip when the theme or the window changes or the picture opens beside the text, if it
+    does not become as narrow as the text then, or if a figure stays white on a dark page.
+    """
+    write_notebook(folder, "figures.ipynb", start=START, view=VIEW, close="cluster.close()", **FIGURES)
+    with visit(opened, address, "figures", 1600) as page:
+        assert all(page.run(cell) for cell in FIGURES), page.errors()
+        until(page, f"() => ({HEIGHTS})().length === 3")
+        heights, wide = page.page.evaluate(HEIGHTS), page.page.evaluate(WIDEST)
+        assert min(heights) > 100
+        assert brightness(page, ".jp-OutputArea img") > 200
+        page.page.evaluate(THEME, "JupyterLab Dark")
+        until(page, "() => document.body.dataset.jpThemeLight === 'false'")
+        assert brightness(page, ".jp-OutputArea img") < 80 and brightness(page, ".js-plotly-plot") < 80
+        page.page.set_viewport_size({"width": 1500, "height": 900})
+        until(page, f"wide => ({WIDEST})() < wide", wide)
+        assert page.run("start") and page.run("view"), page.errors()
+        until(page, f"wide => ({WIDEST})() < wide / 2", wide)
+        assert page.page.evaluate(HEIGHTS) == heights
+        page.picture("figures-dark")
+        page.run("close")

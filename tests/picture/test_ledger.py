@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from minikafka.cluster.watch import RecordNumbers
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.frame import Ledger
 from tests.picture.script import TP, Script
@@ -110,6 +111,22 @@ def test_reordered() -> None:
     s.say("acked", client="pilot", tp=TP, offset=0, record=2).say("acked", client="pilot", tp=TP, offset=1, record=1)
     assert s.frame().ledger.reordered == 1
     assert Script(records=9).produce(range(9)).frame().ledger.reordered == 0
+
+
+def test_two_clients_that_share_a_name_reorder_nothing() -> None:
+    """Fails if the records of a second client under a watched client's name are held against those of the first: after it, or
+    between its records. Each of them keeps its own order."""
+    s, numbers = Script(records=90), RecordNumbers()
+    first, second = numbers.of("pilot"), numbers.of("pilot")
+    sent = [next(first) for _ in range(30)] + [next(each) for _ in range(10) for each in (first, second)]
+    for offset, record in enumerate(sent):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+        s.say("acked", client="pilot", tp=TP, offset=offset, record=record)
+    assert (s.frame().ledger.acknowledged, s.frame().ledger.reordered) == (50, 0)
+    for offset, record in ((51, next(second)), (50, next(second))):
+        s.say("sent", client="pilot", topic="flights", partition=0, record=record)
+        s.say("acked", client="pilot", tp=TP, offset=offset, record=record)
+    assert s.frame().ledger.reordered == 1
 
 
 def test_unknown_is_neither_failed_nor_waiting() -> None:

@@ -91,7 +91,7 @@ def test_a_lane_in_words() -> None:
     assert "  log start 0, high watermark 47, end 51" in lines
     second = lines.index("  Broker 2: follower, running, in sync, epoch 0, start 0, high watermark 47, end 51, 0/s")
     assert lines[second + 1] == "    not caught up for 0.0 of 10 s"
-    third = lines.index("  Broker 3: follower, running, in sync, epoch 0, start 0, high watermark 47, end 47, 0/s")
+    third = lines.index("  Broker 3: follower, cut, in sync, epoch 0, start 0, high watermark 47, end 47, 0/s")
     assert lines[third + 1:third + 4] == [
         "    cannot hear clients, 2", "    not caught up for 7.2 of 10 s; the leader looks again in 2.5 s", "    folded 0-26"]
     assert "flights partition 0: no leader, epoch 1" in to_text(s.decide(-1, 1, [1]).frame())

@@ -68,7 +68,7 @@ class Lane:
 
     broker: int
     role: str                      # "leader", "follower", "unknown"
-    process: str                   # "running", "killed", "stopped", "paused", "held", "slow", "starting", "unknown"
+    process: str                   # "running", "killed", "stopped", "paused", "cut", "held", "slow", "starting", "unknown"
     cut_from: tuple[int, ...]      # brokers it cannot hear; 0 stands for the clients
     epoch: int | None              # the leader epoch it knows
     believes_leader: bool          # it acts as a leader; two may, for a while

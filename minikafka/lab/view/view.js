@@ -4,9 +4,9 @@
 const KINDS = [["any", "any mark"], ["fault", "fault"], ["election", "election"], ["isr", "ISR change"],
                ["stall", "HW stall"], ["loss", "loss"], ["rebalance", "rebalance"]];
 const KEYS = {f: "fault", e: "election", i: "isr", h: "stall", x: "loss", r: "rebalance", m: "any"};
-const RUNS = ["running", "held", "slow", "starting", "unknown"];   // processes that can be killed or paused
+const RUNS = ["running", "cut", "held", "slow", "starting", "unknown"];   // processes that can be killed or paused
 const DOWN = ["killed", "stopped"];
-const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
+const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", cut: "¦", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
 const STEP = 10, RESTS = 150;  // pixels of width that make a difference; milliseconds
 const LINES = 1080;  // of the screen that a projector's picture is made for

@@ -31,6 +31,7 @@ from minikafka.cluster.errors import BrokerDied, ClusterError, NotReady, NotSupp
 from minikafka.cluster.faults import CLIENTS, Peer
 from minikafka.cluster.settings import preset_values
 from minikafka.cluster.trace import Trace, order
+from minikafka.cluster.watch import RecordNumbers
 from minikafka.cluster.wire import PartitionInfo
 from minikafka.sim.engine.watched import Told
 from minikafka.sim.world.host import Host
@@ -65,6 +66,7 @@ class SimCluster(Cluster):
         self.world = World(seed, brokers=brokers, controllers=controllers, config=as_live | (config or {}),
                            preset=preset, racks=racks)
         self.world.after_step.append(self._look)
+        self._record_numbers = RecordNumbers()
         self.run(self.world.start())
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
@@ -106,7 +108,8 @@ class SimCluster(Cluster):
         """Have a client made here tell the trace what it sends and reads; return the client."""
         if not isinstance(client, Blocking) or not hasattr(client, "recorder"):
             raise TypeError("watch() in a simulated cluster knows the clients that this cluster made")
-        client.recorder.history = Told(self.world, name or client.recorder.process, client.recorder.history)
+        recorder = client.recorder
+        recorder.history = Told(self.world, name or recorder.process, recorder.history, self._record_numbers)
         return client
 
     # --- what there is ----------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ Owns: nothing; the client still writes into the history that it had before.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
+from minikafka.cluster.watch import RecordNumbers
 from minikafka.history import History
 from minikafka.sim.world.world import World
 
@@ -16,11 +16,11 @@ from minikafka.sim.world.world import World
 class Told(History):
     """A history that repeats its events in the world's trace."""
 
-    def __init__(self, world: World, name: str, before: History | None) -> None:
+    def __init__(self, world: World, name: str, before: History | None, numbers: RecordNumbers | None = None) -> None:
         super().__init__(world.now)
         self.world, self.name, self.before = world, name, before
         self._sent: dict[int, Any] = {}  # sends, polls and commits under way
-        self._records = itertools.count(1)
+        self._records = (numbers or RecordNumbers()).of(name)
         self._running: dict[int, int] = {}  # operation under way -> running number of the record
         self._held: dict[str, None] = {}  # partitions assigned
 

@@ -108,7 +108,7 @@ def _draw_consumer(sheet: Sheet, x: float, y: float, m: QueueAndLog, told: str) 
 LINES = (  # name, which number of a moment, colour, dash of plotly and of SVG
     ("queue: messages kept", "queued", "#b36b00", "solid", ""),
     ("topic: records kept", "log_end", "#0072b2", "dash", "9 5"),
-    ("topic: lag of the reader", "lag", "#16181d", "dot", "2 5"))
+    ("topic: lag of the reader", "lag", "#7a7a7a", "dot", "2 5"))
 HEIGHT, BOTTOM, X0, X1 = 400, 340, 70, 975
 
 
@@ -124,8 +124,8 @@ class Curves:
         times = [m.t for m in self.moments]
         figure = go.Figure([go.Scatter(x=times, y=self._values(which), name=name, line={"color": colour, "dash": dash})
                             for name, which, colour, dash, _ in LINES])
-        figure.update_layout(font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
-                             legend={"orientation": "h", "y": 1.15}, xaxis_title="seconds", yaxis_title="messages")
+        figure.update_layout(height=HEIGHT, legend={"orientation": "h", "y": 1.15},
+                             xaxis_title="seconds", yaxis_title="messages")
         return figure
 
     def svg(self) -> str:

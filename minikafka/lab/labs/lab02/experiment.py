@@ -130,7 +130,7 @@ def chart(samples: list[Sample], retention_hours: int) -> str:
         if sample.oldest is None and not empty:
             empty = (f'<text x="{x(sample.hour) - 8:.0f}" y="{y(0) - 8:.0f}" text-anchor="end" fill="#d55e00">empty</text>'
                      f'<circle cx="{x(sample.hour):.1f}" cy="{y(0):.1f}" r="5" fill="#d55e00"/>')
-    lines = f'<polyline points="{" ".join(points)}" fill="none" stroke="#0072b2" stroke-width="3"/>{empty}'
+    lines = f'<polyline points="{" ".join(points)}" fill="none" stroke="#2380c0" stroke-width="3"/>{empty}'
     ticks = "".join(f'<text x="{x(h):.0f}" y="{HEIGHT - 20}" text-anchor="middle">{h}</text>'
                     for h in range(0, len(samples), 12))
     ages = "".join(f'<text x="{LEFT - 8}" y="{y(a) + 5:.0f}" text-anchor="end">{a}</text>'

@@ -31,8 +31,8 @@ class Bars:
                        orientation="h", marker={"color": colour, "pattern": {"shape": pattern}}, textposition="outside")
                 for name, colour, pattern in SERIES]
         figure = go.Figure(bars)
-        figure.update_layout(title=self.title, font_size=16, height=90 + 60 * len(policies), paper_bgcolor="white",
-                             plot_bgcolor="white", margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": 30})
+        figure.update_layout(title=self.title, height=90 + 60 * len(policies),
+                             margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": 30})
         figure.update_yaxes(autorange="reversed")
         return figure
 

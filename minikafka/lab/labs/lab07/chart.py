@@ -55,15 +55,15 @@ class Chart:
             figure.add_vline(x=at, line={"color": "#808080", "dash": "dot"})
             figure.add_annotation(x=at, y=1 - 0.14 * (number % 2), yref="paper", xanchor="left", yanchor="top", align="left",
                                   text=name.replace(" is ", " is<br>"), showarrow=False)  # room beside the picture
-        figure.update_layout(title=self.title, font_size=16, height=HEIGHT, paper_bgcolor="white", plot_bgcolor="white",
-                             showlegend=len(self.series) > 1, margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM})
+        figure.update_layout(title=self.title, height=HEIGHT, showlegend=len(self.series) > 1,
+                             margin={"l": LEFT, "r": RIGHT, "t": TOP, "b": BOTTOM})
         for number, (axis, name) in enumerate(zip("xy", self.axes)):
             low, high = self._scale(number)
             log = axis in self.logs
             reach = [math.log10(low), math.log10(high)] if log else [low, high * 1.02]
             ticks = self._ticks(number)
             figure.update_layout({f"{axis}axis": {"title": name, "type": "log" if log else "linear", "range": reach,
-                                                  "gridcolor": "#dddddd", "tickvals": ticks,
+                                                  "tickvals": ticks,
                                                   "ticktext": [f"{tick:,g}" for tick in ticks]}})
         return figure
 

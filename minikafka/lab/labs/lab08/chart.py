@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from minikafka.lab.labs.lab08.experiment import LIMIT, LagCluster
 
 WIDTH, HEIGHT, LEFT, TOP, PANEL, GAP = 880, 300, 46, 40, 370, 74
-STYLES = (("#d55e00", ""), ("#0072b2", "7 4"), ("#009e73", "2 3"))
+STYLES = (("#d55e00", ""), ("#2380c0", "7 4"), ("#009e73", "2 3"))
 GREY = "#808080"
 Point = tuple[float, float]
 

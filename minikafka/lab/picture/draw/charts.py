@@ -134,13 +134,10 @@ def _draw_marks(figure: Any, marks: list[Mark]) -> None:
 
 
 def _dress(figure: Any, tp: str) -> Any:
-    clear = "rgba(0,0,0,0)"
-    grid = {"gridcolor": "rgba(128,128,128,0.25)", "zerolinecolor": "rgba(128,128,128,0.5)", "rangemode": "tozero"}
-    figure.update_layout(title=f"{tp} over the run", font={"color": GREY, "size": 16}, paper_bgcolor=clear,
-                         plot_bgcolor=clear, height=820, margin={"l": 70, "r": 20, "t": 60, "b": 50},
-                         hovermode="x unified", legend={"orientation": "h", "y": -0.08, "font": {"color": GREY}})
-    figure.update_xaxes(gridcolor=grid["gridcolor"], zeroline=False)
+    figure.update_layout(title=f"{tp} over the run", height=820, margin={"l": 70, "r": 20, "t": 60, "b": 50},
+                         hovermode="x unified", legend={"orientation": "h", "y": -0.08})
+    figure.update_xaxes(zeroline=False)
     for row, title in enumerate(("records/s", "latency, ms", "offset", "lag"), 1):
-        figure.update_yaxes(title_text=title, row=row, col=1, **grid)
+        figure.update_yaxes(title_text=title, row=row, col=1, rangemode="tozero")
     figure.update_xaxes(title_text="seconds since the run began", row=4, col=1)
     return figure

@@ -19,6 +19,7 @@ STATES = {  # process: (ring, what is struck over the ring's lower right, or Non
     "killed": ("sbad", "M-4-4L4 4M4-4L-4 4"),
     "stopped": ("sunk", "M-4-4h8v8h-8Z"),
     "paused": ("swait", "M-2.5-4.5V4.5M2.5-4.5V4.5"),
+    "cut": ("swait", "M-5 0H-2M2 0H5M-2-4.5V4.5M2-4.5V4.5"),
     "held": ("swait", "M-4.5 0H4.5"),
     "slow": ("swait", "M-4-4.5H4L-4 4.5H4Z"),
     "starting": ("sunk", "M-4 1L0-4L4 1M0-4V5"),

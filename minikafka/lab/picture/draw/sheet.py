@@ -2,7 +2,7 @@
 
     sheet = Sheet(1000); sheet.rect(...); sheet.text(...); svg = sheet.svg(200, "what it shows")
 
-Owns: SVG elements in order on a white card, and the box of every label (tests look at them).
+Owns: SVG elements in order on a white card (a dark one on a dark page), and the box of every label (tests look at them).
 Paper (paper.py) draws the live picture instead, which follows the page's theme by a style sheet.
 """
 from __future__ import annotations
@@ -11,6 +11,10 @@ from minikafka.lab.picture.draw.paper import ASCENT, DESCENT, Label, escape, sho
 
 FONT = "Inter,'DejaVu Sans',Verdana,sans-serif"
 INK, SOFT, LINE, CARD, PAPER = "#16181d", "#565e6c", "#c9ced6", "#f4f6f8", "#ffffff"
+TURN = ".mk-card{filter:invert(.9) hue-rotate(180deg)}"  # light and dark change places, hues stay
+# As an image a drawing follows the page's own colour scheme, in a page's markup JupyterLab's theme wins over the system's.
+ON_DARK = (f"<style>@media (prefers-color-scheme:dark){{{TURN}}}[data-jp-theme-light=true] .mk-card{{filter:none}}"
+           f"[data-jp-theme-light=false] {TURN}</style>")
 BLUE, GREEN, ORANGE, VERMILLION = "#0072b2", "#006b4e", "#855700", "#b33c00"  # for letters and lines on white: 4.5 to 1
 
 
@@ -52,8 +56,8 @@ class Sheet:
     def svg(self, height: float, said: str) -> str:
         """Return the drawing as one SVG element on a white card; `said` is its sentence for those who hear it."""
         told = escape(said)
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {height:g}" width="100%" role="img" '
-                f'aria-label="{told}" font-family="{FONT}" font-size="14"><title>{told}</title>'
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" class="mk-card" viewBox="0 0 {self.width:g} {height:g}" '
+                f'width="100%" role="img" aria-label="{told}" font-family="{FONT}" font-size="14"><title>{told}</title>{ON_DARK}'
                 f'<rect width="{self.width:g}" height="{height:g}" fill="{PAPER}"/>{"".join(self.parts)}</svg>')
 
 

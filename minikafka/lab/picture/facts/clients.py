@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from minikafka.cluster.watch import EACH
+
 Event = dict[str, Any]
 # For traces that do not say how certain a failure is: parts of the names of errors after which nobody knows.
 IN_DOUBT = ("timeout", "timed", "connect", "network", "after_append", "afterappend", "cancel", "transport", "unsure",
@@ -28,7 +30,7 @@ class ProducerFacts:
     last_latency: float | None = None
     last_error: str | None = None
     acks: int | None = None                            # -1 is "all"
-    last: dict[str, tuple[Any, int, int | None]] = field(default_factory=dict)     # tp -> (number, offset, epoch)
+    last: dict[tuple[str, int], tuple[int, int, int | None]] = field(default_factory=dict)  # (number, offset, epoch)
     last_sent: float | None = None                     # when
     early: tuple[Any, ...] = ()                        # numbers whose answer was told before the question
 
@@ -56,13 +58,17 @@ class ProducerFacts:
             return event["t"]
         return self.waiting.pop(number)
 
+    def forget(self, tp: str) -> None:
+        self.last = {place: last for place, last in self.last.items() if place[0] != tp}
+
     def follows(self, tp: str, number: Any, offset: int, epoch: int | None) -> bool:
         """Return False if this record stands before one that the same producer sent earlier, in one history of the log."""
-        before = self.last.get(tp)
         if number is None:
             return True
+        place = tp, number // EACH                     # of several clients with one name, each keeps its own order
+        before = self.last.get(place)
         if before is None or number > before[0]:
-            self.last[tp] = (number, offset, epoch)
+            self.last[place] = (number, offset, epoch)
         if before is None:
             return True
         truncated = None not in (before[2], epoch) and epoch > before[2]   # type: ignore[operator]

@@ -52,6 +52,8 @@ class Conditions:
         process = self.process.get(node, UNKNOWN)
         if process not in (RUNNING, UNKNOWN):
             return process
+        if self.cut_from(node):
+            return "cut"
         if node in self.held:
             return "held"
         if node in self.slowed or any(node in link for link in self.slow_links):

@@ -59,7 +59,7 @@ class RunState:
         for group in self.groups.values():
             group.committed.pop(tp, None)
         for producer in self.producers.values():
-            producer.last.pop(tp, None)
+            producer.forget(tp)
         for consumer in self.consumers.values():
             consumer.positions.pop(tp, None)
 
