@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from minikafka.lab.exercise import checks, hints
-from minikafka.lab.guard import Misfit
+from minikafka.lab.trial import Misfit
 
 Append = Callable[[IO[bytes], bytes], int]
 Read = Callable[[IO[bytes], int], bytes]
