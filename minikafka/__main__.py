@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .environment import settle
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
@@ -17,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["demo"]:  # has options of its own
         from .demo import main as demo
         return demo(given[1:])
+    settle()
     if given[:1] == ["sim"]:
         from .sim.command import main as sim
         return sim(given[1:])
@@ -53,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
     start.set_defaults(run=_start)
     doctor = commands.add_parser("doctor", help="versions, Java, ports, jars; what is missing and the remedy")
+    doctor.add_argument("--spark", action="store_true", help="only start Spark, and stop it")
     doctor.set_defaults(run=_doctor)
     fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
     fetch.add_argument("--if-online", action="store_true", help="where there is no network: one line, and no error")
@@ -106,8 +110,8 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .cluster.doctor import report
-    return report()
+    from .cluster.doctor import report, spark_starts
+    return report([spark_starts()] if options.spark else None)
 
 
 def _jars(options: argparse.Namespace) -> int:

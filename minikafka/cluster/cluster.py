@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ..files import plain
 from . import wire
 from .checkpoint import CheckpointWatcher
 from .clock import Clock
@@ -72,12 +73,12 @@ class Cluster:
         self._temporary = data is None
         self._lock_file: int | None = None
         # A folder of another engine is refused first, before 56 MB are fetched.
-        kept = open_plan(Path(data).resolve(), engine, settings) if data is not None else None
+        kept = open_plan(plain(Path(data).resolve()), engine, settings) if data is not None else None
         self._engine = make_engine(engine)
         if data is None:
             folder, self._lock_file = temporary_folder()
         else:
-            folder = Path(data).resolve()
+            folder = plain(Path(data).resolve())
         self.plan: Plan = kept or new_plan(folder, engine, brokers, controllers, settings)
         if racks is not None:
             self.plan.place(racks)

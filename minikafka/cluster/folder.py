@@ -14,6 +14,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ..files import plain
+
 PREFIX = "minikafka-"
 LOCK = "owner.lock"
 
@@ -21,7 +23,7 @@ LOCK = "owner.lock"
 def temporary_folder() -> tuple[Path, int]:
     """Return a new folder and the file descriptor that marks it as ours until it is closed. Sweep folders of dead owners."""
     sweep()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    folder = plain(Path(tempfile.mkdtemp(prefix=PREFIX)))
     beside = folder / "owner"
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

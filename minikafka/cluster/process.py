@@ -25,6 +25,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from ..environment import settle
+
 LEASH = Path(__file__).with_name("leash.py")
 LOG_LIMIT = 8 << 20  # bytes; then the content of log.txt becomes log.txt.1
 LOOK = 10.0  # seconds between two looks at the sizes of the logs
@@ -111,6 +113,7 @@ class Launcher:
     """The thread that starts processes (I-PROC-2)."""
 
     def __init__(self, name: str) -> None:
+        settle()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Child], Future[Child]] | None] = queue.SimpleQueue()
         self._logs: dict[Path, None] = {}
         self._thread = threading.Thread(target=self._run, name=f"{name} launcher", daemon=True)

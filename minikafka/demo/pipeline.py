@@ -4,13 +4,12 @@ Owns: the order of the steps, the two deaths, the progress on the screen.
 """
 import argparse
 import json
-import tempfile
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -21,6 +20,8 @@ from rich.table import Table
 
 from .. import Cluster, NotSupported
 from ..datasets import Flight, flights
+from ..environment import settle
+from ..files import scratch
 from .audit import LogAudit, audit
 from .consume import DemoGroup
 from .produce import FlightProducer
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.source == "both" and not options.scale:
         parser.error("--source both goes with --scale")
+    if options.master:
+        os.environ["SPARK_MASTER"] = options.master
+    settle()
     console = Console(stderr=options.json, highlight=False, soft_wrap=True)
     if options.scale:
         return scale(options.trips, options.engines, options.source, console, options.json)
@@ -89,9 +93,7 @@ class PipelineDemo:
     def __init__(self, options: argparse.Namespace, console: Console, stack: ExitStack) -> None:
         self.options, self.console, self.stack = options, console, stack
         self.began = time.monotonic()
-        self.folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="minikafka-demo-", ignore_cleanup_errors=True))
-        )
+        self.folder = stack.enter_context(scratch("minikafka-demo-"))
         self.threads = stack.enter_context(ThreadPoolExecutor(2))
         # a cluster that is run elsewhere may have a topic of that name
         stamp = f"-{int(time.time())}" if options.bootstrap else ""

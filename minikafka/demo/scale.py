@@ -11,7 +11,6 @@ Owns: the topics of one run, and the query's checkpoint; both go with the cluste
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from rich.table import Table
 from .. import Cluster
 from ..bench.machine import family_mib, memory_mib
 from ..datasets import taxi_trips
+from ..files import scratch
 from ..spark import kafka_format, python_format, spark_session
 
 PARTITIONS, REPLICAS = 6, 3
@@ -85,8 +85,8 @@ def _sources(spark: SparkSession, wanted: str) -> list[str]:
 
 def _run(engine: str, spark: SparkSession, source: str, trips: int, console: Console) -> tuple[ScaleRun, int, int]:
     """Return the run, how many trips were counted, and the sum of their numbers."""
-    with Cluster(engine=engine) as cluster, tempfile.TemporaryDirectory() as folder:
-        return _measure(cluster, spark, source, trips, folder, console)
+    with Cluster(engine=engine) as cluster, scratch() as folder:
+        return _measure(cluster, spark, source, trips, str(folder), console)
 
 
 def _measure(cluster: Any, spark: SparkSession, source: str, trips: int, folder: str,

@@ -42,6 +42,7 @@ Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
   I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
+from minikafka.environment import settle
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
 from minikafka.lab.names import install
@@ -51,4 +52,5 @@ from minikafka.lab.verdict import Verdict
 
 __all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "reveal", "strict", "todo"]
 
+settle()
 install()

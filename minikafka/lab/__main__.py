@@ -10,6 +10,7 @@ Invariants
   I-LAUNCH-1  the user's own settings of JupyterLab are read, never written
   I-LAUNCH-2  a size that the user has chosen wins
   I-LAUNCH-3  when JupyterLab has ended, so does the process: Python alone would wait for ever for a worker thread of AnyIO's
+  I-LAUNCH-4  what another course has put into IPython's start-up folder is not run
 """
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ from pathlib import Path
 import json5
 from jupyterlab.commands import get_user_settings_dir
 from jupyterlab.labapp import LabApp
+
+from minikafka.environment import settle
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -87,6 +90,12 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
     ]
 
 
+def kernels(root: Path = ROOT) -> dict[str, str]:
+    """Return the variables of the labs' kernels: what each runs first, and a folder of IPython's that is theirs (I-LAUNCH-4)."""
+    return {"PYTHONSTARTUP": str(HERE / "startup.py"), "IPYTHONDIR": str(root / ".cache" / "ipython"),
+            "PYTHONSAFEPATH": "1"}  # until a kernel runs: IPython itself looks beside the notebook, after Python's own modules
+
+
 def main(argv: list[str]) -> None:
     """Run JupyterLab in this process, so that Ctrl-C reaches it; one Ctrl-C ends it (I-LAUNCH-3)."""
     lab, extra = ("00", argv) if not argv or not re.fullmatch(r"\d+", argv[0]) else (argv[0], argv[1:])
@@ -94,7 +103,8 @@ def main(argv: list[str]) -> None:
         options = arguments(lab, extra)
     except FileNotFoundError as missing:
         sys.exit(str(missing))
-    os.environ.setdefault("PYTHONSTARTUP", str(HERE / "startup.py"))
+    settle()
+    os.environ.update(kernels())
     code: int | str | None = 0
     try:
         LabApp.launch_instance(options)

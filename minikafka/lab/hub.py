@@ -19,7 +19,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from minikafka.lab.__main__ import HERE, ROOT, arguments, notebook
+from minikafka.environment import settle
+from minikafka.lab.__main__ import ROOT, arguments, kernels, notebook
 
 OWN = "minikafka"  # a folder in the student's home
 LOADS = ("labs", "solutions")  # folders of notebooks, as far as the installation has them
@@ -43,7 +44,7 @@ def environment(root: Path, project: Path = ROOT) -> dict[str, str]:
     first = f"/lab/tree/{notebook('00', root).as_posix()}"  # unless the hub says otherwise (Spawner.default_url)
     return {"JUPYTERHUB_DEFAULT_URL": os.environ.get("JUPYTERHUB_DEFAULT_URL") or first,
             "MINIKAFKA_PROGRESS": str(root / ".cache" / "progress.json"),
-            "PYTHONSTARTUP": str(HERE / "startup.py"),
+            **kernels(root),
             **({"MINIKAFKA_CACHE": str(shared)} if shared.is_dir() else {})}
 
 
@@ -53,6 +54,7 @@ def main(argv: list[str]) -> None:
         hubs = import_module("jupyterhub.singleuser")  # not in the lock: only who runs a hub needs it
     except ImportError:
         sys.exit(f"JupyterHub is not in this environment: {sys.executable} -m pip install jupyterhub")
+    settle()
     root = prepare(Path.home())
     os.environ.update(environment(root))
     os.chdir(root)

@@ -4,5 +4,6 @@ It leaves no name behind in the notebook. A Python of a terminal that does not k
 """
 try:
     __import__("minikafka.lab")
+    __import__("os").environ.pop("PYTHONSAFEPATH", None)
 except ImportError:
     pass

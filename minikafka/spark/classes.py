@@ -5,7 +5,6 @@ the archive when it ends. `make setup` runs this; nothing fails without it.
 
 Owns: how an archive is made. It is there whole or not at all: Java writes beside it, and the file is renamed.
 """
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -45,8 +44,8 @@ def _write(folder: Path) -> Path:
     own, written = folder.parent / f"{archive().stem}-java.jsa", folder / "classes.jsa"
     subprocess.run([find_java().executable, "-Xshare:dump", f"-XX:SharedArchiveFile={own}", "-XX:+UseSerialGC"], check=True,
                    capture_output=True, timeout=ENDS_WITHIN)
-    make = shlex.join([SAYS_NOTHING, f"-XX:SharedArchiveFile={own}", f"-XX:ArchiveClassesAtExit={written}"])
-    spark = spark_session(connector=False, **{DRIVER_OPTIONS: f"{java_options(local=True)} {make}"})
+    make = f"-XX:SharedArchiveFile={own} -XX:ArchiveClassesAtExit={written}"
+    spark = spark_session(connector=False, **{DRIVER_OPTIONS: f"{java_options(local=True)} {SAYS_NOTHING} {make}"})
     _work(spark, folder)
     spark.stop()
     gateway = SparkContext._gateway

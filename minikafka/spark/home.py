@@ -44,6 +44,6 @@ def archive() -> Path:
     return archive_for(home / "classes", find_java().executable.resolve(), sorted((home / "jars").iterdir()))
 
 
-def with_archive() -> list[str]:
+def with_archive() -> str:
     """Return the options by which Java starts from the archive; none where there is no archive (I-SPARK-17)."""
-    return [f"-XX:SharedArchiveFile={path}", SAYS_NOTHING] if (path := archive()).exists() else []
+    return f"-XX:SharedArchiveFile={path} {SAYS_NOTHING}" if (path := archive()).exists() else ""

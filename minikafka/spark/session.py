@@ -9,12 +9,13 @@ Invariants
 """
 import logging
 import os
-import shlex
 import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from ..environment import lent, settle
+from ..files import plain
 from ..jars import CONNECTOR, JarsMissing, jars
 from ..java import use_java
 from .home import spark_home, with_archive
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 LOCAL = "local[2,4]"  # two tasks at once, and four tries of each, as on a cluster: a leader may die while a task reads from it
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
-QUICK = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -52,20 +53,23 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     """
     if (running := SparkSession.getActiveSession()) is not None:
         return running
+    settle()
     master = master or os.environ.get("SPARK_MASTER") or LOCAL
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
     settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)} | _connector(connector)
     if local:
-        settings |= _local()
-    if local or master.startswith("spark://127."):
+        settings |= SMALL
+    here = local or master.startswith("spark://127.")
+    if here:
         settings |= ONE_MACHINE
     for name, value in (settings | {name.replace("__", "."): value for name, value in config.items()}).items():
         builder = builder.config(name, value)
     use_java()
     # says in JSON what the exception says anyway
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
-    return builder.getOrCreate()
+    with lent(**_variables(here)):
+        return builder.getOrCreate()
 
 
 def kafka_format(spark: SparkSession) -> str:
@@ -92,7 +96,7 @@ def _connector(wanted: bool) -> dict[str, str]:
     if not wanted:
         return {}
     try:
-        return {"spark.jars": ",".join(jar.as_uri() for jar in jars(CONNECTOR))}
+        return {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
     except JarsMissing as missing:
         log.warning(
             "The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0]
@@ -100,13 +104,13 @@ def _connector(wanted: bool) -> dict[str, str]:
         return {}
 
 
-def _local() -> dict[str, str]:
-    """Return settings for one machine; the environment is what the JVM and its Python workers inherit."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable       # I-SPARK-13
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if "SPARK_HOME" not in os.environ:
-        os.environ["SPARK_HOME"] = str(spark_home())
-    return SMALL
+def _variables(here: bool) -> dict[str, str]:
+    """Return what Spark's launcher, its Java and its Python workers find in their environment; `here`: on this machine.
+
+    A worker starts in the notebook's folder; PYTHONSAFEPATH keeps it from looking for modules there first.
+    """
+    workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # I-SPARK-13
+    return {"SPARK_HOME": str(spark_home()), **(workers if here else {})}
 
 
 def java_options(local: bool) -> str:
@@ -115,5 +119,5 @@ def java_options(local: bool) -> str:
     The first compiler takes 27 s of processor time for a start and twelve micro-batches, both take 43; from the archive a start
     and a micro-batch take 7 s, without it 11 (measured). On a cluster, where queries run for days, the second compiler pays.
     """
-    quiet = [f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}", "-Duser.timezone=UTC"]
-    return shlex.join([*quiet, *QUICK, *with_archive()] if local else quiet)
+    quiet = f"-Dlog4j2.configurationFile=file:{plain(Path(__file__)).with_name('log4j2.properties')} -Duser.timezone=UTC"
+    return f"{quiet} {QUICK} {with_archive()}" if local else quiet

@@ -15,7 +15,6 @@ Invariants
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import sys
@@ -28,6 +27,7 @@ import pyspark
 from ..cluster.folder import temporary_folder
 from ..cluster.plan import HOST, free_ports
 from ..cluster.process import Child, Launcher
+from ..files import plain
 from ..java import use_java
 
 READY_WITHIN = 120.0  # seconds; three Java machines on a busy two-core machine
@@ -62,7 +62,7 @@ class Standalone:
 
     def _start(self, *command: str) -> None:
         """Start one of Spark's daemons. A worker on this machine runs tasks with this interpreter (I-SPARK-13)."""
-        home = Path(pyspark.__file__).parent
+        home = plain(Path(pyspark.__file__)).parent
         environment = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": HOST,
                        "PYSPARK_PYTHON": sys.executable}
         log = self.folder / f"{command[0].rsplit('.', 1)[1].lower()}-{len(self._children)}.log"
@@ -93,7 +93,6 @@ class Standalone:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> str:
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the driver tells the workers which interpreter to use
         return self.url
 
     def __exit__(self, *_: object) -> None:

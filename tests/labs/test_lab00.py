@@ -1,7 +1,7 @@
 """Lab 0: its doctor, and the figures that its text states, on live brokers."""
 from __future__ import annotations
 
-import sys
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 import minikafka
 from minikafka import Cluster
 from minikafka.cluster.doctor import Finding
+from minikafka.environment import SAID, settle
 from minikafka.lab import check
 from minikafka.lab.labs.lab00 import checks as lab00
 from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet
@@ -21,9 +22,8 @@ def lenient(monkeypatch):
     monkeypatch.setenv("LAB_STRICT", "0")
 
 
-def test_the_doctor_tells_what_is_here(monkeypatch):
+def test_the_doctor_tells_what_is_here():
     """Fails if a version, Java or the workers' Python is left out of what a student can send to a teacher."""
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     told = check("0.0", minikafka).why
     for word in ("Python 3.", "kafka-python", "PySpark", "Java", "workers", "ports", "from this project"):
         assert word in told
@@ -47,12 +47,12 @@ def test_another_minikafka_is_noticed(tmp_path):
     assert verdict.outcome.value == "UNKNOWN" and "make lab" in verdict.why
 
 
-@pytest.mark.parametrize("python, right", [(sys.executable, True), ("/usr/bin/no-such-python", False), ("sh", False)])
-def test_sparks_workers_must_run_this_python(monkeypatch, python, right):
-    """Fails if workers with another Python are found out only by a job that dies after a minute."""
-    monkeypatch.setenv("PYSPARK_PYTHON", python)
-    verdict = check("0.0", minikafka)
-    assert bool(verdict) is right and (right or "unset PYSPARK_PYTHON" in verdict.why)
+def test_what_was_set_aside_is_told(monkeypatch):
+    """Fails if a student who misses a variable of another course cannot read where it has gone (I-ENV-2)."""
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark-2.4")
+    monkeypatch.delenv(SAID, raising=False)
+    settle()
+    assert check("0.0", minikafka).why.endswith("set aside: SPARK_HOME") and "SPARK_HOME" not in os.environ
 
 
 @pytest.mark.parametrize("exercise, answer, wanted", [

@@ -34,8 +34,8 @@ def test_an_archive_that_does_not_fit_is_no_news(monkeypatch, tmp_path):
     """Fails if a damaged archive keeps Java from starting, or makes Java speak in a student's cell."""
     damaged = tmp_path / "classes.jsa"
     monkeypatch.setattr(home, "archive", lambda: damaged)
-    assert home.with_archive() == []
+    assert home.with_archive() == ""
     damaged.write_bytes(b"no archive" * 1000)
-    done = subprocess.run([find_java().executable, *home.with_archive(), "--version"], capture_output=True, text=True)
+    done = subprocess.run([find_java().executable, *home.with_archive().split(), "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr
     assert "damaged" not in done.stdout and len(done.stdout.splitlines()) == 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 import os
 import platform
 import random
-import shutil
-import sys
 from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +12,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from minikafka.cluster.doctor import findings
+from minikafka.environment import SAID
 from minikafka.java import find_java
 from minikafka.lab.exercise import Unknown, checks, hints
 
@@ -33,8 +32,10 @@ def environment(module: ModuleType) -> str:
     missing = [finding for finding in findings() if finding.needed and not finding.good]
     if missing:
         raise Unknown("; ".join(f"{f.what}: {f.found}. Remedy: {f.remedy}" for f in missing))
-    return (f"Python {platform.python_version()}, {CLIENT} {installed}, PySpark {version('pyspark')}, Java "
-            f"{find_java().version}, {workers()}, ports of this machine open, minikafka from this project")
+    aside = os.environ.get(SAID, "").replace(" ", ", ")
+    return (f"Python {platform.python_version()}, {CLIENT} {installed}, PySpark {version('pyspark')} with workers of this same "
+            f"Python, Java {find_java().version}, ports of this machine open, minikafka from this project"
+            + (f"; set aside: {aside}" if aside else ""))
 
 
 def locked(package: str) -> str:
@@ -47,17 +48,6 @@ def locked(package: str) -> str:
     if wanted and installed != wanted:
         raise Unknown(f"{package} {installed} is installed, the labs were written for {wanted}. Run `make setup`.")
     return installed
-
-
-def workers() -> str:
-    """Check that Spark's workers run the Python that runs this notebook: another one fails after a minute and does not
-    say why."""
-    named = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    found = shutil.which(named)
-    if found is None or Path(found).parent != Path(sys.executable).parent:  # a venv's python is a link: compare folders
-        raise Unknown(f"PYSPARK_PYTHON is {named}, but this notebook runs {sys.executable}: Spark's workers would lack what "
-                      f"is installed here. Remedy: `unset PYSPARK_PYTHON` in the terminal, then `make lab` again.")
-    return "Spark's workers run this same Python"
 
 
 def pinned(lock: Path, package: str) -> str | None:

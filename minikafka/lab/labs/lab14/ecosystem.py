@@ -10,7 +10,6 @@ Invariants: I-STOP-1 a stop ends on a condition: the results are there, or PATIE
 """
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -22,6 +21,7 @@ from kafka.errors import KafkaError
 
 from minikafka.cluster.plan import free_ports
 from minikafka.cluster.process import Launcher
+from minikafka.files import scratch
 from minikafka.jars import ECOSYSTEM, JarsMissing, class_path
 from minikafka.java import NoJava, find_java
 from minikafka.lab.waiting import waiting
@@ -44,10 +44,10 @@ def available() -> str:
 @contextmanager
 def java(main: str, *arguments: str) -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """Run a program of the jars; what is yielded waits for a condition while the program lives."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         launcher = Launcher(main.rpartition(".")[2])
         command = [str(find_java().executable), *JAVA_FLAGS, "-cp", class_path(ECOSYSTEM), main, *arguments]
-        child = launcher.start(command, Path(folder) / "log.txt", {})
+        child = launcher.start(command, folder / "log.txt", {})
 
         def wait(condition: Callable[[], Any]) -> Any:
             until = time.monotonic() + PATIENCE
@@ -64,9 +64,9 @@ def java(main: str, *arguments: str) -> Iterator[Callable[[Callable[[], Any]], A
             launcher.close()
 
 
-def properties(folder: str | Path, file_name: str, /, **values: object) -> str:
+def properties(folder: Path, file_name: str, /, **values: object) -> str:
     """Write a file as Java programs read their settings (a dot is written as two underscores), and return its path."""
-    path = Path(folder) / file_name
+    path = folder / file_name
     path.write_text("".join(f"{key.replace('__', '.')}={value}\n" for key, value in values.items()))
     return str(path)
 
@@ -113,7 +113,7 @@ def count_with_streams(cluster: Any, words: Sequence[str], disturb: Callable[[],
 
     Returns the last count of each word, how many updates were written, and how many of them went back.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         create(cluster, WORDS_IN, WORDS_OUT)
         half = len(words) // 2
         settings = properties(folder, "streams.properties", bootstrap__servers=cluster.bootstrap, state__dir=folder,
@@ -143,8 +143,8 @@ def _updates(bootstrap: str) -> list[tuple[str, int]]:
 
 def copy_with_connect(cluster: Any, lines: Sequence[str]) -> list[str]:
     """Copy a file into a topic and that topic into another file by a Connect worker; return the lines of the second file."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "in.txt", Path(folder) / "out.txt"
+    with scratch() as folder:
+        source, target = folder / "in.txt", folder / "out.txt"
         source.write_text("".join(f"{line}\n" for line in lines))
         create(cluster, "lines")
         text = "org.apache.kafka.connect.storage.StringConverter"
@@ -164,7 +164,7 @@ def copy_with_connect(cluster: Any, lines: Sequence[str]) -> list[str]:
 
 def mirror(cluster: Any, away: Any, topic: str) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
     """Mirror a topic of three partitions from `cluster` to `away`; return (partition, value) of all records here and there."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         one_copy = ("", "offset.storage.", "config.storage.", "status.storage.", "offset-syncs.topic.", "checkpoints.topic.",
                     "heartbeats.topic.")
         names = {"clusters": "home, away", "home.bootstrap.servers": cluster.bootstrap, "away.bootstrap.servers": away.bootstrap,
