@@ -37,7 +37,14 @@ function makeDock(panel) {
     panel.style.setProperty("--mk-wide", `${wide}px`);
     panel.style.setProperty("--mk-top", `${text.offsetTop}px`);
     node.classList.toggle("mk-folded", folded);
-    dispatchEvent(new Event("resize"));  // charts in the text fit themselves anew
+    fitFigures();
+  }
+  function fitFigures() {  // plotly's figures in the text get its width and keep their height
+    for (const figure of text.querySelectorAll(".js-plotly-plot")) {
+      figure.style.height ||= `${figure.querySelector(".main-svg")?.clientHeight}px`;
+      delete figure.layout.width;
+    }
+    dispatchEvent(new Event("resize"));
   }
   function fold(on) {
     folded = on;
@@ -64,8 +71,11 @@ function makeDock(panel) {
   });
   const size = new ResizeObserver(lay);
   size.observe(panel);
+  const later = new MutationObserver(() => text.querySelector(".js-plotly-plot:not([style*=height])") && fitFigures());
+  later.observe(text, {childList: true, subtree: true});
   function remove() {
     size.disconnect();
+    later.disconnect();
     panel.classList.remove("mk-beside");
     node.remove();
     delete panel.mkDock;

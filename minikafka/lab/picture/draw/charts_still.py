@@ -24,6 +24,7 @@ LEFT, RIGHT, TOP, BETWEEN = 96, 24, 56, 44
 UNIT = 72        # pixels of one of the figure's parts of height
 DASHES = {"dash": "8 5", "dot": "2 4", "dashdot": "8 4 2 4", "longdash": "13 5"}
 NAME = "mkcharts"
+WIDE = 840      # pixels of a plotly figure: the text of a notebook in a window of 1280
 INK = "#7a7a7a"  # letters on light and on dark pages: 4.3 to 1 on both
 
 
@@ -39,14 +40,14 @@ class Charts(graph_objects.Figure):
 def interactive(figure: Any) -> dict[str, Any]:
     """Return plotly's part of an output, in letters and lines that are read on light and on dark pages.
 
-    JupyterLab fits the width itself when the picture opens beside the text. Plotly's option `responsive` would also drop the
-    height: every change of the window or of the theme left a strip of 33 pixels.
+    A figure has a fixed size until the picture stands beside the text: then dock.js keeps its height and frees its width.
+    Plotly's `responsive` alone drops the height too: any change of the window or of the theme left a strip of 33 pixels.
     """
     clear, rule = "rgba(0,0,0,0)", "rgba(128,128,128,0.25)"
-    figure.update_layout(font={"color": INK, "size": 16}, paper_bgcolor=clear, plot_bgcolor=clear)
+    figure.update_layout(font={"color": INK, "size": 16}, paper_bgcolor=clear, plot_bgcolor=clear, width=WIDE)
     figure.update_xaxes(gridcolor=rule, zerolinecolor=rule)
     figure.update_yaxes(gridcolor=rule, zerolinecolor=rule)
-    return {"application/vnd.plotly.v1+json": json.loads(figure.to_json())}
+    return {"application/vnd.plotly.v1+json": {**json.loads(figure.to_json()), "config": {"responsive": True}}}
 
 
 def describe(figure: Any) -> str:
