@@ -36,7 +36,7 @@ THEMES = Path("@jupyterlab") / "apputils-extension" / "themes.jupyterlab-setting
 def notebook(lab: str, root: Path = ROOT) -> Path:
     """Return the path of a lab's notebook ("00", "0"), relative to the project. Raises FileNotFoundError if there is none."""
     number = f"{int(lab):02d}"
-    found = sorted((root / "labs").glob(f"{number}-*.ipynb"))
+    found = sorted((root / "labs").glob(f"{number}-*.ipynb"), key=lambda path: (len(path.name), path.name))  # not a copy of it
     if not found:
         raise FileNotFoundError(f"there is no lab {number} in {root / 'labs'}")
     return found[0].relative_to(root)

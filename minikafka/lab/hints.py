@@ -71,9 +71,18 @@ def load(exercise: str, register: Mapping[str, Any] = HINTS) -> None:
         if missing.name not in (name, f"{name}.checks"):  # the lab is there, and imports something that is not
             raise
         raise NoExercise(f"there is no lab {lab}, so no exercise {exercise}") from None
+    if exercise not in register and exercise in _guesses():
+        raise NoExercise(f"{exercise} is a guess: it is not marked, and has no hints. Write down what you expect "
+                         f"(predict(\"{exercise}\", ...)); a wrong guess costs nothing and teaches most")
     if exercise not in register:
         there = sorted((e for e in register if e.split(".")[0] == str(lab)), key=lambda e: int(e.split(".")[1]))
         raise NoExercise(f"lab {lab} has no exercise {exercise}; it has {', '.join(there)}")
+
+
+def _guesses() -> set[str]:
+    """Return the numbers of all predictions in the notebooks."""
+    from minikafka.lab.report import found
+    return {prediction for lab in found(record.ROOT / "labs") for prediction in lab.predictions}
 
 
 def hint(exercise: str, level: int | None = None) -> Hint | Verdict:

@@ -15,15 +15,20 @@ import ast
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 from minikafka.lab import record
+from minikafka.lab.values import shown as in_short
 from minikafka.lab.verdict import panel
 
 GUESSES: dict[str, Any] = {}  # of this kernel; None: asked, and no guess given
 BLUE, ORANGE, GREY = "#0072b2", "#e69f00", "#808080"  # Okabe-Ito; neither of the colours of right and wrong
 RIGHT, NEAR, SURPRISE, NONE = "as you said", "near", "surprise", "no guess"
 NEARLY = 0.05  # a number within a twentieth of what was measured is near; 100 beside 110 is the error that is asked for
+HALF = 0.5     # a whole number is near what is measured in fractions if that rounds to it: 3 beside 3.4
+ONE_NUMBER = "one number can be compared, such as 5; words cannot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,13 @@ def predict(question: str, guess: Any = None) -> GuessOutcome:
     """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
     if told := _unnumbered(question):
         return GuessOutcome(str(question), NONE, told)
-    if guess is None or guess is ...:
+    if (guess := plain(guess)) is None or guess is ...:
         GUESSES[question] = None
         return GuessOutcome(question, NONE, "a wrong one costs nothing and teaches most")
-    GUESSES[question] = plain(guess)
-    _keep(question, {"guess": repr(GUESSES[question])})
-    return GuessOutcome(question, "kept", f"{shown(guess)}. Now see.")
+    GUESSES[question] = guess
+    _keep(question, {"guess": _written(guess)})
+    words = isinstance(guess, str) and isinstance(_as_number(guess), str) and re.search(r"\d", guess)
+    return GuessOutcome(question, "kept", f"{shown(guess)}. {f'Of a number: {ONE_NUMBER}.' if words else 'Now see.'}")
 
 
 def reveal(question: str, measured: Any) -> GuessOutcome:
@@ -60,10 +66,12 @@ def reveal(question: str, measured: Any) -> GuessOutcome:
         return GuessOutcome(str(question), NONE, told)
     measured = plain(measured)
     guess = GUESSES[question] if question in GUESSES else _kept(question)
+    if measured is None or measured is ...:
+        return GuessOutcome(question, NONE, "nothing was measured: what should be measured did not run")
     if guess is None:
         return GuessOutcome(question, NONE, f"measured {shown(measured)}")
     word, text = score(guess, measured)
-    _keep(question, {"guess": repr(guess), "measured": shown(measured)[:300], "word": word})
+    _keep(question, {"guess": _written(guess), "measured": shown(measured), "word": word})
     return GuessOutcome(question, word, text)
 
 
@@ -75,8 +83,8 @@ def _unnumbered(question: Any) -> str:
 
 def score(guess: Any, measured: Any) -> tuple[str, str]:
     """Return the word and the sentence for a guess: numbers by how near, collections by how many, anything else by equality."""
-    if isinstance(guess, str) and number(measured):
-        guess = _as_number(guess)
+    if isinstance(guess, str) and number(measured) and isinstance(guess := _as_number(guess), str):
+        return NONE, f"you said {shown(guess)}, measured {shown(measured)}: {ONE_NUMBER}"
     if isinstance(measured, set) and isinstance(guess, (str, list, tuple)):
         named = [guess] if isinstance(guess, str) else guess
         guess = {each for each in named if isinstance(each, str)}
@@ -86,13 +94,18 @@ def score(guess: Any, measured: Any) -> tuple[str, str]:
         return RIGHT, shown(measured)
     said = f"you said {shown(guess)}, measured {shown(measured)}"
     if number(guess) and number(measured):
-        near = abs(guess - measured) <= NEARLY * abs(measured)
-        return (NEAR, f"{said}: {distance(guess, measured)}") if near else \
+        return (NEAR, f"{said}: {distance(guess, measured)}") if close(guess, measured) else \
             (SURPRISE, f"{said}: {distance(guess, measured)}. What did you not expect?")
     pairs = _pairs(guess, measured)
     right = sum(same(a, b) for a, b in pairs)
     many = f" ({right} of {len(pairs)} as you said)" if pairs else ""
     return SURPRISE, f"{said}{many}. What did you not expect?"
+
+
+def close(guess: float, measured: float) -> bool:
+    """Return whether a number is near what was measured: within a twentieth, or its whole number where fractions are measured."""
+    rounded = guess != 0 and guess == round(guess) != measured and measured != round(measured) if math.isfinite(guess) else False
+    return abs(guess - measured) <= max(NEARLY * abs(measured), HALF if rounded else 0)
 
 
 def distance(guess: float, measured: float) -> str:
@@ -101,8 +114,10 @@ def distance(guess: float, measured: float) -> str:
     if not measured or guess * measured <= 0:
         return f"{shown(off)} {more}"
     factor = max(guess / measured, measured / guess)
-    if factor < 2:
-        return f"{shown(off)} {more}, {off / abs(measured):.0%}"
+    if round(factor, 1) < 2:
+        return f"{shown(off)} {more}"
+    if round(factor, 1) == 2:
+        return "twice as much" if abs(guess) > abs(measured) else "half of it"
     times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
     return f"{times} times {'too much' if abs(guess) > abs(measured) else 'too little'}"
 
@@ -114,27 +129,44 @@ def same(guess: Any, measured: Any) -> bool:
         return guess.strip().lower() == measured.strip().lower()
     if isinstance(guess, (list, tuple)) and isinstance(measured, (list, tuple)):
         return len(guess) == len(measured) and all(map(same, guess, measured))
-    return bool(guess == measured)
+    try:
+        return bool(guess == measured)
+    except Exception:  # a table, or an object of the student's own, that is neither true nor false
+        return False
 
 
 def number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def plain(value: Any) -> Any:
-    """Return a number of numpy or pandas as a number of Python; anything else unchanged."""
-    return value.item() if hasattr(value, "item") and callable(value.item) and getattr(value, "ndim", 0) == 0 else value
+    """Return a number or an array of numpy or pandas as one of Python, and None for what is not a number (NaN); anything else
+    unchanged.
+    """
+    if callable(getattr(value, "tolist", None)):
+        value = value.tolist()
+    if isinstance(value, Decimal):
+        value = float(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def shown(value: Any) -> str:
     if isinstance(value, set):
-        return f"{{{', '.join(sorted(map(repr, value)))}}}"
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+        return f"{{{', '.join(sorted(map(in_short, value)))}}}" if value else "set()"
+    return f"{value:.4g}" if isinstance(value, float) else in_short(value)
+
+
+def _written(guess: Any) -> str:
+    """Return a guess as the record keeps it: as Python writes it, so that it can be read again."""
+    try:
+        return repr(guess)
+    except Exception:  # an object of the student's own that cannot be shown
+        return in_short(guess)
 
 
 def _as_number(text: str) -> Any:
-    found = re.fullmatch(r"\s*([-+]?[\d,]*\.?\d+)\s*(%|[a-z]*)\s*", text)  # "10 %", "1,000", "52 ms"
-    return float(found[1].replace(",", "")) if found else text
+    found = re.fullmatch(r"\s*([-+]?[\d,_]*\.?\d+)\s*(%|[a-z]*)\s*", text, re.IGNORECASE)  # "10 %", "1,000", "52 ms"
+    return float(re.sub("[,_]", "", found[1])) if found else text
 
 
 def _pairs(guess: Any, measured: Any) -> list[tuple[Any, Any]]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from minikafka.lab import beliefs, record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
+from minikafka.lab.verdict import AS_IT_IS
 
 HEAD = ("lab", "exercises passed", "tried", "predictions right", "near", "surprising", "minutes")
 
@@ -55,7 +57,7 @@ class Table:
     def _repr_html_(self) -> str:
         def cells(row: tuple[str, ...], tag: str) -> str:
             return "<tr>" + "".join(f'<{tag} style="text-align: left">{html.escape(word)}</{tag}>' for word in row) + "</tr>"
-        return "<table>" + cells(self.head, "th") + "".join(cells(row, "td") for row in self.rows) + "</table>"
+        return f"<table {AS_IT_IS}>" + cells(self.head, "th") + "".join(cells(row, "td") for row in self.rows) + "</table>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +79,19 @@ class Page:
     def hand_in(self, name: str) -> str:
         """Write what you have done to a file for your teacher, under the name that you give; say where it is."""
         from minikafka.lab.classroom import hand_in
-        return f"written: {hand_in(name).name}. It has your exercises, predictions and minutes, and nothing else."
+        try:
+            return f"written: {hand_in(name).name}. It has your exercises, predictions and minutes, and nothing else."
+        except (ValueError, OSError) as error:
+            return f"not written: {error}"
 
     def __repr__(self) -> str:
         return "\n".join([repr(self.labs), "", *self.surprises, self.met, f"next: {self.next}", self.place])
 
     def _repr_html_(self) -> str:
         surprises = "".join(f"<li>{html.escape(line)}</li>" for line in self.surprises)
-        return (self.labs._repr_html_() + (f"<ul>{surprises}</ul>" if surprises else "") + f"<p>{html.escape(self.met)}</p>"
-                + f"<p><b>Next:</b> {html.escape(self.next)}</p><p>{html.escape(self.place)}</p>")
+        return (f"<div {AS_IT_IS}>" + self.labs._repr_html_() + (f"<ul>{surprises}</ul>" if surprises else "")
+                + f"<p>{html.escape(self.met)}</p><p><b>Next:</b> {html.escape(self.next)}</p>"
+                + f"<p>{html.escape(self.place)}</p></div>")
 
 
 def progress(root: Path = record.ROOT) -> Page:
@@ -115,13 +121,21 @@ def misconceptions(labs: list[Lab], kept: record.Record) -> Table:
 
 
 def found(folder: Path) -> Iterator[Lab]:
-    """Yield the labs of a folder, in order."""
-    for path in sorted(folder.glob("*.ipynb")):
-        notebook: dict[str, Any] = json.loads(path.read_text())
-        facts = notebook["metadata"].get("minikafka", {})
-        if "title" in facts:
-            yield Lab(int(path.name[:2]), facts["title"], facts["minutes"], tuple(facts["exercises"]),
-                      tuple(facts["predictions"]), tuple(beliefs.refutations(notebook["cells"])))
+    """Yield the labs of a folder, in order; each once, also where a student has made copies or notebooks of their own."""
+    labs: dict[int, Lab] = {}
+    for path in sorted(folder.glob("*.ipynb"), key=lambda path: (len(path.name), path.name)):  # before its own copies
+        with suppress(ValueError, KeyError, TypeError, AttributeError, OSError):  # somebody's own notebook, or half a file
+            lab = _lab(json.loads(path.read_text()))
+            labs.setdefault(lab.number, lab)
+    yield from (labs[number] for number in sorted(labs))
+
+
+def _lab(notebook: dict[str, Any]) -> Lab:
+    """Return the lab that a notebook is, under whatever name it lies there. KeyError or another error if it is none."""
+    facts = notebook["metadata"]["minikafka"]
+    number = int(Path(facts["source"]).name.partition("-")[0])
+    return Lab(number, facts["title"], facts["minutes"], tuple(facts["exercises"]), tuple(facts["predictions"]),
+               tuple(beliefs.refutations(notebook["cells"])))
 
 
 def to_do(labs: list[Lab], kept: record.Record) -> str:

@@ -24,6 +24,7 @@ class Outcome(enum.Enum):
 # Okabe-Ito's bluish green, vermillion and a grey: told apart by colour-blind readers and on both of JupyterLab's themes.
 COLOURS = {Outcome.PASS: "#009e73", Outcome.FAIL: "#d55e00", Outcome.UNKNOWN: "#808080"}
 SIGNS = {Outcome.PASS: "✔", Outcome.FAIL: "✘", Outcome.UNKNOWN: "?"}
+AS_IT_IS = 'class="mathjax_ignore tex2jax_ignore"'  # of HTML with others' words in it: elsewhere Jupyter makes a formula of $a$
 QUIET = {"k", "t", "w", "b", "i", "n"}  # fields of an event that stand in front of the line, or say nothing to a reader
 
 
@@ -58,7 +59,7 @@ class Verdict:
 
 def panel(colour: str, title: str, text: str, more: str = "") -> str:
     """Return HTML: a line with a coloured edge; title and text are escaped, `more` is HTML that stands below."""
-    return (f'<div style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
+    return (f'<div {AS_IT_IS} style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
             f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}{more}</div>')
 
 

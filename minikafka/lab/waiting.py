@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 
+from minikafka.lab.verdict import AS_IT_IS
+
 SOON, EVERY = 2.0, 1.0  # seconds until something is shown, and between two figures
 _numbers = itertools.count(1)
 _one = threading.Lock()
@@ -58,7 +60,7 @@ def _tell(what: str, over: threading.Event, began: float) -> None:
 
 def line(what: str, seconds: float) -> dict[str, str]:
     """Return the line as a mime bundle."""
-    return {"text/html": f"<small>{escape(what)}: {seconds:.0f} s so far</small>"}
+    return {"text/html": f"<small {AS_IT_IS}>{escape(what)}: {seconds:.0f} s so far</small>"}
 
 
 def in_a_notebook() -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 
+import nbformat
 import pytest
 
 from tests.view.page import MARKS, ROOT, browser, jupyter
@@ -15,15 +16,29 @@ from tests.view.page import MARKS, ROOT, browser, jupyter
 pytestmark = MARKS
 FONT = "() => getComputedStyle(document.documentElement).getPropertyValue('--jp-code-font-size').trim()"
 SAYS = "document.querySelector('.mk-slider').getAttribute('aria-valuetext')"
+DOLLARS = {
+    "formula": "from IPython.display import HTML, display\nHTML('this is a formula: $x^2$')",
+    "guess-dollars": r"display(predict('0.9', '$a$ or $$b$$ or \\(c\\)')); reveal('0.9', 'nothing of $a$')",
+    "check-dollars": r"display(check('0.2', '$a$ or $$b$$ or \\(c\\)')); hint('$a$ or $$b$$')",
+}
 LEADER = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
+
+
+def add_cells(path, sources):
+    """Put cells of code at the end of a notebook."""
+    notebook = nbformat.read(path, 4)
+    notebook.cells += [nbformat.v4.new_code_cell(source, id=name) for name, source in sources.items()]
+    nbformat.write(notebook, path)
 
 
 def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
     """Fails if JupyterLab does not open on the notebook, if a cell stops the run, if an unsolved exercise is taken for a
     solved one, if a figure of the lab is wrong, if the projector's fonts are not set, if the page asks another host, if
-    the run cannot be looked at again once its cluster is gone, or if Jupyter warns in the terminal.
+    the run cannot be looked at again once its cluster is gone, if Jupyter warns in the terminal, or if a student's own words
+    are set as a formula.
     """
     shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")
+    add_cells(next((tmp_path / "project" / "labs").glob("00-*.ipynb")), DOLLARS)
     with jupyter(tmp_path, "00") as address, browser(tmp_path, address) as page:
         assert page.run_all() is True, page.errors()
         assert page.errors() == []
@@ -35,6 +50,8 @@ def test_a_student_runs_lab_0_from_top_to_bottom(tmp_path):
         assert "lost: 0" in page.words("count-lost")
         assert "brokers alive: []" in page.words("clean")
         assert page.page.evaluate(FONT) == "16px"
+        assert page.page.locator("mjx-container").count() == 1  # the one that was meant as a formula
+        assert page.page.get_by_text("$a$ or $$b$$").count() >= 3
 
         page.page.wait_for_function("() => document.querySelector('.mk-bar').hidden")  # nothing left to break
         after = page.page.evaluate(LEADER)

@@ -18,7 +18,7 @@ from minikafka.lab import __main__ as launcher
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "labs").mkdir()
-    for name in ("00-first.ipynb", "07-acks.ipynb"):
+    for name in ("00-first.ipynb", "07-acks-Copy1.ipynb", "07-acks.ipynb"):  # as JupyterLab names a copy
         (tmp_path / "labs" / name).write_text("{}")
     return tmp_path
 

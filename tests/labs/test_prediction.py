@@ -2,8 +2,11 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from minikafka.lab import predict, prediction, record, reveal
@@ -31,25 +34,66 @@ def test_a_guess_is_kept_until_the_measurement():
     assert surprise.word == SURPRISE and "<5>" in surprise.text and "&lt;6&gt;" in surprise._repr_html_()
 
 
+class Odd:
+    """What cannot be shown, compared, or asked whether it is true."""
+
+    def __repr__(self):
+        raise ValueError
+
+    __eq__ = __bool__ = __hash__ = __repr__
+
+
 @pytest.mark.parametrize("guess, measured, word, told", [
     (40, 40.0, RIGHT, "40"), ("40", 40, RIGHT, "40"), ("3 %", 3, RIGHT, "3"),
-    ("1,000", 1000, RIGHT, "1000"), ("0.5s", 3.4, SURPRISE, "6.8 times too little"), ("5 to 6", 5, SURPRISE, "'5 to 6'"),
+    ("1,000", 1000, RIGHT, "1000"), ("0.5s", 3.4, SURPRISE, "6.8 times too little"),
+    ("5 to 6", 5, NONE, "'5 to 6', measured 5: one number"),
     ("A", "a ", RIGHT, "'a '"), ([1, 2], (1, 2), RIGHT, "(1, 2)"),
     (True, True, RIGHT, "True"), (np.int64(3), 3, RIGHT, "3"),
-    (39, 40, NEAR, "1 below, 2%"), (3.3, 3.2, NEAR, "0.1 above, 3%"),
-    (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above, 20%"),
+    (39, 40, NEAR, "1 below"), (3.3, 3.2, NEAR, "0.1 above"),
+    (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above."),
     (5_260_000, 5260, SURPRISE, "1,000 times too much"),
-    (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, SURPRISE, "'many'"),
+    (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, NONE, "'many'"),
     (True, False, SURPRISE, "True"), (True, 1.05, SURPRISE, "True"), (0, 5, SURPRISE, "5 below"),
     ([1, 3], (1, 2), SURPRISE, "1 of 2 as you said"), ([1, 2], (1, 2, 3), SURPRISE, "you said [1, 2], measured (1, 2, 3)."),
-    (100, 110, SURPRISE, "10 below, 9%"), (20, 22, SURPRISE, "2 below, 9%"), (105, 100, NEAR, "5 above, 5%"),
+    (46, 49, SURPRISE, "3 below."), (3, 3.4, NEAR, "0.4 below"), (9, 9.4, NEAR, "0.4 below"), (4, 3.4, SURPRISE, "0.6 above"),
+    (0, 0.4, SURPRISE, "0.4 below"), (8, 9, SURPRISE, "1 below"), (5, 10, SURPRISE, "half of it"), (19, 10, SURPRISE, "9 above"),
+    (20, 10, SURPRISE, "twice as much"), (3.5, 3.4, NEAR, "0.1 above"), (Fraction(7, 2), 3.5, RIGHT, "3.5"),
+    (Decimal("0.2"), 0.2, RIGHT, "0.2"), (float("inf"), 3, SURPRISE, "inf times too much"),
+    ("less than 5", 4, NONE, "one number"),
+    (0, 0, RIGHT, "0"),
+    ("", 3, NONE, "''"), ("", "a", SURPRISE, "''"), ([], [1], SURPRISE, "[]"), ([], [], RIGHT, "[]"),
+    ({}, {"a": 1}, SURPRISE, "0 of 1"), (False, False, RIGHT, "False"), (set(), {"a"}, SURPRISE, "set()"),
+    (np.array([1, 2]), (1, 2), RIGHT, "(1, 2)"), (np.bool_(False), False, RIGHT, "False"),
+    (pd.DataFrame(), 3, SURPRISE, "a DataFrame"),
+    (pd.Series([1, 2]), [1, 2], RIGHT, "[1, 2]"), (Odd(), 3, SURPRISE, "an Odd"), (len, 3, SURPRISE, "the function len"),
+    (100, 110, SURPRISE, "10 below."), (20, 22, SURPRISE, "2 below."), (105, 100, NEAR, "5 above"),
     ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
     ((50, 100), {"queue": 50, "topic": 100}, RIGHT, "50"), ([1, 2], {"a": 1, "b": 3}, SURPRISE, "1 of 2 as you said"),
 ])
 def test_how_near_a_guess_was(guess, measured, word, told):
-    """Fails if a number is only right or wrong, if text that is a number is not taken for one, or if 0 divides."""
+    """Fails if a number is only right or wrong, if text that is a number is not taken for one, if 0 divides, if percentages
+    are told of an offset, if an empty answer is none, or if an odd guess raises.
+    """
     found, text = score(prediction.plain(guess), measured)
-    assert found == word and told in text
+    assert found == word and told in text and "%" not in text
+    assert predict("99.4", guess).word == "kept"
+    assert reveal("99.4", measured).word == word
+
+
+@pytest.mark.parametrize("nothing", [None, ..., float("nan"), np.nan])
+def test_what_did_not_run_was_not_measured(nothing, student):
+    """Fails if a figure is told that nobody measured, if a guess is judged by it, or if the later measurement does not count.
+    """
+    predict("99.2", 3)
+    assert reveal("99.2", nothing).text.startswith("nothing was measured")
+    assert reveal("99.2", 3).word == RIGHT and json.loads(student.read_text())["predictions"]["99.2"]["word"] == RIGHT
+    assert predict("99.3", nothing).word == NONE
+
+
+def test_words_where_a_number_is_asked_for_are_told_at_once():
+    """Fails if somebody learns only behind the experiment that "less than 5" cannot be compared."""
+    assert "one number can be compared" in predict("99.2", "less than 5").text
+    assert predict("99.2", "5 %").text == "'5 %'. Now see." and predict("99.2", "neither").text == "'neither'. Now see."
 
 
 def test_the_answer_is_in_the_file_before_the_run(student):

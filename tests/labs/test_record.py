@@ -138,7 +138,8 @@ def test_time_is_counted_without_the_pauses(student):
 def course(tmp_path) -> Path:
     """A project with labs 97 and 98."""
     for number, exercises in ((97, ["97.1"]), (98, ["98.1", "98.2"])):
-        facts = {"title": f"Lab <{number}>", "minutes": 60, "exercises": exercises, "predictions": [f"{number}.3", f"{number}.4"]}
+        facts = {"title": f"Lab <{number}>", "minutes": 60, "exercises": exercises, "predictions": [f"{number}.3", f"{number}.4"],
+                 "source": f"solutions/source/{number}-x.md"}
         path = tmp_path / "labs" / f"{number}-x.ipynb"
         path.parent.mkdir(exist_ok=True)
         refutes = {"cell_type": "code", "source": [f'reveal("{number}.3", 10)'],
@@ -176,6 +177,28 @@ def test_the_misconceptions(student, course):
     assert sixteen[0] == "16" and sixteen[3:] == ("97: 97 · Hold; 98: 98 · Hold", "40, measured 10: surprise")
     assert len(page.misconceptions.rows) == 25 and "met: 1 of 25" in repr(page)
     assert sixteen[1] in repr(page.misconceptions) and sixteen[1] in page.misconceptions._repr_html_()
+
+
+COPY = "a lab under another name"
+FOREIGN = {"Untitled.ipynb": COPY, "97-x-Copy1.ipynb": COPY, "Untitled1.ipynb": "{}", "99.ipynb": "", "Ünï côdé.ipynb": "[]",
+           "x.ipynb": "{",
+           "97-x-Copy2.ipynb": '{"metadata": {"minikafka": {"title": "x"}}, "cells": []}', "1.ipynb": '{"metadata": [], "cells": 3}',
+           "y.ipynb": '{"metadata": {"minikafka": {"title": "x", "source": "mine.md", "minutes": 1, "exercises": []}}}'}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_notebooks_of_ones_own_change_nothing(student, course, name):
+    """Fails if the page ends in an error, or counts a lab twice, where labs/ has a student's own notebook, half a file, or a
+    copy of a lab, under any name; or if a lab of which only a copy is left is not found.
+    """
+    page, lab = progress(course), course / "labs" / "97-x.ipynb"
+    own = lab.read_text() if FOREIGN[name] is COPY else FOREIGN[name]
+    (course / "labs" / name).write_text(own)
+    assert progress(course) == page
+    assert repr(progress(course).misconceptions) == repr(page.misconceptions)
+    if FOREIGN[name] is COPY:
+        lab.unlink()
+        assert progress(course) == page
 
 
 def test_what_is_next_after_everything(student, course, two_exercises):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+from minikafka.lab.verdict import AS_IT_IS
 from minikafka.log import BatchHeader
 from minikafka.log.batch import HEADER_SIZE
 from minikafka.log.records import VARLONG, read_varint
@@ -137,8 +138,9 @@ class Dump:
             f'<tr style="background: none"><td style="{LEFT} background: {COLOURS[f.kind]}; color: black">'
             f'{f.start}–{f.end - 1}</td><td style="{LEFT}"><b>{html.escape(f.name)}</b></td>'
             f'<td style="{LEFT}">{html.escape(f.says)}</td></tr>' for f in self.legend())
-        return (f'<div style="display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start"><table style="font: 15px '
-                f'monospace; border-spacing: 2px; border-collapse: separate; margin: 0">{"".join(lines)}</table>'
+        return (f'<div {AS_IT_IS} style="display: flex; flex-wrap: wrap; gap: 24px; align-items: flex-start"><table '
+                'style="font: 15px monospace; border-spacing: 2px; border-collapse: separate; margin: 0">'
+                f'{"".join(lines)}</table>'
                 f'<table style="font-size: 13px; margin: 0">{legend}</table></div>')
 
     def _byte(self, at: int, byte: int, field: Field) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from minikafka.lab.picture.draw.paper import escape
+from minikafka.lab.verdict import AS_IT_IS
 
 TURN = ("const b=this.closest('[data-flipbook]');"
         "b.querySelectorAll('[data-page]').forEach((p,i)=>{p.hidden=i!=+this.value});")
@@ -38,4 +39,4 @@ class Flipbook:
         shown = "".join(f'<div data-page="{number}"{"" if number == last else " hidden"}><p style="margin:4px 0">'
                         f"{escape(caption)}</p>{svg}</div>"
                         for number, ((svg, _), caption) in enumerate(zip(self.pages, self.captions, strict=True)))
-        return f'<div data-flipbook="1" style="max-width:1280px">{slider}{shown}</div>'
+        return f'<div data-flipbook="1" {AS_IT_IS} style="max-width:1280px">{slider}{shown}</div>'
