@@ -182,7 +182,8 @@ def test_the_misconceptions(student, course):
 COPY = "a lab under another name"
 FOREIGN = {"Untitled.ipynb": COPY, "97-x-Copy1.ipynb": COPY, "Untitled1.ipynb": "{}", "99.ipynb": "", "Ünï côdé.ipynb": "[]",
            "x.ipynb": "{",
-           "97-x-Copy2.ipynb": '{"metadata": {"minikafka": {"title": "x"}}, "cells": []}', "1.ipynb": '{"metadata": [], "cells": 3}',
+           "97-x-Copy2.ipynb": '{"metadata": {"minikafka": {"title": "x"}}, "cells": []}',
+           "1.ipynb": '{"metadata": [], "cells": 3}',
            "y.ipynb": '{"metadata": {"minikafka": {"title": "x", "source": "mine.md", "minutes": 1, "exercises": []}}}'}
 
 
