@@ -2,6 +2,7 @@
 
     soon = begin_spark()          # returns at once
     spark = soon.result()         # waits, and shows for how long
+    print(try_spark())            # starts one in a process of its own, stops it, and returns what there is to say about it
 
 Owns: the thread in which the session is made. Invariants: none of its own.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from minikafka.cluster.doctor import Finding, spark_starts
 from minikafka.lab.waiting import waiting
 
 if TYPE_CHECKING:
@@ -26,6 +28,12 @@ class Soon:
         """Return the session. Raises what has kept it from starting (NoJava, for one)."""
         with waiting("Spark starts (10 to 60 seconds)"):
             return self._made.result()
+
+
+def try_spark() -> Finding:
+    """Start Spark and stop it, and return what there is to say: what was there, or what is wrong and what to do."""
+    with waiting("Spark starts, works and stops (10 to 60 seconds)"):
+        return spark_starts()
 
 
 def begin_spark() -> Soon:
