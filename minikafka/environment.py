@@ -36,6 +36,7 @@ ASIDE = (
 )
 KEPT = (
     "SPARK_MASTER",  # ours: spark/session.py
+    "SPARK_AUTH_SOCKET_TIMEOUT", "SPARK_BUFFER_SIZE",  # PySpark's notes to itself, of a session before
     "PYTHON_*", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONFAULTHANDLER",
 )
 OF_A_CLUSTER = ("PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "HADOOP_*", "YARN_*")  # kept where SPARK_MASTER names one
@@ -46,6 +47,7 @@ SET = {
 UTF_8 = "C.UTF-8"  # a locale in which Java can name every file, and in which capital letters are English
 LOOPBACK = "127.0.0.1,localhost"  # is reached without a proxy
 FILES_WANTED = 4096  # descriptors
+_lent: set[str] = set()  # names
 UNSAID, SAID = "MINIKAFKA_UNSAID", "MINIKAFKA_SET_ASIDE"  # names: those that the Makefile has set aside; all
 
 
@@ -72,21 +74,26 @@ def settle() -> None:
 
 @contextmanager
 def lent(**variables: str) -> Iterator[None]:
-    """Put variables into the environment for the length of a start: a library hands on what it finds there."""
+    """Put variables into the environment for the length of a start: a library hands on what it finds there.
+
+    A thread that starts something else meanwhile leaves them alone.
+    """
     before = {name: os.environ.get(name) for name in variables}
+    _lent.update(variables)
     os.environ.update(variables)
     try:
         yield
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+        _lent.clear()
 
 
 def foreign(environment: Mapping[str, str]) -> list[str]:
     """Return the names of the variables that are set aside."""
     kept = KEPT + (() if environment.get("SPARK_MASTER", "local").startswith("local") else OF_A_CLUSTER)
     return [name for name, value in environment.items()
-            if _is(name, ASIDE) and not _is(name, kept) and value and not _is_ours(name, value)]
+            if _is(name, ASIDE) and not _is(name, kept) and value and name not in _lent and not _is_ours(name, value)]
 
 
 def _is(name: str, patterns: Iterable[str]) -> bool:
@@ -96,7 +103,7 @@ def _is(name: str, patterns: Iterable[str]) -> bool:
 def _is_ours(name: str, value: str) -> bool:
     if name in ("PYTHONPATH", "PYTHONSTARTUP"):
         return all(Path(entry).is_relative_to(ROOT) for entry in value.split(os.pathsep))
-    return name in SET or name == "PYTHONSAFEPATH"
+    return name in SET or name == "PYTHONSAFEPATH"  # for a kernel's start: lab/__main__.py
 
 
 def _speak_utf8() -> None:
