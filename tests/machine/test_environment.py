@@ -43,7 +43,8 @@ def run(code: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedPr
 
 def test_said_once() -> None:
     """I-ENV-1, I-ENV-2. Fails if nothing is said, if a process below says it again, or finds what was set aside."""
-    below = "from minikafka.environment import settle; settle()\nimport os\nprint([os.environ.get(n) for n in ('SPARK_HOME', 'TZ')])"
+    below = "\n".join(("from minikafka.environment import settle", "settle()", "import os",
+                       "print([os.environ.get(n) for n in ('SPARK_HOME', 'TZ')])"))
     done = run(f"settle()\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {below!r}])",
                SPARK_HOME="/opt/spark-2.4", MINIKAFKA_UNSAID="PYTHONHOME", TZ="Asia/Kolkata")
     assert done.stderr == "Set aside, for this course needs its own: PYTHONHOME, SPARK_HOME.\n"
@@ -79,8 +80,8 @@ def test_what_is_lent_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "SPARK_HOME" not in os.environ
 
 
-@pytest.mark.parametrize("odd", ["a b", "Élève", "\u65e5\u672c", "O'Brien", 'say "x"', "#1", "50%", "a,b", "a:b", "a;b", "{a}", "[a]",
-                                 "a*", "$HOME", "a\\b", "a+b", "~a", "a=b"])
+@pytest.mark.parametrize("odd", ["a b", "Élève", "\u65e5\u672c", "O'Brien", 'say "x"', "#1", "50%", "a,b", "a:b", "a;b", "{a}",
+                                 "[a]", "a*", "$HOME", "a\\b", "a+b", "~a", "a=b"])
 def test_java_gets_plain_paths(tmp_path: Path, odd: str) -> None:
     """Fails if a path that Java could not take goes to it as it is, or leads elsewhere."""
     (folder := tmp_path / odd / "cache").mkdir(parents=True)
