@@ -11,8 +11,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import minikafka
+from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
+from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 
 ROOT = Path(minikafka.__file__).parent
 WORLD = {"asyncio", "multiprocessing", "os", "random", "secrets", "select", "selectors", "socket", "subprocess",
@@ -277,3 +280,61 @@ def test_docstrings_begin_with_what_is_done() -> None:
     assert [f"{module}:{node.lineno} {node.name}" for module, tree in trees().items() for node in tree.body
             if isinstance(node, ast.ClassDef) and re.split(r"\W", ast.get_docstring(node) or "A")[0] in questions] == []
     assert not begins_well(ast.parse('def f() -> int:\n    "The answer."').body[0])  # type: ignore[arg-type]
+
+
+# --- settings, and upkeep by time -------------------------------------------------------------------------------------
+
+TELL = {Path("broker/config") / name for name in ("table.py", "unused.py", "alter.py")}  # of settings, and read none
+
+
+class Readers(NamedTuple):
+    """What the code of a broker reads settings by."""
+
+    texts: frozenset[str]  # arguments and keys
+    attributes: frozenset[str]
+    made: tuple[re.Pattern[str], ...]  # names put together, with the words of their file in the gaps
+
+    def know(self, name: str) -> bool:
+        return name in self.texts or any(one.fullmatch(name) for one in self.made)
+
+
+@cache
+def readers() -> Readers:
+    texts: set[str] = set()
+    attributes: set[str] = set()
+    made: list[re.Pattern[str]] = []
+    for module, tree in trees().items():
+        if module.parts[0] not in ("broker", "log") or module in TELL:
+            continue
+        nodes = [node for top in tree.body if getattr(top, "name", "") != "validate_broker_configs" for node in ast.walk(top)]
+        words = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        gap = "|".join(re.escape(word) for word in words if re.fullmatch("[a-z.]+", word))
+        attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+        given = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]
+        given += [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+        given += [node.elt for node in nodes if isinstance(node, ast.GeneratorExp)]
+        texts |= {str(node.value) for node in given if isinstance(node, ast.Constant)}
+        made += [re.compile(pattern(node, f"(?:{gap})")) for node in given if isinstance(node, ast.JoinedStr | ast.BinOp)
+                 and re.search(r"[a-z]\\[.]|\\[.][a-z]", pattern(node, ""))]
+    return Readers(frozenset(texts), frozenset(attributes), tuple(made))
+
+
+def pattern(text: ast.expr, gap: str) -> str:
+    """The regular expression of a text that is put together; `gap` is that of what is put in."""
+    if isinstance(text, ast.JoinedStr):
+        return "".join(pattern(part, gap) for part in text.values)
+    if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Add):
+        return pattern(text.left, gap) + pattern(text.right, gap)
+    return re.escape(text.value) if isinstance(text, ast.Constant) and isinstance(text.value, str) else gap
+
+
+def test_no_setting_without_a_reader() -> None:
+    """Fails if a setting is taken and described, and neither read by code nor marked as what it is (I-CFG-2); or is both."""
+    code = readers()
+    of_topics = {name for name in TOPIC_CONFIGS if code.know(name) or name.replace(".", "_") in code.attributes | code.texts}
+    defaults = {synonym for name in of_topics for synonym, _ in TOPIC_CONFIGS[name].synonyms}
+    read = of_topics | defaults | {name for name in {**BROKER_CONFIGS, **GROUP_CONFIGS, **METRICS_CONFIGS} if code.know(name)}
+    rows = [*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()]
+    assert [row.name for row in rows if row.effect != "read" and row.name in code.texts] == [], "it is read"
+    rows += [*GROUP_CONFIGS.values(), *METRICS_CONFIGS.values()]
+    assert [row.name for row in rows if row.effect == "read" and row.name not in read] == [], "nobody reads it"

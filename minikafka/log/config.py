@@ -23,6 +23,7 @@ class LogConfig:
     index_interval_bytes: int = 4096
     max_message_bytes: int = 1048588
     flush_messages: int = FOREVER
+    flush_ms: int = FOREVER
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = FOREVER
     message_timestamp_after_max_ms: int = 60 * 60 * 1000

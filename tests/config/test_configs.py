@@ -9,7 +9,6 @@ from minikafka.broker.config.effective import (
     DEFAULT,
     DYNAMIC_DEFAULT_BROKER,
     DYNAMIC_TOPIC,
-    PRESETS,
     STATIC_BROKER,
     BrokerConfig,
     broker_value,
@@ -23,6 +22,7 @@ from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, validate_me
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from minikafka.cluster.settings import PRESETS
 
 
 @pytest.mark.parametrize(("configs", "text"), [
@@ -185,7 +185,7 @@ def test_internal_segment_bytes_overrides_the_size_of_segments():
     assert values["segment_bytes"] == 500 and "internal_segment_bytes" not in values
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", [*PRESETS])
 def test_presets_are_valid(preset):
     """Fails if a preset names an unknown configuration or a wrong value."""
     assert BrokerConfig(PRESETS[preset])["num.partitions"] == 1

@@ -40,7 +40,7 @@ ENDS = {"INT": (-(2**31), 2**31 - 1), "SHORT": (-(2**15), 2**15 - 1), "LONG": (-
         "LIST": ("", ",".join(f"{n}:1" for n in range(3000)), "compact", "compact,delete", "client_id=.*")}
 # What a producer may be told under some setting; never that the broker does not know what went wrong.
 FAIR = (Err.NONE, Err.MESSAGE_TOO_LARGE, Err.RECORD_LIST_TOO_LARGE, Err.NOT_ENOUGH_REPLICAS, Err.INVALID_TIMESTAMP)
-HURRIED = {"log.retention.check.interval.ms": "5000", "log.cleaner.backoff.ms": "5000",
+HURRIED = {"log.initial.task.delay.ms": "5000", "log.retention.check.interval.ms": "5000", "log.cleaner.backoff.ms": "5000",
            "metadata.log.max.snapshot.interval.ms": "60000", "group.consumer.min.session.timeout.ms": "100"}
 
 

@@ -24,7 +24,8 @@ class World:
     """`now` is the clock; every decision's records are appended and applied at once."""
 
     def __init__(self, brokers: int = 3, config: dict[str, str] | None = None) -> None:
-        values = {"node.id": "1", "broker.session.timeout.ms": "9000", **(config or {})}
+        values = {"node.id": "1", "broker.session.timeout.ms": "9000", "metadata.max.idle.interval.ms": "0",
+                  **(config or {})}
         self.config, self.now, self.log = BrokerConfig(values), 100.0, []
         self.core = Controller(MetadataImage("cluster"), self.config, self.now)
         self.incarnations = 0

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from minikafka.broker.controller.alter_partition import Proposal
+from minikafka.broker.metadata.records import NoOpRecord
 from minikafka.protocol.errors import Err, KafkaError
 from tests.controller.controller_world import World
 
@@ -92,6 +93,17 @@ def test_two_silent_brokers_are_fenced_one_after_the_other():
     w.create("t", [1, 2, 3])
     w.silence(1, 2)
     assert (w.partition().leader, w.partition().isr) == (3, (3,))
+
+
+@pytest.mark.parametrize(("interval_ms", "written"), [("500", 10), ("0", 0)])
+def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
+    """Fails if metadata.max.idle.interval.ms has no effect, or if 0 does not mean never."""
+    w = World(brokers=0, config={"metadata.max.idle.interval.ms": interval_ms})
+    before, end = len(w.log), w.now + 5
+    while (due := w.core.next_deadline()) <= end:
+        w.now = due
+        w.append(w.core.tick(w.now))
+    assert w.log[before:] == [NoOpRecord()] * written
 
 
 def test_nobody_is_fenced_because_the_controller_is_new():

@@ -61,7 +61,8 @@ def reported(w: Replicas) -> int:
 class Hurried(Replicas):
     """Every five seconds the metadata is written as a snapshot, and logs are looked at for what is too old."""
 
-    extra = {"metadata.log.max.snapshot.interval.ms": "5000", "log.retention.check.interval.ms": "5000"}
+    extra = {"metadata.log.max.snapshot.interval.ms": "5000", "log.retention.check.interval.ms": "5000",
+             "log.initial.task.delay.ms": "5000"}
 
 
 def play(story: Callable[[Replicas], Coroutine[Any, Any, None]], kind: type[Replicas] = Replicas) -> None:

@@ -30,7 +30,8 @@ class Transactions(Stage):
 
     extra = {"transaction.state.log.num.partitions": "1", "min.insync.replicas": "2",
              "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-             "transactional.id.expiration.ms": "20000"}
+             "transactional.id.expiration.ms": "20000",
+             "transaction.remove.expired.transaction.cleanup.interval.ms": "1000"}
 
     async def begin(self) -> tuple[int, Who]:
         """Start, create the topic, initialise the producer; return the producer's coordinator and identity."""
@@ -292,7 +293,7 @@ def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
         who = await world.init(node, timeout_ms=3000)
         await world.write(who, 0)
         coordinator = world.brokers[node].transactions
-        coordinator.partitions[0].look_at_time(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
+        coordinator.partitions[0].abort_timed_out(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
         await world.world.call(node, coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0))
         await world.until(node, TransactionState.COMPLETE_COMMIT)
         assert (await world.read(0))[2] == 2

@@ -30,7 +30,12 @@ from minikafka.broker.config.effective import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from minikafka.broker.config.group_and_metrics import validate_group_configs, validate_metrics_configs
+from minikafka.broker.config.group_and_metrics import (
+    GROUP_CONFIGS,
+    METRICS_CONFIGS,
+    validate_group_configs,
+    validate_metrics_configs,
+)
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import (
@@ -50,6 +55,7 @@ SET, DELETE, APPEND, SUBTRACT = range(4)            # AlterConfigOp.OpType
 NAMES = {APPEND: "append", SUBTRACT: "subtract"}
 TABLES = {TOPIC_RESOURCE: TOPIC_CONFIGS, BROKER_RESOURCE: BROKER_CONFIGS}     # which of these are lists
 MIN_ISR = "min.insync.replicas"
+EVERY = {**TABLES, GROUP: GROUP_CONFIGS, CLIENT_METRICS: METRICS_CONFIGS}
 NAMELESS = {TOPIC_RESOURCE: "Default topic resources are not allowed.",
             GROUP: "Default group resources are not allowed.", CLIENT_METRICS: "Subscription name can't be empty"}
 LONGEST_VALUE = 32767                               # bytes
@@ -94,6 +100,12 @@ def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[A
         else:
             refusals.append(None)
     return refusals
+
+
+def without_effect(wanted: list[Alteration]) -> list[str]:
+    """Return the configurations that are to be set and have no effect here (I-CFG-2)."""
+    named = {(one.kind, op.name): None for one in wanted for op in one.ops if op.kind != DELETE}
+    return [name for kind, name in named if (row := EVERY.get(kind, {}).get(name)) is not None and row.effect == "ignored"]
 
 
 def _check_form(one: Alteration, node_id: int) -> None:

@@ -17,6 +17,7 @@ from typing import Literal
 from minikafka.protocol.text import listed, trim
 
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD", "UNKNOWN"]
+Effect = Literal["read", "ignored", "refused"]
 Value = bool | int | float | str | list[str] | None
 TYPE_IDS = {"UNKNOWN": 0, "BOOLEAN": 1, "STRING": 2, "INT": 3, "SHORT": 4, "LONG": 5, "DOUBLE": 6, "LIST": 7,
             "CLASS": 8, "PASSWORD": 9}                                  # ConfigEntry.ConfigType on the wire
@@ -114,8 +115,8 @@ Validator = Range | OneOf | Throttled | ResetStrategy
 @dataclass(frozen=True)
 class Config:
     """One configuration. `synonyms`: the broker configurations that give a topic configuration its default, each with the
-    factor from its unit to this one's; the first that is set counts. `honoured` False: it has no effect here.
-    `only_default`: a value other than the default is refused."""
+    factor from its unit to this one's; the first that is set counts. `effect`: it is read by this broker's code; or it is
+    ignored, because nothing that a client sees depends on it here; or what is not its default is refused."""
 
     name: str
     type: Type
@@ -124,8 +125,7 @@ class Config:
     valid: Validator | None = None
     importance: str = "MEDIUM"
     synonyms: tuple[tuple[str, int], ...] = ()
-    honoured: bool = True
-    only_default: bool = False
+    effect: Effect = "read"
     dynamic: bool = False               # a broker configuration that may be changed while the broker runs
     internal: bool = False              # described only if it is set
 
@@ -134,17 +134,23 @@ class Config:
         return self.type in ("PASSWORD", "UNKNOWN")
 
     @property
+    def documentation(self) -> str:
+        """Return what DescribeConfigs says of it."""
+        marks = {"read": "", "ignored": " It has no effect here.", "refused": " Only its default works here."}
+        return self.doc + marks[self.effect]
+
+    @property
     def default_text(self) -> str | None:
         return to_text(self.default)
 
     def parse(self, text: str) -> Value:
         """Return the typed value of `text`; ConfigError in Kafka's words if it has another type or is not allowed."""
         value = parsed(self.name, self.type, text)
-        if self.only_default and value != self.default:
-            raise ConfigError(self.name, to_text(value),
-                              f"minikafka knows this configuration but only its default {self.default_text!r} works")
         if self.valid is not None:
             self.valid.check(self.name, value)
+        if self.effect == "refused" and value != self.default:
+            raise ConfigError(self.name, to_text(value),
+                              f"minikafka knows this configuration but only its default {self.default_text!r} works")
         return value
 
 

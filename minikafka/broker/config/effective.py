@@ -3,7 +3,7 @@
 A topic's value is the first of: set on the topic; set on this broker at run time; set for all brokers at run time;
 in the broker's file; the default. The middle three are set under the names of the topic configuration's broker synonyms.
 
-Owns: BrokerConfig (the broker's own file), the resolution above, the presets.
+Owns: BrokerConfig (the broker's own file), the resolution above.
 Invariants
   I-CFG-3  every refusal is in Kafka's words; an unknown broker name is refused with the nearest known one.
   I-CFG-4  topic_config() and describe() resolve by the same function, so what is shown is what is used.
@@ -29,12 +29,6 @@ from minikafka.protocol.text import trim
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
 DYNAMIC_METRICS, DYNAMIC_GROUP = 7, 8
 
-PRESETS: dict[str, dict[str, str]] = {
-    "": {},
-    "class": {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "1000",
-              "replica.lag.time.max.ms": "10000", "group.initial.rebalance.delay.ms": "0"},
-}
-
 
 class ConfigEntry(NamedTuple):
     """A value as it was written, and its source; `name` is the configuration that gave it, which may be a synonym."""
@@ -58,9 +52,9 @@ class BrokerConfig(Mapping[str, Any]):
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """Parse `values`, as read from the file; ConfigError names the first that is unknown or wrong."""
         self.static: dict[str, str] = dict(values or {})
-        for one, other in (("node.id", "broker.id"), ("broker.id", "node.id")):     # as KafkaConfig.populateSynonyms
-            if one in self.static:
-                self.static.setdefault(other, self.static[one])
+        number = self.static.get("node.id", self.static.get("broker.id"))       # as KafkaConfig.populateSynonyms
+        if number is not None:
+            self.static = {"node.id": number, "broker.id": number, **self.static}
         self._typed: dict[str, Value] = {name: config.default for name, config in BROKER_CONFIGS.items()}
         for name, text in self.static.items():
             if name not in BROKER_CONFIGS:
@@ -80,7 +74,7 @@ class BrokerConfig(Mapping[str, Any]):
     def without_effect(self) -> list[str]:
         """Return the names in the file that have no effect here and whose value differs from the default."""
         return [name for name in self.static
-                if not BROKER_CONFIGS[name].honoured and self._typed[name] != BROKER_CONFIGS[name].default]
+                if BROKER_CONFIGS[name].effect == "ignored" and self._typed[name] != BROKER_CONFIGS[name].default]
 
     @property
     def node_id(self) -> int:

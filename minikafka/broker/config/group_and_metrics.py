@@ -30,20 +30,22 @@ _OF_BROKERS = (                                     # brokers have them as group
 def _of_brokers(name: str) -> Config:
     default = BROKER_CONFIGS[f"group.{name}"]
     return Config(name, default.type, default.default, f"What group.{name} is for this group.", Range(default.valid.low),
-                  synonyms=((default.name, 1),))
+                  synonyms=((default.name, 1),), effect="read" if name.startswith("consumer.") else "ignored")
 
 
 GROUP_CONFIGS: dict[str, Config] = {config.name: config for config in [
     *(_of_brokers(name) for name in _OF_BROKERS),
-    Config("share.auto.offset.reset", "STRING", "latest", "Where a share group begins to read.", ResetStrategy()),
+    Config("share.auto.offset.reset", "STRING", "latest", "Where a share group begins to read.", ResetStrategy(),
+           effect="ignored"),
     Config("share.isolation.level", "STRING", "read_uncommitted", "Which records of transactions a share group reads.",
-           OneOf(("read_committed", "read_uncommitted"))),
-    Config("share.renew.acknowledge.enable", "BOOLEAN", True, "Whether a share group's members may renew their locks."),
+           OneOf(("read_committed", "read_uncommitted")), effect="ignored"),
+    Config("share.renew.acknowledge.enable", "BOOLEAN", True, "Whether a share group's members may renew their locks.",
+           effect="ignored"),
 ]}
 METRICS_CONFIGS: dict[str, Config] = {config.name: config for config in [
-    Config("interval.ms", "INT", 300_000, "How often a client pushes its metrics, in ms."),
-    Config("match", "LIST", [], "Which clients are meant: key=pattern."),
-    Config("metrics", "LIST", [], "Which metrics are wanted: prefixes of their names."),
+    Config("interval.ms", "INT", 300_000, "How often a client pushes its metrics, in ms.", effect="ignored"),
+    Config("match", "LIST", [], "Which clients are meant: key=pattern.", effect="ignored"),
+    Config("metrics", "LIST", [], "Which metrics are wanted: prefixes of their names.", effect="ignored"),
 ]}
 _MATCHED = ("client_instance_id", "client_id", "client_software_name", "client_software_version",
             "client_source_address", "client_source_port")

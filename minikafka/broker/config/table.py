@@ -1,9 +1,10 @@
 """The table of configurations: names, types, defaults and limits of Kafka 4.3, texts of our own.
 
 Owns: TOPIC_CONFIGS (every public topic configuration of Kafka 4.3, in Kafka's order of validation) and BROKER_CONFIGS
-(those that this broker honours, its own, prefixed `minikafka.`, and Kafka's others from unused.py).
-Invariants: I-CFG-2 a configuration that has no effect here is marked honoured=False, and a broker whose file sets one says so
-at its start. Where users would rely on the effect (only_default) the broker does not start with any but the default value.
+(those that this broker reads, its own, prefixed `minikafka.`, and Kafka's others from unused.py).
+Invariants: I-CFG-2 each configuration is read by this broker's code, or marked. Where a user would rely on the effect it is
+"refused": any value but the default. Kafka's threads and buffers, and what tools set in passing, are "ignored": they are taken,
+described as without effect, and a broker that is given one says so in its log.
 Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
 """
 
@@ -63,8 +64,8 @@ _TOPICS = [
     _topic("max.compaction.lag.ms", "LONG", LONG_MAX, POSITIVE,
            "Age in ms after which a record must be looked at by compaction.", "log.cleaner.max.compaction.lag.ms"),
     _topic("file.delete.delay.ms", "LONG", MINUTE, NATURAL,
-           "Time in ms between a segment's removal from the log and the deletion of its files.",
-           "log.segment.delete.delay.ms"),
+           "Time in ms between a segment's removal from the log and the deletion of its files; here they go at once.",
+           "log.segment.delete.delay.ms", effect="ignored"),
     _topic("min.cleanable.dirty.ratio", "DOUBLE", 0.5, Range(0, 1),
            "Share of a compacted log that must be uncompacted before it is compacted again.",
            "log.cleaner.min.cleanable.ratio"),
@@ -85,7 +86,7 @@ _TOPICS = [
     _topic("compression.zstd.level", "INT", 3, Range(-131072, 22),
            "Level if compression.type is zstd.", "compression.zstd.level"),
     _topic("preallocate", "BOOLEAN", False, None,
-           "Whether a new segment's file is given its full size at once.", "log.preallocate", honoured=False),
+           "Whether a new segment's file is given its full size at once.", "log.preallocate", effect="ignored"),
     _topic("message.timestamp.type", "STRING", "CreateTime", TIMESTAMP,
            "Whether a record's timestamp is the producer's or the time of the append.", "log.message.timestamp.type"),
     _topic("message.timestamp.before.max.ms", "LONG", LONG_MAX, NATURAL,
@@ -95,20 +96,21 @@ _TOPICS = [
            "How far a record's timestamp may lie ahead of the broker's clock, in ms.",
            "log.message.timestamp.after.max.ms"),
     _topic("leader.replication.throttled.replicas", "LIST", [], Throttled(),
-           "Replicas whose leader side of replication is throttled, as partition:broker, or *.", honoured=False),
+           "Replicas whose leader side of replication is throttled, as partition:broker, or *.", effect="ignored"),
     _topic("follower.replication.throttled.replicas", "LIST", [], Throttled(),
-           "Replicas whose follower side of replication is throttled, as partition:broker, or *.", honoured=False),
+           "Replicas whose follower side of replication is throttled, as partition:broker, or *.", effect="ignored"),
     _topic("remote.storage.enable", "BOOLEAN", False, None,
            "Tiered storage; there is none here."),
     _topic("local.retention.ms", "LONG", -2, Range(-2),
-           "With tiered storage, how long the local copy is kept; -2 follows retention.ms.", "log.local.retention.ms"),
+           "With tiered storage, how long the local copy is kept; -2 follows retention.ms.", "log.local.retention.ms",
+           effect="ignored"),
     _topic("local.retention.bytes", "LONG", -2, Range(-2),
            "With tiered storage, how large the local copy gets; -2 follows retention.bytes.",
-           "log.local.retention.bytes"),
+           "log.local.retention.bytes", effect="ignored"),
     _topic("remote.log.copy.disable", "BOOLEAN", False, None,
-           "With tiered storage, whether the remote copy is read-only."),
+           "With tiered storage, whether the remote copy is read-only.", effect="ignored"),
     _topic("remote.log.delete.on.disable", "BOOLEAN", False, None,
-           "With tiered storage, whether switching it off deletes the remote copy."),
+           "With tiered storage, whether switching it off deletes the remote copy.", effect="ignored"),
 ]
 TOPIC_CONFIGS: dict[str, Config] = {config.name: config for config in _TOPICS}
 
@@ -122,7 +124,7 @@ def _log(name: str, topic: str, **more: Any) -> Config:  # Any: fields of Config
     """Return the broker configuration that is the default of a topic configuration: same type, default and limits."""
     t = TOPIC_CONFIGS[topic]
     return Config(name, t.type, t.default, f"Default of {topic} for topics that do not set it.", t.valid, "HIGH",
-                  dynamic=True, honoured=t.honoured, **more)
+                  dynamic=True, effect=t.effect, **more)
 
 
 def _unset(name: str, kind: Type, topic: str, unit: str, default: Value = None,
@@ -145,9 +147,9 @@ _BROKERS = [
     _broker("minikafka.allow.remote", "BOOLEAN", False, None,
             "Whether listeners may be reached from other machines; nobody there has to log in."),
     _broker("inter.broker.listener.name", "STRING", "INTERNAL", None,
-            "Name of the listener for replication, quorum and controller.", only_default=True),
+            "Name of the listener for replication, quorum and controller.", effect="refused"),
     _broker("controller.listener.names", "LIST", ["INTERNAL"], None,
-            "Name of the listener of the controllers.", "HIGH", only_default=True),
+            "Name of the listener of the controllers.", "HIGH", effect="refused"),
     _broker("listener.security.protocol.map", "STRING", "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT", None,
             "Security protocol of each listener name.", "LOW"),
     _broker("log.dir", "LIST", ["/tmp/minikafka-logs"], None,
@@ -162,7 +164,7 @@ _BROKERS = [
     # --- quorum and controller
     _broker("controller.quorum.voters", "LIST", [], None, "The voters: id@host:port, comma separated.", "HIGH"),
     _broker("controller.quorum.bootstrap.servers", "LIST", [], None, "Where voters are found, without ids.", "HIGH",
-            only_default=True),
+            effect="refused"),
     _broker("controller.quorum.election.timeout.ms", "INT", 1000, NATURAL,
             "How long a candidate waits for votes, in ms.", "HIGH"),
     _broker("controller.quorum.fetch.timeout.ms", "INT", 2000, NATURAL,
@@ -176,7 +178,7 @@ _BROKERS = [
     _broker("broker.heartbeat.interval.ms", "INT", 2000, None, "Time between a broker's heartbeats, in ms."),
     _broker("broker.session.timeout.ms", "INT", 9000, None, "Silence after which a broker is fenced, in ms."),
     _broker("initial.broker.registration.timeout.ms", "INT", 60000, None,
-            "How long a starting broker tries to register, in ms."),
+            "How long a starting broker tries to register, in ms; here for as long as it runs.", effect="refused"),
     _broker("metadata.log.max.record.bytes.between.snapshots", "LONG", 20 << 20, POSITIVE,
             "Bytes of metadata after which a snapshot is made.", "HIGH"),
     _broker("metadata.log.max.snapshot.interval.ms", "LONG", 3600000, NATURAL,
@@ -193,8 +195,7 @@ _BROKERS = [
             "How often the controller looks for partitions not led by their preferred replica.", "HIGH"),
     _broker("unclean.leader.election.interval.ms", "LONG", 300000, POSITIVE,
             "How often the controller looks for leaderless partitions that allow an unclean election.", internal=True),
-    _broker("controlled.shutdown.enable", "BOOLEAN", True, None, "Whether a stopping broker hands its leaders over.",
-            honoured=False),
+    _broker("controlled.shutdown.enable", "BOOLEAN", True, None, "Whether a stopping broker hands its leaders over."),
     # --- topics
     _broker("auto.create.topics.enable", "BOOLEAN", True, None, "Whether asking for a topic may create it.", "HIGH"),
     _broker("num.partitions", "INT", 1, POSITIVE, "Partitions of a topic created without a number."),
@@ -249,11 +250,11 @@ _BROKERS = [
     _broker("log.cleaner.backoff.ms", "LONG", 15000, NATURAL,
             "Pause of the cleaner when there is nothing to do, in ms.",
             dynamic=True),
-    _broker("log.cleaner.threads", "INT", 1, NATURAL, "Cleaner threads; there is one.", dynamic=True, honoured=False),
+    _broker("log.cleaner.threads", "INT", 1, NATURAL, "Cleaner threads; there is one.", dynamic=True, effect="ignored"),
     _broker("log.cleaner.dedupe.buffer.size", "LONG", 134217728, None,
             "Memory for the keys of one cleaning, in bytes; 200 are reckoned for a key.", dynamic=True),
     _broker("log.cleaner.io.buffer.size", "INT", 524288, NATURAL, "Bytes the cleaner reads at once.",
-            dynamic=True, honoured=False),
+            dynamic=True, effect="ignored"),
     _broker("log.cleaner.io.buffer.load.factor", "DOUBLE", 0.9, None,
             "How full the memory for keys may get before the cleaning goes on with what it has.", dynamic=True),
     _broker("log.cleaner.io.max.bytes.per.second", "DOUBLE", 1.7976931348623157e308, None,
@@ -277,9 +278,9 @@ _BROKERS = [
     _broker("replica.selector.class", "STRING", None, RACK_AWARE,
             "Who chooses the replica that a consumer reads from; unset, it is the leader."),
     _broker("num.replica.fetchers", "INT", 1, POSITIVE, "Fetchers per source broker.", "HIGH", dynamic=True,
-            honoured=False),
+            effect="ignored"),
     *(_broker(name, "LONG", None, NATURAL, "A limit in bytes a second; nothing is throttled here.", dynamic=True,
-              internal=True, honoured=False)
+              internal=True, effect="ignored")
       for name in ("leader.replication.throttled.rate", "follower.replication.throttled.rate",
                    "replica.alter.log.dirs.io.max.bytes.per.second")),
     # --- requests and connections
@@ -340,6 +341,13 @@ _BROKERS = [
             "min.insync.replicas of __transaction_state.", "HIGH"),
     _broker("transaction.state.log.segment.bytes", "INT", 104857600, POSITIVE, "Segment size of __transaction_state.",
             "HIGH"),
+    _broker("transaction.remove.expired.transaction.cleanup.interval.ms", "INT", 3600000, POSITIVE,
+            "How often unused transactional ids are looked for, in ms.", "LOW"),
+    _broker("transaction.state.log.load.buffer.size", "INT", 5242880, POSITIVE,
+            "Bytes read at once when transactional ids are loaded.", "HIGH"),
+    _broker("add.partitions.to.txn.retry.backoff.ms", "INT", 20, POSITIVE,
+            "Pause before a partition's leader asks a transaction's coordinator again, in ms.", "HIGH"),
+    _broker("add.partitions.to.txn.retry.backoff.max.ms", "INT", 100, NATURAL, "How long it asks at most, in ms.", "HIGH"),
     _broker("transaction.abort.timed.out.transaction.cleanup.interval.ms", "INT", 10000, POSITIVE,
             "How often transactions that ran out of time are aborted, in ms.", "LOW"),
 ]

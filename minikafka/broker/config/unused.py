@@ -23,8 +23,8 @@ from minikafka.broker.config.definition import Config, OneOf, Range, Validator, 
 def _config(line: str) -> Config:
     name, kind, dynamic, default, importance, allowed, others = line.split("\t")
     return Config(name, kind, None if default == "-" else parsed(name, kind, default),
-                  "One of Kafka's; it has no effect here.", _validator(allowed), importance.upper(), honoured=False,
-                  only_default=others == "refused", dynamic=dynamic == "yes")
+                  "One of Kafka's.", _validator(allowed), importance.upper(),
+                  effect="refused" if others == "refused" else "ignored", dynamic=dynamic == "yes")
 
 
 def _validator(allowed: str) -> Validator | None:

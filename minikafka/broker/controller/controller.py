@@ -57,6 +57,7 @@ from minikafka.broker.metadata.records import (
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
+    NoOpRecord,
     PartitionChangeRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -99,6 +100,8 @@ class Controller:
         self._unclean_s = config["unclean.leader.election.interval.ms"] / 1000
         self._next_balance = now + self._imbalance_s if config["auto.leader.rebalance.enable"] else NEVER
         self._next_unclean = now + self._unclean_s
+        self._idle_s = config["metadata.max.idle.interval.ms"] / 1000 or NEVER
+        self._next_no_op = now + self._idle_s
 
     def apply(self, records: Records, last_offset: int, epoch: int,
               contained: Callable[[str], AbstractContextManager[None]] = nullcontext) -> None:
@@ -280,11 +283,11 @@ class Controller:
 
     def next_deadline(self) -> float:
         """Return the time of the next tick() that has something to do, if no request comes before."""
-        return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean)
+        return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean, self._next_no_op)
 
     def tick(self, now: float) -> Records:
-        """Return the records of one thing that is due: a silent broker is fenced, preferred leaders come back, or an
-        unclean election is held. The caller applies them and calls again, until nothing is due."""
+        """Return the records of one thing that is due: a silent broker is fenced, preferred leaders come back, an unclean
+        election is held, or the log is shown to move. The caller applies them and calls again, until nothing is due."""
         silent = self.heartbeats.stale(now)
         if silent is not None:
             self.heartbeats.fence(silent)
@@ -296,6 +299,9 @@ class Controller:
             self._next_unclean = now + self._unclean_s
             return self._elect(p for p in self.image.partitions()
                                if p.leader == NO_LEADER and self._election(p.topic) is Election.UNCLEAN)
+        if now >= self._next_no_op:
+            self._next_no_op = now + self._idle_s
+            return [NoOpRecord()]
         return []
 
     def _balance(self) -> Records:

@@ -20,8 +20,8 @@ class Scheduler:
         self._env = env
         self._over = False
 
-    def schedule(self, name: str, seconds: float, task: Callable[[], None]) -> None:
-        """Call `task` in so many seconds, and so many seconds after each call."""
+    def schedule(self, name: str, seconds: float, task: Callable[[], None], first: float | None = None) -> None:
+        """Call `task` in `first` seconds (None: in `seconds`), and `seconds` after each call."""
         def call() -> None:
             if self._over:
                 return
@@ -32,7 +32,7 @@ class Scheduler:
             except Exception as error:
                 self._env.report(f"the task {name}", error)
             self._env.later(seconds, call)
-        self._env.later(seconds, call)
+        self._env.later(seconds if first is None else first, call)
 
     def shutdown(self) -> None:
         """Call no task any more."""

@@ -19,6 +19,7 @@ def story(stage: Stage, reset: str) -> None:
     """Stop the reader after twelve records and start it again a minute later, under the policy `reset`; records are
     kept for twenty seconds, and one is sent each second."""
     cluster = stage.cluster(seed=11, controllers=1, config={"log.retention.check.interval.ms": 1000,
+                                                           "log.initial.task.delay.ms": 1000,
                                                            "offsets.topic.num.partitions": 1})
     cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={
         "retention.ms": str(RETENTION * 1000), "segment.ms": str(SEGMENT * 1000)})

@@ -41,17 +41,18 @@ class BrokerBook:
     """The book of one controller; another one begins its own."""
 
     def __init__(self, cluster: ClusterSeen, cluster_id: str, session_s: float, balance_s: float | None, unclean_s: float,
-                 most_elections: int, now: float) -> None:
+                 idle_s: float, most_elections: int, now: float) -> None:
         self.cluster_id, self.session_s, self.most_elections = cluster_id, session_s, most_elections
-        self.balance_s, self.unclean_s = balance_s, unclean_s
+        self.balance_s, self.unclean_s, self.idle_s = balance_s, unclean_s, idle_s
         self.balances_at = NEVER if balance_s is None else now + balance_s
         self.elects_at = now + unclean_s
+        self.moves_at = now + idle_s
         self.heard = {broker: BrokerHeard(now, not one.fenced) for broker, one in cluster.brokers.items()}
 
     @property
     def next_deadline(self) -> float:
         silences = [one.at + self.session_s for one in self.heard.values() if one.serves]
-        return min([*silences, self.balances_at, self.elects_at])
+        return min([*silences, self.balances_at, self.elects_at, self.moves_at])
 
     # --- registrations --------------------------------------------------------------------------------------------
 
@@ -144,6 +145,8 @@ class BrokerBook:
             self.elects_at = now + self.unclean_s
             elect(after, [place for place, p in cluster.partitions.items()
                           if p.leader == NO_LEADER and cluster.around(p.topic).unclean])
+        elif self.moves_at <= now:
+            self.moves_at = now + self.idle_s  # a record without effect
         return after
 
     def _balance(self, cluster: ClusterSeen, after: ClusterSeen) -> None:

@@ -43,6 +43,7 @@ from minikafka.sim.world.replaced import replaced
 
 CLUSTER = "cluster"
 FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2, "group.version": 1}
+IDLE_MS = 200_000
 MOST_PARTITIONS, MOST_RECORDS, MOST_ELECTIONS, MOST_TICKS, MOST_TURNS = 9, 14, 2, 40, 1000
 Rule = Callable[[ClusterSeen], tuple[Any, ClusterSeen]]
 
@@ -63,7 +64,7 @@ class LoneController:
     def __init__(self, rng: Random, elr: bool, file: dict[str, str]) -> None:
         self.rng, self.file, self.now, self.length = rng, file, 100.0, 0
         self.loses = 0.02  # how often the quorum is lost before a decision is committed
-        self.config = BrokerConfig({"node.id": "100", **file})
+        self.config = BrokerConfig({"node.id": "100", "metadata.max.idle.interval.ms": str(IDLE_MS), **file})
         self.most_replicas = rng.choice((5, 9, 40))
         self.placements: list[Placed] = []  # what chance has placed since this was emptied
         self.take_over(MetadataImage(CLUSTER))
@@ -87,7 +88,7 @@ class LoneController:
         self.book = BrokerBook(
             self.look(), CLUSTER, self.config["broker.session.timeout.ms"] / 1000,
             self.config["leader.imbalance.check.interval.seconds"] if balances else None,
-            self.config["unclean.leader.election.interval.ms"] / 1000, MOST_ELECTIONS, self.now)
+            self.config["unclean.leader.election.interval.ms"] / 1000, IDLE_MS / 1000, MOST_ELECTIONS, self.now)
 
     def fail_over(self) -> None:
         """Let another controller take over; it knows the log, and no heartbeat."""

@@ -36,6 +36,7 @@ CLIENTS = "clients"
 CLIENT_PORT, INTERNAL_PORT = 9092, 9093
 POLL = 0.005  # seconds between two questions of `until`
 RESUMED = 0.01  # seconds in which a resumed node may find that it must end: its disk was full, for example
+QUIET = {"metadata.max.idle.interval.ms": "0"}  # or a record without effect would be most of what happens
 FEW_PARTITIONS = {"offsets.topic.num.partitions": "2", "transaction.state.log.num.partitions": "2"}
 
 
@@ -47,8 +48,8 @@ def trace_hash(events: list[Event], ending: tuple[Any, ...]) -> str:
 class World(Breakable):
     """A cluster of `brokers` nodes with ids from 1, the first of them voters too, or with `controllers` other voters (101...).
 
-    `config` holds Kafka's settings, the same for every node; internal topics have two partitions unless it says
-    otherwise. `racks` names the rack of each broker.
+    `config` holds Kafka's settings, the same for every node; internal topics have two partitions, and an idle
+    controller writes nothing, unless it says otherwise. `racks` names the rack of each broker.
     """
 
     def __init__(self, seed: int | str, *, brokers: int = 3, controllers: int | None = None,
@@ -66,7 +67,7 @@ class World(Breakable):
         self.crashes: list[tuple[int, BaseException]] = []  # brokers that ended by an error of their own, and the error
         self._numbers: dict[tuple[int, int], int] = {}
         self._clients: dict[str, SimEnv] = {}
-        self.settings = {**FEW_PARTITIONS, **internal_topics(brokers), **PRESETS[preset], **as_text(config or {})}
+        self.settings = {**QUIET, **FEW_PARTITIONS, **internal_topics(brokers), **PRESETS[preset], **as_text(config or {})}
         self.hosts: dict[int, Host] = {}
         voters = VOTERS_WHEN_COMBINED.get(brokers, 5)
         roles = {n: ["broker"] + ["controller"] * (controllers is None and n <= voters) for n in range(1, brokers + 1)}

@@ -9,6 +9,7 @@ Source: KafkaApis, ConfigAdminManager, ControllerApis; KIP-226, KIP-339, KIP-114
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -21,7 +22,7 @@ from kafka.protocol.admin import (
     ListConfigResourcesResponse,
 )
 
-from minikafka.broker.config.alter import SET, Alteration, AlterConfigOp, refused_by_broker
+from minikafka.broker.config.alter import SET, Alteration, AlterConfigOp, refused_by_broker, without_effect
 from minikafka.broker.controller.api.forwarding import forward
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
@@ -30,6 +31,8 @@ from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CL
 from minikafka.broker.server.registry import INTERNAL, Context, handles
 from minikafka.broker.server.turns import Steps, each
 from minikafka.protocol.errors import Err, KafkaError
+
+log = logging.getLogger("minikafka.config")
 
 Request: TypeAlias = AlterConfigsRequest | IncrementalAlterConfigsRequest
 Response: TypeAlias = AlterConfigsResponse | IncrementalAlterConfigsResponse
@@ -46,6 +49,8 @@ async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Res
     resources = list(request.resources)
     refusals = await ctx.node.env.turns.take(refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request)))
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
+    for name in without_effect(_alterations(request)):
+        log.warning("the configuration %s has no effect here", name)
     verdicts: dict[tuple[int, str], Row] = {}
     if left:
         rest = type(request)(resources=left, validate_only=request.validate_only)

@@ -183,4 +183,4 @@ def _row(config: Config, value: Value, entries: list[ConfigEntry], request: Desc
     return Row(name=config.name, value=None if config.sensitive else to_text(value), read_only=read_only,
                config_source=entries[0].source if entries else DEFAULT, is_sensitive=config.sensitive,
                synonyms=synonyms if request.include_synonyms else [], config_type=TYPE_IDS[config.type],
-               documentation=config.doc if request.include_documentation else None)
+               documentation=config.documentation if request.include_documentation else None)

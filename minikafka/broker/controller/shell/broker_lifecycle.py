@@ -62,15 +62,17 @@ class Lifecycle:
         await self._unfenced
 
     async def shutdown(self) -> None:
-        """Ask the controller to move our leaders away; return when it allows the exit, or does not answer in time."""
+        """Ask the controller to move our leaders away, unless controlled.shutdown.enable is false; return when it allows the
+        exit, or does not answer in time."""
         if self.broker_epoch < 0:
             self._enter("stopped")
             return
-        self._enter("shutdown")
-        self._hurry()
-        timer = self.env.later(SHUTDOWN_TIMEOUT_S, self._give_up)
-        await self._may_stop
-        timer.cancel()
+        if self.node.config["controlled.shutdown.enable"]:
+            self._enter("shutdown")
+            self._hurry()
+            timer = self.env.later(SHUTDOWN_TIMEOUT_S, self._give_up)
+            await self._may_stop
+            timer.cancel()
         self._enter("stopped")
         self._hurry()
         self.channel.close()

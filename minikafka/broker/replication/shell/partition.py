@@ -96,6 +96,7 @@ class Partition:
         self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
         self._env = manager.env
+        self.flushed = self._env.now()                 # when the log was flushed last
 
     def __repr__(self) -> str:
         return f"Partition({self.name}, leader {self.replica.leader}, epoch {self.replica.leader_epoch})"
@@ -262,6 +263,7 @@ class Partition:
 
     async def flush(self) -> None:
         """Flush what has been appended, on another thread: other requests go on."""
+        self.flushed = self._env.now()
         with self.storage:
             flush = self.log.start_flush()
             await self._env.blocking(flush.sync)

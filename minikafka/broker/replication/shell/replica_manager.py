@@ -47,7 +47,7 @@ class ReplicaManager:
     def __init__(self, node: Node, channel: Channel, lifecycle: Lifecycle) -> None:
         self.node, self.env, self.config, self.lifecycle = node, node.env, node.config, lifecycle
         self.partitions: dict[Key, Partition] = {}
-        self.log_manager = LogManager(node, self.partitions)
+        self.log_manager = LogManager(node, self.partitions, self.contained)
         self.alter_partition_sender = AlterPartitionSender(node, channel, lifecycle)
         self.fetchers = Fetchers(node, lifecycle)
         ids = self.env.rng("fetch sessions")
@@ -67,9 +67,6 @@ class ReplicaManager:
         """Start the timers over all partitions."""
         self.next_check = self.env.now() + self.check_every
         self._scheduler.schedule("isr expiration", self.check_every, self._expire)
-        self._scheduler.schedule("retention", self.config["log.retention.check.interval.ms"] / 1000, self._retain)
-        self._scheduler.schedule("producer expiration", self.config["producer.id.expiration.check.interval.ms"] / 1000,
-                                 self._expire_producers)
         self.log_manager.start(self._scheduler)
 
     def close(self) -> None:
@@ -241,19 +238,6 @@ class ReplicaManager:
                 with self.contained(partition.topic, partition.index):
                     partition.lag_trace.look(now)
                     partition.run(partition.replica.on_tick(now))
-
-    def _retain(self) -> None:
-        now_ms = self.env.wall_ms()
-        for partition in self.hosted():
-            if not partition.failed:
-                with self.contained(partition.topic, partition.index):
-                    partition.retain(now_ms)
-
-    def _expire_producers(self) -> None:
-        now_ms = self.env.wall_ms()
-        for partition in self.hosted():
-            with self.contained(partition.topic, partition.index):
-                partition.log.expire_producers(now_ms)
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
         """Take note that the end of a log is gone; this waits for the disk if its recovery point is lower now (I-POINTS-2)."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, LogDir, Offsets
 from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 Key = tuple[str, int]                          # (topic, partition)
+Job = Callable[[], Coroutine[object, None, None]]
 
 
 class Checkpoints:
@@ -37,7 +38,7 @@ class Checkpoints:
         """`unclaimed`: logs in the folder that are no partitions yet."""
         self.env, self.dir, self.partitions, self.unclaimed = env, folder, partitions, unclaimed
         self.lock = self.env.lock()  # around writing any of them, and the cleaner's
-        self._busy = False
+        self._jobs: dict[Job, None] = {}  # to do, in order; the first is being done
 
     # --- now and then ---------------------------------------------------------------------------------------------
 
@@ -47,31 +48,54 @@ class Checkpoints:
     def schedule_recovery_points(self) -> None:
         self._in_background(self._flush_and_write_points)
 
-    def _in_background(self, job: Callable[[], Coroutine[object, None, None]]) -> None:
-        """Run a job, one at a time: they write the same files."""
-        if not self._busy:
-            self._busy = True
-            self.env.spawn(self._finish(job), "checkpoint")
+    def schedule_log_starts(self) -> None:
+        if self._log_starts() != self.dir.log_starts:
+            self._in_background(self._write_starts)
 
-    async def _finish(self, job: Callable[[], Coroutine[object, None, None]]) -> None:
+    def schedule_flushes(self) -> None:
+        self._in_background(self._flush_due)
+
+    def _in_background(self, job: Job) -> None:
+        """Do a job after those that are to be done, one at a time: they write the same files."""
+        self._jobs[job] = None
+        if len(self._jobs) == 1:
+            self.env.spawn(self._work(), "checkpoints")
+
+    async def _work(self) -> None:
         try:
-            await job()
-        except (OSError, KafkaError):                  # the disk has failed
-            raise
-        except Exception as error:
-            self.env.report("a checkpoint", error)
+            while self._jobs:
+                job = next(iter(self._jobs))
+                try:
+                    await job()
+                except (OSError, KafkaError):          # the disk has failed
+                    raise
+                except Exception as error:
+                    self.env.report("a checkpoint", error)
+                del self._jobs[job]
         finally:
-            self._busy = False
+            self._jobs.clear()
 
     async def _write_watermarks(self) -> None:
         await self.env.blocking(self.note_watermarks)
 
     async def _flush_and_write_points(self) -> None:
         """Make finished segments durable, so that a crash need not read them again, and note how far that is."""
+        await self._flush(lambda partition: partition.log.recovery_point < partition.log.active.base_offset)
+        await self.env.blocking(self._note_recovery_points)
+
+    async def _flush_due(self) -> None:
+        """Make durable what was not flushed for flush.ms."""
+        await self._flush(lambda partition: partition.log.recovery_point < partition.log.end_offset
+                          and self.env.now() - partition.flushed >= partition.log.config.flush_ms / 1000)
+
+    async def _flush(self, due: Callable[[Partition], bool]) -> None:
+        """Flush the partitions that are due, one by one; a partition may be given up, and its log closed, meanwhile."""
         for partition in list(self.partitions.values()):
-            if not partition.failed and partition.log.recovery_point < partition.log.active.base_offset:
+            if not partition.failed and not partition.log.offline and due(partition):
                 await partition.flush()
-        await self.write_points()
+
+    async def _write_starts(self) -> None:
+        await self.env.blocking(self._note_log_starts)
 
     async def write_points(self) -> None:
         """Write recovery points and log starts; once it returns they are on disk."""
@@ -86,12 +110,24 @@ class Checkpoints:
             self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks)
 
     def note_points(self) -> None:
+        self._note_recovery_points()
+        self._note_log_starts()
+
+    def _note_recovery_points(self) -> None:
         with self.lock:
-            logs = [*self.unclaimed.items(), *((key, each.log) for key, each in list(self.partitions.items()))]
-            self.dir.recovery_points = {key: each.recovery_point for key, each in logs}
-            self.dir.log_starts = {key: each.start_offset for key, each in logs if each.start_offset > 0}
+            self.dir.recovery_points = {key: each.recovery_point for key, each in self._logs()}
             self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
+
+    def _note_log_starts(self) -> None:
+        with self.lock:
+            self.dir.log_starts = self._log_starts()
             self.dir.write(LOG_STARTS, self.dir.log_starts)
+
+    def _log_starts(self) -> Offsets:
+        return {key: each.start_offset for key, each in self._logs() if each.start_offset > 0}
+
+    def _logs(self) -> list[tuple[Key, Log]]:
+        return [*self.unclaimed.items(), *((key, each.log) for key, each in list(self.partitions.items()))]
 
     def removed(self, keys: Iterable[Key]) -> None:
         """Write the files again without these partitions, if a file names one (I-POINTS-3). What the files say counts,
@@ -106,6 +142,6 @@ class Checkpoints:
 
     def close(self) -> None:
         """Write all of them, for the last time. A job that is under way writes the high watermarks as they are."""
-        if not self._busy:
+        if not self._jobs:
             self.note_watermarks()
         self.note_points()

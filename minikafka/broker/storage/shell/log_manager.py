@@ -1,7 +1,7 @@
 """Every log of one broker: found on disk, given to its partition, configured, deleted.
 
-Owns: the log folder, the logs that no partition has claimed yet, the folders to delete. What is written down about the
-logs, and when, is in checkpoints.py; compaction is in log_cleaner.py.
+Owns: the log folder, the logs that no partition has claimed yet, the folders to delete, the timers of the logs' upkeep. What is
+written down about the logs, and when, is in checkpoints.py; compaction is in log_cleaner.py.
 Invariants
   I-LOGS-1  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
   I-LOGS-2  no file names a log any more when its folder is set aside; only then the folder is deleted.
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -33,14 +34,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("minikafka.logs")
 
 Key = tuple[str, int]                          # (topic, partition)
+Contained = Callable[[str, int], AbstractContextManager[None]]
 
 
 class LogManager:
     """The logs of one broker, and the folder that they are in."""
 
-    def __init__(self, node: Node, partitions: dict[Key, Partition]) -> None:
-        """`partitions`: those that this broker hosts, each with the log that it has claimed."""
+    def __init__(self, node: Node, partitions: dict[Key, Partition], contained: Contained) -> None:
+        """`partitions`: those that this broker hosts, each with the log that it has claimed. `contained`: what fails a
+        partition alone if an error is raised inside (I-REP-2)."""
         self.node, self.env, self.config, self.partitions = node, node.env, node.config, partitions
+        self.contained = contained
         self.dir = LogDir(self.env.fs, self.config.log_dir, node.cluster_id, node.node_id)
         self.unclaimed: dict[Key, Log] = {}    # found on disk; the metadata has not named their partitions yet
         self.checkpoints = Checkpoints(self.env, self.dir, partitions, self.unclaimed)
@@ -57,11 +61,17 @@ class LogManager:
             self.unclaimed[topic, index] = self._open(topic, index, None)
 
     def start(self, scheduler: Scheduler) -> None:
-        """Begin to write checkpoints and to clean."""
-        watermarks_s = self.config["replica.high.watermark.checkpoint.interval.ms"] / 1000
-        points_s = self.config["log.flush.offset.checkpoint.interval.ms"] / 1000
-        scheduler.schedule("high watermark checkpoint", watermarks_s, self.checkpoints.schedule_high_watermarks)
-        scheduler.schedule("recovery point checkpoint", points_s, self.checkpoints.schedule_recovery_points)
+        """Begin to apply retention, to flush, to write checkpoints, to forget producers and to clean."""
+        def schedule(name: str, setting: str, task: Callable[[], None], first: float | None = None) -> None:
+            scheduler.schedule(name, self.config[setting] / 1000, task, first)
+
+        delay, notes = self.config["log.initial.task.delay.ms"] / 1000, self.checkpoints
+        schedule("retention", "log.retention.check.interval.ms", self._retain, delay)
+        schedule("flusher", "log.flush.scheduler.interval.ms", notes.schedule_flushes, delay)
+        schedule("recovery points", "log.flush.offset.checkpoint.interval.ms", notes.schedule_recovery_points, delay)
+        schedule("log starts", "log.flush.start.offset.checkpoint.interval.ms", notes.schedule_log_starts, delay)
+        schedule("high watermarks", "replica.high.watermark.checkpoint.interval.ms", notes.schedule_high_watermarks)
+        schedule("producers", "producer.id.expiration.check.interval.ms", self._expire_producers)
         self.cleaner.start()
 
     def close(self, broker_epoch: int) -> None:
@@ -75,6 +85,21 @@ class LogManager:
         if broker_epoch < 0 and self.dir.clean_epoch is not None:  # never registered: nothing new is here since that epoch
             broker_epoch = self.dir.clean_epoch
         self.dir.write_clean_marker(broker_epoch)
+
+    # --- upkeep ---------------------------------------------------------------------------------------------------
+
+    def _retain(self) -> None:
+        now_ms = self.env.wall_ms()
+        for partition in list(self.partitions.values()):
+            if not partition.failed:
+                with self.contained(partition.topic, partition.index):
+                    partition.retain(now_ms)
+
+    def _expire_producers(self) -> None:
+        now_ms = self.env.wall_ms()
+        for partition in list(self.partitions.values()):
+            with self.contained(partition.topic, partition.index):
+                partition.log.expire_producers(now_ms)
 
     # --- logs -----------------------------------------------------------------------------------------------------
 

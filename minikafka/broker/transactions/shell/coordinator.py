@@ -3,17 +3,16 @@
 An id belongs to the leader of one partition of `__transaction_state`, chosen by the id's hash, as a group does. The
 state machine (transaction.py) decides, shard.py appends the decision to the log, then the producer gets its response.
 
-Owns: the timer that looks for transactions which take too long, and for ids that no producer uses any more.
+Owns: the timers that look for transactions which take too long, and for ids that no producer uses any more.
 Invariants: I-TCOORD-1 a response tells only what the log holds (rule 48).
             I-TCOORD-2 between a decision and its append there is no await. Where an await comes before the decision (a
               producer id is fetched), the id and its transaction are looked up again after it.
-What Kafka does differently: Kafka looks for unused ids once an hour.
 Source: TransactionCoordinator, TransactionStateManager; KIP-98, KIP-360, KIP-890.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.coordinator.shell.coordinator import Coordinator
@@ -45,8 +44,10 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         self.check_interval_s = node.config["transaction.abort.timed.out.transaction.cleanup.interval.ms"] / 1000
 
     def start(self) -> None:
-        """Begin to look for transactions that have timed out."""
-        self._scheduler.schedule("transaction timeouts", self.check_interval_s, self._tick)
+        """Begin to look for transactions that have timed out, and for ids that no producer uses."""
+        expiry_s = self.node.config["transaction.remove.expired.transaction.cleanup.interval.ms"] / 1000
+        self._scheduler.schedule("transaction timeouts", self.check_interval_s, self._abort_timed_out)
+        self._scheduler.schedule("unused transactional ids", expiry_s, self._remove_expired)
 
     def new_shard(self, partition: Partition, leader_epoch: int) -> TransactionPartition:
         return TransactionPartition(self.node, self.markers, partition, leader_epoch)
@@ -118,9 +119,15 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
 
     # --- time -----------------------------------------------------------------------------------------------------
 
-    def _tick(self) -> None:
+    def _abort_timed_out(self) -> None:
+        self._each(lambda home, now_ms: home.abort_timed_out(now_ms, self.version))
+
+    def _remove_expired(self) -> None:
+        self._each(TransactionPartition.remove_expired)
+
+    def _each(self, task: Callable[[TransactionPartition, int], None]) -> None:
         now_ms = self.env.wall_ms()
         for home in list(self.partitions.values()):
             if not home.loading:
                 with self.env.contained(f"the time of transactions in {home.partition.name}"):
-                    home.look_at_time(now_ms, self.version)
+                    task(home, now_ms)

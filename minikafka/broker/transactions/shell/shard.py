@@ -25,7 +25,6 @@ from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.transactions")
 
-LOAD_BYTES = 5 << 20       # transaction.state.log.load.buffer.size
 ALL_IN_SYNC = -1
 
 
@@ -34,6 +33,7 @@ class TransactionPartition:
 
     def __init__(self, node: Node, markers: MarkerSender, partition: Partition, epoch: int) -> None:
         self.env, self.markers, self.partition, self.epoch = node.env, markers, partition, epoch
+        self.load_bytes: int = node.config["transaction.state.log.load.buffer.size"]
         self.expiration_ms: int = node.config["transactional.id.expiration.ms"]
         self.transactions: dict[str, Transaction] = {}
         self.log = CoordinatorLog(self.env, partition, node.config["request.timeout.ms"] / 1000, ALL_IN_SYNC)
@@ -44,7 +44,7 @@ class TransactionPartition:
     async def load(self) -> None:
         """Replay the partition up to its present log end; stop if this broker loses the leadership meanwhile."""
         end = self.partition.log.end_offset
-        if await self.log.replay(self._replay, LOAD_BYTES, log):
+        if await self.log.replay(self._replay, self.load_bytes, log):
             self.log.expect(end, end, lambda _: self._loaded())
             self.log.moved(self.partition)
 
@@ -93,12 +93,16 @@ class TransactionPartition:
 
     # --- time -----------------------------------------------------------------------------------------------------
 
-    def look_at_time(self, now_ms: int, version: int) -> None:
-        """Abort transactions that timed out, delete ids that no producer uses. `version`: transaction.version."""
+    def abort_timed_out(self, now_ms: int, version: int) -> None:
+        """Abort the transactions that timed out. `version`: transaction.version."""
         for txn in list(self.transactions.values()):
             if txn.timed_out(now_ms):
                 self.env.spawn(self._abort(txn, now_ms, version), f"abort {txn.id}")
-            elif txn.expired(now_ms, self.expiration_ms):
+
+    def remove_expired(self, now_ms: int) -> None:
+        """Delete the ids that no producer has used for transactional.id.expiration.ms."""
+        for txn in list(self.transactions.values()):
+            if txn.expired(now_ms, self.expiration_ms):
                 self._forget(txn)
 
     async def _abort(self, txn: Transaction, now_ms: int, version: int) -> None:

@@ -28,7 +28,6 @@ from minikafka.protocol.errors import Err, KafkaError
 
 VERSION = 5
 TIMEOUT_S = 10.0
-RETRY_S, RETRY_FOR_S = 0.02, 0.1     # add.partitions.to.txn.retry.backoff.ms and ...max.ms
 Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
 Errors = dict[TopicPartition, Err]
@@ -39,6 +38,8 @@ class Verification:
 
     def __init__(self, node: Node, transactions: TransactionCoordinator) -> None:
         self.node, self.transactions = node, transactions
+        self._pause_s = node.config["add.partitions.to.txn.retry.backoff.ms"] / 1000
+        self._longest_s = node.config["add.partitions.to.txn.retry.backoff.max.ms"] / 1000
 
     async def join(self, transactional_id: str, producer: ProducerIdAndEpoch, batches: dict[Partition, int], add: bool,
                    abortable: bool) -> tuple[dict[TopicPartition, object], dict[TopicPartition, KafkaError]]:
@@ -52,7 +53,7 @@ class Verification:
         response is yes. Then the request is sent again, with a new guard; a late batch has an old epoch, and is refused.
         """
         env = self.node.env
-        deadline = env.now() + RETRY_FOR_S
+        deadline = env.now() + self._longest_s
         while True:
             guards = {(p.topic, p.index): p.log.producers.guard(*producer, sequence, env.wall_ms(), from_zero=add)
                       for p, sequence in batches.items()}
@@ -62,7 +63,7 @@ class Verification:
                 continue
             if not (add and busy) or env.now() >= deadline:
                 return guards, {one: _translated(error, add, abortable) for one, error in errors.items() if error}
-            await env.sleep(RETRY_S)
+            await env.sleep(self._pause_s)
 
     async def _ask(self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: list[TopicPartition],
                    add: bool) -> Errors:
