@@ -338,3 +338,55 @@ def test_no_setting_without_a_reader() -> None:
     assert [row.name for row in rows if row.effect != "read" and row.name in code.texts] == [], "it is read"
     rows += [*GROUP_CONFIGS.values(), *METRICS_CONFIGS.values()]
     assert [row.name for row in rows if row.effect == "read" and row.name not in read] == [], "nobody reads it"
+
+
+Call = tuple[str, int]  # the name of a method, and with how many arguments it is called
+STARTS = {"__init__", "open", "load", "replay", "restore", "reload"}  # what happens once, when a process or a leader begins
+
+
+def methods_called(node: ast.AST) -> set[Call]:
+    return {(one.func.attr, len(one.args) + len(one.keywords)) for one in ast.walk(node)
+            if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute)}
+
+
+def driven_by_time() -> dict[str, set[Call]]:
+    """By its place, each method of a pure module to which the time is told: the calls that fit it."""
+    found: dict[str, set[Call]] = {}
+    for module, tree in trees().items():
+        for function in functions(tree) if is_pure(module) else ():
+            given = function.args
+            names = [one.arg for one in [*given.posonlyargs, *given.args, *given.kwonlyargs] if one.arg not in ("self", "cls")]
+            least = len(names) - len(given.defaults) - sum(one is not None for one in given.kw_defaults)
+            if {"now", "now_ms", "context"} & set(names) and function.name not in STARTS:
+                fitting = {(function.name, number) for number in range(least, len(names) + 1)}
+                found[f"{module}: {function.name}"] = fitting
+    return found
+
+
+def called_live() -> set[Call]:
+    """What the shells of a broker call, and what is called in turn by that, but for what only a start calls."""
+    live: set[Call] = set()
+    inner: dict[str, set[Call]] = {}
+    for module, tree in trees().items():
+        if module.parts[0] == "broker" and not is_pure(module):
+            live |= methods_called(tree)
+        elif is_pure(module):
+            for function in functions(tree):
+                inner.setdefault(function.name, set()).update(methods_called(function))
+    todo = [name for name, _ in live]
+    while todo:
+        name = todo.pop()
+        calls = inner.pop(name, set()) if name not in STARTS else set()
+        live |= calls
+        todo += [called for called, _ in calls]
+    return live
+
+
+def test_a_small_world_does_nothing_that_the_shell_does_not_do() -> None:
+    """Fails if a world of the simulator lets time act on a part of the broker by a method that no running broker calls: then
+    the world keeps the part in order, and hides that nobody else does."""
+    live = called_live()
+    played = {call for module, tree in trees().items() if module.parts[0] == "sim" for call in methods_called(tree)}
+    timed = {place: calls for place, calls in driven_by_time().items() if calls & played}
+    assert len(timed) > 20 and "log/log.py: expire_producers" in timed, "the walk is empty"
+    assert [place for place, calls in timed.items() if not calls & live] == []
