@@ -292,6 +292,7 @@ class Readers(NamedTuple):
 
     texts: frozenset[str]  # arguments and keys
     attributes: frozenset[str]
+    of_file: frozenset[str]  # of those, the keys: config["..."]
     made: tuple[re.Pattern[str], ...]  # names put together, with the words of their file in the gaps
 
     def know(self, name: str) -> bool:
@@ -302,6 +303,7 @@ class Readers(NamedTuple):
 def readers() -> Readers:
     texts: set[str] = set()
     attributes: set[str] = set()
+    of_file: set[str] = set()
     made: list[re.Pattern[str]] = []
     for module, tree in trees().items():
         if module.parts[0] not in ("broker", "log") or module in TELL:
@@ -311,12 +313,14 @@ def readers() -> Readers:
         gap = "|".join(re.escape(word) for word in words if re.fullmatch("[a-z.]+", word))
         attributes |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
         given = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]
-        given += [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+        keys = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+        of_file |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+        given += keys
         given += [node.elt for node in nodes if isinstance(node, ast.GeneratorExp)]
         texts |= {str(node.value) for node in given if isinstance(node, ast.Constant)}
         made += [re.compile(pattern(node, f"(?:{gap})")) for node in given if isinstance(node, ast.JoinedStr | ast.BinOp)
                  and re.search(r"[a-z]\\[.]|\\[.][a-z]", pattern(node, ""))]
-    return Readers(frozenset(texts), frozenset(attributes), tuple(made))
+    return Readers(frozenset(texts), frozenset(attributes), frozenset(of_file), tuple(made))
 
 
 def pattern(text: ast.expr, gap: str) -> str:
@@ -338,6 +342,14 @@ def test_no_setting_without_a_reader() -> None:
     assert [row.name for row in rows if row.effect != "read" and row.name in code.texts] == [], "it is read"
     rows += [*GROUP_CONFIGS.values(), *METRICS_CONFIGS.values()]
     assert [row.name for row in rows if row.effect == "read" and row.name not in read] == [], "nobody reads it"
+
+
+def test_what_is_altered_while_a_broker_runs_is_read_as_it_is_now() -> None:
+    """Fails if a setting that may be altered is read from the file of the start: Node.setting() knows it, config[] does not."""
+    defaults = {synonym for row in TOPIC_CONFIGS.values() for synonym, _ in row.synonyms}  # each topic's, as of the image
+    of_file = readers().of_file
+    rows = [row for row in BROKER_CONFIGS.values() if row.dynamic and row.effect == "read" and row.name not in defaults]
+    assert len(rows) > 5 and [row.name for row in rows if row.name in of_file] == []
 
 
 Call = tuple[str, int]  # the name of a method, and with how many arguments it is called

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 
+from minikafka.broker.config.alter import SET, Alteration, AlterConfigOp, without_effect
 from minikafka.broker.config.definition import ConfigError, to_text
 from minikafka.broker.config.effective import (
     DEFAULT,
@@ -18,10 +22,10 @@ from minikafka.broker.config.effective import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, validate_metrics_configs
+from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS, validate_metrics_configs
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from minikafka.broker.metadata.records import BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE, ConfigRecord
 from minikafka.cluster.settings import PRESETS
 
 
@@ -142,14 +146,42 @@ def test_a_node_has_one_number_under_two_names():
     assert BrokerConfig({"broker.id": "3"}).node_id == BrokerConfig({"node.id": "3"})["broker.id"] == 3
 
 
-@pytest.mark.parametrize("name, value", [("ssl.client.auth", "required"), ("authorizer.class.name", "a.B"),
-                                         ("sasl.enabled.mechanisms", "PLAIN"), ("controller.listener.names", "CONTROLLER"),
-                                         ("remote.log.storage.system.enable", "true")])
-def test_what_somebody_relies_on_is_refused(name, value):
-    """Fails if a broker starts without the protection, or the plug-in, that its file asks for."""
-    with pytest.raises(ConfigError, match=f"Invalid value {value} for configuration {name}: minikafka knows .* only its "
-                                          "default '.*' works"):
-        BrokerConfig({name: value})
+def another(config):
+    """A value that the type and the limits of a configuration allow, and that is not its default."""
+    near = [str(config.default + step) for step in (1, -1)] if isinstance(config.default, int | float) else []
+    for text in [*near, *getattr(config.valid, "allowed", ()), "true", "false", "2", "x"]:
+        with suppress(ConfigError):
+            if replace(config, effect="read").parse(text) != config.default:
+                return text
+    raise AssertionError(config)
+
+
+@pytest.mark.parametrize("config", [row for row in BROKER_CONFIGS.values() if row.effect != "read"], ids=lambda row: row.name)
+def test_what_has_no_effect_is_refused_or_told(config):
+    """Fails if a broker starts without the protection, the limit or the plug-in that its file asks for, if one that runs takes
+    it, or if what does nothing is taken without a word (I-CFG-2)."""
+    value = another(config)
+    if config.effect == "ignored":
+        assert BrokerConfig({config.name: value}).without_effect == [config.name]
+        wanted = [Alteration(BROKER_RESOURCE, "", (AlterConfigOp(config.name, SET, value),), False)]
+        assert without_effect(wanted) == [config.name]
+        return
+    refusal = f"Invalid value .* for configuration {config.name}: minikafka knows .* only its default .* works"
+    with pytest.raises(ConfigError, match=refusal):
+        BrokerConfig({config.name: value})
+    if config.dynamic:
+        with pytest.raises(ConfigError, match=refusal):
+            validate_broker_configs({config.name: value}, False, BrokerConfig({"node.id": "1"}).__getitem__)
+
+
+@pytest.mark.parametrize(("kind", "table"), [(TOPIC_RESOURCE, TOPIC_CONFIGS), (GROUP, GROUP_CONFIGS),
+                                             (CLIENT_METRICS, METRICS_CONFIGS)], ids=["topics", "groups", "client metrics"])
+def test_what_has_no_effect_on_a_resource_is_told_and_described_so(kind, table):
+    """Fails if a setting that nobody reads is taken without a word, or described like one that works."""
+    ops = tuple(AlterConfigOp(name, SET, "x") for name in table)
+    ignored = [name for name, row in table.items() if row.effect != "read"]
+    assert ignored and without_effect([Alteration(kind, "it", ops, False)]) == ignored
+    assert ["no effect here" in row.documentation for row in table.values()] == [name in ignored for name in table]
 
 
 def test_every_broker_configuration_of_kafka_is_known():

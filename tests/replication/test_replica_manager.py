@@ -343,6 +343,30 @@ def test_logs_have_the_configuration_of_their_topic() -> None:
     tell(story)
 
 
+def test_a_topic_deleted_while_others_are_flushed() -> None:
+    """Fails if a checkpoint flushes a log that was closed while it flushed the one before: that looks like a failed disk."""
+    async def story(w: Replicas) -> None:
+        await w.create("u")
+        replicas = w.brokers[1].replicas
+        first, second = replicas.hosted()
+        for each in (first, second):
+            each.log.append_follower(build([(None, b"x")], timestamp_ms=0, base_offset=each.log.end_offset))
+            each.log.roll()
+        flush = first.flush
+
+        async def slow() -> None:
+            await flush()
+            replicas.give_up(second)
+
+        with patch.object(first, "flush", slow):
+            replicas.log_manager.checkpoints.schedule_recovery_points()
+            await w.until(lambda: first.log.recovery_point == first.log.end_offset and second.log.offline)
+            await w.client.sleep(1.0)
+        assert not first.failed
+
+    tell(story)
+
+
 def test_a_topic_deleted_while_a_broker_was_away() -> None:
     """Fails when a returning broker serves, or keeps, the log of a topic that was deleted meanwhile (I-PUB-1), or its recovery
     point (I-POINTS-3)."""

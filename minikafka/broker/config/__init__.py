@@ -3,8 +3,8 @@
 In reading order:
 
     definition.py         what a configuration is: type, default, allowed values; how a text becomes a value, and back
-    table.py              every topic configuration of Kafka 4.3, and the broker configurations that this broker honours
-    unused.py             Kafka's other broker configurations, from the data in unused.tsv: known, without effect
+    table.py              every topic configuration of Kafka 4.3, and the broker configurations that this broker reads
+    unused.py             Kafka's other broker configurations, from the data in unused.tsv: known; ignored or refused
     effective.py          a broker's own file, and the value in effect: topic, broker, cluster, file, default
     group_and_metrics.py  the configurations of groups and of client metrics subscriptions
     alter.py              IncrementalAlterConfigs and AlterConfigs: the checks of the broker and of the controller

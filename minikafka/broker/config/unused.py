@@ -2,9 +2,9 @@
 
 They are data: unused.tsv beside this file, one configuration a line. Its columns are the name, the type, whether a broker
 would take a new value while it runs, the default (`-` none), the importance, and the allowed values (`-` any; `1..` a range;
-`a|b` a choice). The last column says what becomes of a value other than the default. `ignored`: the broker logs at its start
-that it has no effect. `refused`: users who set it rely on it (access, encryption, plug-ins, tiered storage). The numbers that
-belong to those, how often a login is renewed for example, are ignored: without the refused switch they do nothing.
+`a|b` a choice). The last column says what becomes of a value other than the default. `ignored`: the broker logs that it has no
+effect. `refused`: users who set it rely on it (access, encryption, limits, plug-ins, tiered storage). The numbers that belong
+to those, how often a login is renewed for example, are ignored: without the refused switch they do nothing.
 
 Like the schemas of protocol/ the file is a part of the code: it is read once, when this module is imported, so the module is
 still pure. No function of the room reads a file.

@@ -19,7 +19,7 @@ from minikafka.sim.invariants.replica import Truth
 # What the clients of a group, or of a transactional id, may see of it.
 OF_GROUPS = ["lost-commit", "phantom-commit", "group-skip", "zombie-commit", "two-owners", "repeated-copy"]
 OF_TRANSACTIONS = ["aborted-read", "torn-txn", "precommitted-read", "duplicate", "lost-write", "repeated-copy",
-                   "missing-copy"]
+                   "missing-copy", "lost-commit"]  # the last: of the offsets that such a transaction was to commit
 
 
 def excused_by_loss(truth: Truth, end: int) -> Iterator[dict[str, Any]]:

@@ -57,8 +57,9 @@ class Checkpoints:
 
     def _in_background(self, job: Job) -> None:
         """Do a job after those that are to be done, one at a time: they write the same files."""
+        idle = not self._jobs
         self._jobs[job] = None
-        if len(self._jobs) == 1:
+        if idle:
             self.env.spawn(self._work(), "checkpoints")
 
     async def _work(self) -> None:
