@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server.live import LiveEnv
@@ -16,11 +18,11 @@ from minikafka.broker.server.live import LiveEnv
 WITHIN = 30.0  # seconds; only a bound for what hangs
 
 
-def play(folder: Path, story: Callable[[Broker], Awaitable[None]]) -> None:
-    """Start a broker on `folder`, let the story happen, stop it cleanly."""
+def play(folder: Path, story: Callable[[Broker], Awaitable[None]], more: dict[str, str] | None = None) -> None:
+    """Start a broker on `folder`, with `more` settings, let the story happen, stop it cleanly."""
 
     async def run() -> None:
-        broker = Broker(LiveEnv(asyncio.get_running_loop()), config(folder))
+        broker = Broker(LiveEnv(asyncio.get_running_loop()), config(folder, **(more or {})))
         await broker.start()
         await story(broker)
         await broker.stop()
@@ -31,14 +33,14 @@ def play(folder: Path, story: Callable[[Broker], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(run(), WITHIN))
 
 
-def config(folder: Path) -> BrokerConfig:
+def config(folder: Path, **more: str) -> BrokerConfig:
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
         clients, internal = one.getsockname()[1], two.getsockname()[1]
     return BrokerConfig({
         "node.id": "1", "process.roles": "broker,controller", "controller.quorum.voters": f"1@127.0.0.1:{internal}",
         "listeners": f"PLAINTEXT://127.0.0.1:{clients},INTERNAL://127.0.0.1:{internal}",
         "inter.broker.listener.name": "INTERNAL", "log.dirs": str(folder), "minikafka.cluster.id": "life-test",
-        "broker.heartbeat.interval.ms": "100", "broker.session.timeout.ms": "1000",
+        "broker.heartbeat.interval.ms": "100", "broker.session.timeout.ms": "1000", **more,
     })  # fmt: skip
 
 
@@ -105,13 +107,15 @@ def test_a_new_process_is_a_new_incarnation(tmp_path: Path) -> None:
     assert lives[0][0] < lives[1][0] and lives[0][1] != lives[1][1]
 
 
-def test_a_clean_stop_is_asked_for(tmp_path: Path) -> None:
-    """Fails if shutdown() returns before the controller has recorded the controlled shutdown (rule 32, I-LIFE-3)."""
+@pytest.mark.parametrize("controlled", ["true", "false"])
+def test_a_clean_stop_is_asked_for(tmp_path: Path, controlled: str) -> None:
+    """Fails if shutdown() returns before the controller has recorded the controlled shutdown (rule 32, I-LIFE-3), or if it asks
+    for one though controlled.shutdown.enable is false."""
 
     async def story(broker: Broker) -> None:
         await broker.lifecycle.shutdown()
         own = broker.image.brokers[1]
-        assert own.in_controlled_shutdown or own.fenced
+        assert (own.in_controlled_shutdown or own.fenced) is (controlled == "true")
         assert broker.lifecycle.state == "stopped"
 
-    play(tmp_path, story)
+    play(tmp_path, story, {"controlled.shutdown.enable": controlled})
