@@ -27,14 +27,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minikafka.log.batch import BatchHeader, each_record, require_checksum
-from minikafka.log.cleaner_filter import CleanedTransactionMetadata, Last, OffsetMap, Retention
+from minikafka.log.cleaner_filter import CleanedTransactionMetadata, Last, Retention, SkimpyOffsetMap
 from minikafka.log.disk import File
 from minikafka.log.index import MAX_RELATIVE
 from minikafka.log.log import Log
 from minikafka.log.segment import Segment, scan
 from minikafka.log.swap import begin_cleaned
 
-ENTRY_BYTES = 200  # of memory per key, about: what log.cleaner.dedupe.buffer.size is divided by
 SLICE = 64 << 10  # bytes handled between two rests
 Slices = Iterator[int]  # bytes handled since the one before
 
@@ -102,7 +101,7 @@ class Cleaning:
         self.log, self.todo, self.now_ms = log, todo, now_ms
         self.config = log.config
         self.truncations = log.truncations
-        self.map = OffsetMap(max(room, 1))
+        self.map = SkimpyOffsetMap(max(room, 1))
         chosen = [s for s in log.segments[:-1] if s.base_offset < todo.end]
         self._sources = [SourceSegment(s, log.fs.open(s.path(".log"), create=False), s.size, s.next_offset) for s in chosen]
         self._aborted = log.aborted_transactions(log.segments[0].base_offset, todo.end)
@@ -129,23 +128,28 @@ class Cleaning:
         for source in dirty:
             done = 0
             for position, header, batch in source.batches():
-                if self.map.full:
+                if not self._note(header, batch, transactions):
                     return
-                self._note(header, batch, transactions)
                 if position + header.size - done >= SLICE:
                     yield position + header.size - done
                     done = position + header.size
             self.map.latest = max(self.map.latest, source.end - 1)
             yield source.size - done
 
-    def _note(self, header: BatchHeader, batch: memoryview, transactions: CleanedTransactionMetadata) -> None:
+    def _note(self, header: BatchHeader, batch: memoryview, transactions: CleanedTransactionMetadata) -> bool:
+        """Put the keys of a batch into the map; False if it is full before the batch ends: the next cleaning begins there."""
         if header.is_control:
             transactions.on_marker(header, batch)
         elif not transactions.on_batch(header) and header.last_offset >= self.todo.first_dirty:
             for record in each_record(batch):
-                if record.key is not None and record.offset >= self.todo.first_dirty:
-                    self.map.put(record.key, record.offset)
+                if record.offset >= self.todo.first_dirty:
+                    if record.key is not None:
+                        if self.map.full:
+                            return False
+                        self.map.put(record.key, record.offset)
+                    self.map.latest = record.offset
         self.map.latest = max(self.map.latest, header.last_offset)
+        return True
 
     def groups(self) -> Iterator[SegmentGroup]:
         """Return the segments to copy, those together that fit into one."""

@@ -13,13 +13,14 @@ Owns: the decision for one batch, and the bytes of what is left of it.
 Invariants: I-CLEAN-1 what stays has its offset, timestamp and content; a batch keeps its first and last offset, its
               producer id, epoch and base sequence.
             I-CLEAN-2 a marker is never deleted before the batches that it commits or aborts.
-Source: kafka.log.Cleaner, CleanedTransactionMetadata, MemoryRecords.filterTo.
+Source: kafka.log.Cleaner, SkimpyOffsetMap, CleanedTransactionMetadata, MemoryRecords.filterTo.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -39,17 +40,20 @@ from minikafka.log.batch import (
     TRANSACTIONAL,
     BatchHeader,
 )  # fmt: skip
-from minikafka.log.records import LONG_MAX, Record, encode_in_place
+from minikafka.log.records import LONG_MAX, LONG_MIN, Record, encode_in_place
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 
 Buffer = bytes | bytearray | memoryview
+HASH_BYTES = 16
+ENTRY_BYTES = 150  # of memory that an entry of SkimpyOffsetMap takes, about: log.cleaner.dedupe.buffer.size is divided by it
 Last = tuple[int, int]  # of a producer: the last offset of its last data batch (-1 if only a marker), and its epoch
 
 
-class OffsetMap:
+class SkimpyOffsetMap:
     """The last offset of each key in the dirty part of a log, as far as there is room for keys.
 
-    Kafka keeps MD5 sums of keys in a fixed buffer; this keeps the keys.
+    An entry takes ENTRY_BYTES however long the key is, for a hash of HASH_BYTES stands for it. Two keys of the same hash would
+    lose a record, so the hash is one for which nobody can find such keys; Kafka's is MD5, in a fixed buffer.
     """
 
     def __init__(self, room: int) -> None:
@@ -62,15 +66,19 @@ class OffsetMap:
 
     @property
     def full(self) -> bool:
-        """Return whether the map has no more room; asked between batches, so that a cleaning gets through one at least."""
+        """Return whether the map has no more room."""
         return len(self._offsets) >= self.room
 
     def put(self, key: bytes, offset: int) -> None:
-        self._offsets[key] = offset
+        self._offsets[_hash(key)] = offset
 
     def superseded(self, record: Record) -> bool:
         """Return whether a later record has the same key; a record without a key counts as superseded."""
-        return record.key is None or record.offset < self._offsets.get(record.key, -1)
+        return record.key is None or record.offset < self._offsets.get(_hash(record.key), -1)
+
+
+def _hash(key: bytes) -> bytes:
+    return blake2b(key, digest_size=HASH_BYTES).digest()
 
 
 class CleanedTransactionMetadata:
@@ -114,10 +122,29 @@ class CleanedTransactionMetadata:
             self._aborted.setdefault(row.producer_id, row)
 
 
+class Kept(NamedTuple):
+    """The facts about the records of a batch that stay, without the records: a small batch may have a million of them."""
+
+    count: int = 0
+    first_timestamp: int = 0
+    max_timestamp: int = LONG_MIN
+    tombstone: bool = False                 # one of them has no value
+
+    @classmethod
+    def look(cls, records: Iterator[Record]) -> Kept:
+        count, first, newest, tombstone = cls()
+        for record in records:
+            first = record.timestamp if not count else first
+            newest = max(newest, record.timestamp)
+            tombstone |= record.value is None
+            count += 1
+        return cls(count, first, newest, tombstone)
+
+
 class Retention(NamedTuple):
     """The facts on which the decisions of one cleaning depend."""
 
-    map: OffsetMap
+    map: SkimpyOffsetMap
     producers: dict[int, Last]
     now_ms: int
     delete_retention_ms: int
@@ -130,14 +157,21 @@ class Retention(NamedTuple):
             discard = settled and horizon is not None and horizon <= self.now_ms
         else:
             settled, discard = False, transactions.on_batch(header)
-        records = [] if discard else record_batch.records(batch)
-        kept = records if header.is_control else [r for r in records if self._stays(r, header)]
-        if not kept:
+        kept = Kept() if discard else Kept.look(self._stay(header, batch))
+        if not kept.count:
             return empty(header) if last or self._tells_of_producer(header) else b""
-        doomed = settled or any(record.value is None for record in kept)
-        if doomed and header.delete_horizon is None:
-            return rebuilt(header, kept, min(self.now_ms + self.delete_retention_ms, LONG_MAX))
-        return batch if len(kept) == header.count else rebuilt(header, kept, header.delete_horizon)
+        horizon = header.delete_horizon
+        if horizon is None and (settled or kept.tombstone):
+            horizon = min(self.now_ms + self.delete_retention_ms, LONG_MAX)
+        elif kept.count == header.count:
+            return batch
+        return rebuilt(header, kept, self._stay(header, batch), horizon)
+
+    def _stay(self, header: BatchHeader, batch: Buffer) -> Iterator[Record]:
+        """Yield the records that stay, one by one."""
+        for record in record_batch.each_record(batch):
+            if header.is_control or self._stays(record, header):
+                yield record
 
     def _stays(self, record: Record, header: BatchHeader) -> bool:
         if record.offset > self.map.latest:
@@ -157,16 +191,16 @@ class Retention(NamedTuple):
         return header.is_control and header.producer_epoch == epoch
 
 
-def rebuilt(header: BatchHeader, records: list[Record], horizon: int | None) -> bytes:
+def rebuilt(header: BatchHeader, kept: Kept, records: Iterator[Record], horizon: int | None) -> bytes:
     """Return the batch with some of its records, at their offsets; with a horizon if it has one."""
-    base = records[0].timestamp if horizon is None else horizon
+    base = kept.first_timestamp if horizon is None else horizon
     body = encode_in_place(records, header.base_offset, base)
     codec, packed = header.codec, compression.compress(header.codec, body)
     if len(body) > compression.limit(len(packed)):  # it packs so well that readers would refuse it
         codec, packed = compression.NONE, body
-    newest = header.max_timestamp if header.is_log_append_time else max(record.timestamp for record in records)
+    newest = header.max_timestamp if header.is_log_append_time else kept.max_timestamp
     flags = DELETE_HORIZON if horizon is not None else 0
-    return _assemble(header, codec | flags, base, newest, len(records), packed)
+    return _assemble(header, codec | flags, base, newest, kept.count, packed)
 
 
 def empty(header: BatchHeader) -> bytes:

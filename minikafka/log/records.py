@@ -14,7 +14,7 @@ Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 LONG_MAX, LONG_MIN = (1 << 63) - 1, -(1 << 63)
@@ -81,7 +81,7 @@ def encode_records(records: Sequence[tuple], timestamps: Sequence[int], base_tim
     return bytes(out)
 
 
-def encode_in_place(records: Sequence[Record], base_offset: int, base_timestamp: int) -> bytes:
+def encode_in_place(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytes:
     """Return the bytes of records that keep their offsets and timestamps; compaction leaves gaps between them."""
     out = bytearray()
     for r in records:

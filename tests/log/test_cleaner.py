@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minikafka.log import Log, LogConfig, Record, build, records
+from minikafka.log import Log, LogConfig, Record, build, compression, records
 from minikafka.log.batch import BatchHeader, crc_ok
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
@@ -477,3 +480,48 @@ def test_a_damaged_batch_is_left_as_it_is() -> None:
         with pytest.raises(MalformedRecord):
             clean(log)
         assert stored(log) == before
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Bytes that were allocated at once, at most."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_key_takes_the_same_memory_however_long_it_is() -> None:
+    """40 batches of 130 bytes unpack to 40 keys of 1 MiB. Fails if a cleaning keeps keys as they are."""
+    log = open_log(MemFs(), replace(COMPACT, segment_bytes=1 << 20))
+    for number in range(40):
+        put(log, (b"%2d" % number + bytes(1 << 20), b"value"), codec=compression.ZSTD)
+    roll(log)
+    assert log.size < 1 << 13
+    assert peak(lambda: clean(log)) < 8 << 20
+    assert len(pairs(log)) == 40
+
+
+def test_a_batch_with_more_keys_than_the_map_is_cleaned_in_rounds() -> None:
+    """Fails if a map grows beyond its room within a batch, or if no cleaning gets on then."""
+    log = open_log(MemFs(), replace(COMPACT, segment_bytes=1 << 20))
+    put(log, *[(b"%d" % (number % 20), b"%d" % number) for number in range(60)])
+    roll(log)
+    points: list[int] = []
+    while not points or points[-1] != log.active.base_offset:
+        points.append(clean(log, until=points[-1] if points else None, room=7))
+    assert points == [7, 14, 21, 28, 35, 42, 49, 56, 60]
+    assert pairs(log) == [(number, b"%d" % (number % 20), b"%d" % number) for number in range(40, 60)]
+
+
+@pytest.mark.parametrize("superseded", [False, True])
+def test_records_of_a_batch_are_not_in_memory_together(superseded: bool) -> None:
+    """Fails if a small batch becomes as many objects as it has records: here 10,000, of 250 bytes each."""
+    log = open_log(MemFs(), replace(COMPACT, segment_bytes=1 << 22))
+    put(log, *[(b"even" if superseded and number % 2 else b"%d" % (number % 500), b"") for number in range(10_000)],
+        codec=compression.ZSTD)
+    put(log, *[(b"%d" % (number if superseded else -1), b"") for number in range(1000)])
+    roll(log)
+    assert peak(lambda: clean(log)) < 1 << 20

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from minikafka.log import Log, LogConfig, build
-from minikafka.log.cleaner_filter import CleanedTransactionMetadata, OffsetMap, Retention
+from minikafka.log.cleaner_filter import CleanedTransactionMetadata, Retention, SkimpyOffsetMap
 from minikafka.log.log import Log as TheLog
 from minikafka.log.producers import ProducerEntry, ProducerStates
 from minikafka.log.transaction_index import TransactionIndex
@@ -35,7 +35,7 @@ def test_equal_seeds_give_equal_runs() -> None:
 
 
 BROKEN = (
-    (OffsetMap, "superseded", lambda self, record: False),  # nothing is ever superseded
+    (SkimpyOffsetMap, "superseded", lambda self, record: False),  # nothing is ever superseded
     (CleanedTransactionMetadata, "on_batch", lambda self, header: False),  # what was aborted is kept
     (Retention, "_tells_of_producer", lambda self, header: False),  # a producer's last batch goes
     (TransactionIndex, "find", lambda self, start, end: iter(())),  # readers are not told what was aborted
@@ -83,7 +83,7 @@ def test_the_schedules_meet_what_they_are_meant_to_meet() -> None:
 
 def test_the_judge_says_which_rule_fell() -> None:
     """Fails if a fallen rule has no name."""
-    with replaced(OffsetMap, "superseded", lambda self, record: True), pytest.raises(RuleFallen) as fallen:
+    with replaced(SkimpyOffsetMap, "superseded", lambda self, record: True), pytest.raises(RuleFallen) as fallen:
         for seed in range(10):
             CompactedLife(seed).live()
     assert fallen.value.id.startswith("I-")

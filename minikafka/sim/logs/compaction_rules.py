@@ -150,17 +150,19 @@ class CompactionRules:
                 any(0 < segment.begun < now - config.max_compaction_lag_ms for segment in dirty))
 
     def reach(self, segments: list[SeenSegment], first: int, end: int, room: int) -> int:
-        """Return where a cleaning ends that may remember `room` keys, asked before each batch."""
+        """Return where a cleaning ends that may remember `room` keys: before the first key when it has no more room."""
         keys: set[bytes] = set()
         reached = first
         for segment in segments:
             if segment.end <= first or segment.base >= end:
                 continue
             for batch in segment.batches:
-                if len(keys) >= room:
-                    return reached
-                if not batch.ends and not self.aborted(batch):
-                    keys |= {row.key for row in batch.rows if row.key is not None and row.offset >= first}
+                for row in () if batch.ends or self.aborted(batch) else batch.rows:
+                    if row.offset >= first:
+                        if row.key is not None and len(keys) >= room:
+                            return reached
+                        keys |= {row.key} - {None}
+                        reached = row.offset + 1
                 reached = max(reached, batch.end)
         return reached
 

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from minikafka.broker.storage.shell.log_dir import Offsets
 from minikafka.log import checkpoint
-from minikafka.log.cleaner import ENTRY_BYTES, Cleanable, Cleaning, Slices, cleanable
+from minikafka.log.cleaner import Cleanable, Cleaning, Slices, cleanable
+from minikafka.log.cleaner_filter import ENTRY_BYTES
 from minikafka.log.compression import DecompressionError, TooLarge
 from minikafka.log.records import MalformedRecord
 from minikafka.protocol.errors import KafkaError
