@@ -122,7 +122,7 @@ class CleanedTransactionMetadata:
             self._aborted.setdefault(row.producer_id, row)
 
 
-class Kept(NamedTuple):
+class RetainedRecords(NamedTuple):
     """The facts about the records of a batch that stay, without the records: a small batch may have a million of them."""
 
     count: int = 0
@@ -131,7 +131,7 @@ class Kept(NamedTuple):
     tombstone: bool = False                 # one of them has no value
 
     @classmethod
-    def look(cls, records: Iterator[Record]) -> Kept:
+    def look(cls, records: Iterator[Record]) -> RetainedRecords:
         count, first, newest, tombstone = cls()
         for record in records:
             first = record.timestamp if not count else first
@@ -157,7 +157,7 @@ class Retention(NamedTuple):
             discard = settled and horizon is not None and horizon <= self.now_ms
         else:
             settled, discard = False, transactions.on_batch(header)
-        kept = Kept() if discard else Kept.look(self._stay(header, batch))
+        kept = RetainedRecords() if discard else RetainedRecords.look(self._stay(header, batch))
         if not kept.count:
             return empty(header) if last or self._tells_of_producer(header) else b""
         horizon = header.delete_horizon
@@ -191,7 +191,7 @@ class Retention(NamedTuple):
         return header.is_control and header.producer_epoch == epoch
 
 
-def rebuilt(header: BatchHeader, kept: Kept, records: Iterator[Record], horizon: int | None) -> bytes:
+def rebuilt(header: BatchHeader, kept: RetainedRecords, records: Iterator[Record], horizon: int | None) -> bytes:
     """Return the batch with some of its records, at their offsets; with a horizon if it has one."""
     base = kept.first_timestamp if horizon is None else horizon
     body = encode_in_place(records, header.base_offset, base)
