@@ -4,7 +4,7 @@ kafka-python's compiled decoders trust their input: they cut a string that is to
 count for an empty list. A broker must trust no input. This module walks the same schemas and builds the same message classes,
 but checks every length against the bytes that are left, and returns record sets as views of the frame instead of copies.
 
-Owns: only a count of elements; a reader is a pure function (data, pos) -> (value, next pos), built once per
+Owns: only a count of elements and of memory; a reader is a pure function (data, pos) -> (value, next pos), built once per
 struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
@@ -14,6 +14,7 @@ Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
               we refuse to read it.
             I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: an element of two bytes on the wire
               takes hundreds in memory, and no other connection is served while a request is read.
+            I-READ-6 what a message takes in memory is known when it was read, from its schema and the lengths of its lists.
 Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """
@@ -21,6 +22,7 @@ tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read wi
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,7 +54,7 @@ def read_message(cls: type[Message], version: int, data: memoryview, pos: int = 
     reader = _READERS.get(key)
     if reader is None:
         reader = _READERS[key] = _struct_reader(cls._struct, version, cls.flexible_version_q(version), cls)
-    _budget.set([most, most])
+    _budget.set([most, most, 0])
     try:
         message, end = reader(data, pos)
     except (struct.error, IndexError) as short:
@@ -64,23 +66,24 @@ def read_message(cls: type[Message], version: int, data: memoryview, pos: int = 
 
 
 _READERS: dict[tuple[type, int], Reader] = {}
-# [elements left, elements at first] of the message that is being read; a reader never awaits, so each thread reads only one
+# [elements left, elements at first, memory so far] of the message that is read; a reader never awaits: each thread reads only one
 _budget: ContextVar[list[int]] = ContextVar("budget")
 
 
-def _spend(elements: int) -> None:
+def _spend(elements: int, memory: int = 0) -> None:
     budget = _budget.get()
     budget[0] -= max(0, elements)
+    budget[2] += memory
     if budget[0] < 0:
         if budget[1] != MAX_ELEMENTS:
             raise LongMessage
         raise ProtocolError(f"a message has more than {MAX_ELEMENTS} elements")
 
 
-def elements_read() -> int:
-    """Return how many elements the message had that this thread has read last."""
-    left, first = _budget.get()
-    return first - left
+def memory_read() -> int:
+    """Return how many bytes of memory, about, the lists take of the message that this thread has read last. Texts and record
+    sets are not counted: together they take as much as the frame."""
+    return _budget.get()[2]
 
 
 def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
@@ -99,7 +102,7 @@ def read_uvarint(data: memoryview, pos: int) -> tuple[int, int]:
 
 def skip_tags(data: memoryview, pos: int) -> int:
     """Return the position after a section of tags, all of which are unknown to us (KIP-482)."""
-    _budget.set([MAX_ELEMENTS, MAX_ELEMENTS])
+    _budget.set([MAX_ELEMENTS, MAX_ELEMENTS, 0])
     return _read_tags(data, pos, {}, None)
 
 
@@ -138,7 +141,7 @@ def _field_reader(field: Any, version: int, flexible: bool) -> Reader:
             if field.is_struct_array()
             else _simple_reader(element.type_str, False, flexible)
         )
-        return _array_reader(inner, nullable, flexible, field.name)
+        return _array_reader(inner, nullable, flexible, field.name, _element_memory(field, version))
     if field.is_struct():
         inner = _struct_reader(field, version, flexible, field.data_class)
         return _nullable_struct_reader(inner) if nullable else inner
@@ -230,7 +233,7 @@ def _bytes_reader(nullable: bool, flexible: bool) -> Reader:
     return read
 
 
-def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str) -> Reader:
+def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str, memory: int) -> Reader:
     read_length = _length_reader(flexible, "i")
 
     def read(data: memoryview, pos: int) -> tuple[list[Any] | None, int]:
@@ -244,7 +247,7 @@ def _array_reader(inner: Reader, nullable: bool, flexible: bool, name: str) -> R
             raise ProtocolError(
                 f"Tried to allocate a collection of size {length}, but there are only {available} bytes remaining."
             )
-        _spend(length)
+        _spend(length, length * memory)
         items = []
         for _ in range(length):
             item, pos = inner(data, pos)
@@ -293,6 +296,24 @@ def _struct_reader(struct_field: Any, version: int, flexible: bool, cls: type) -
         lines.append("pos = pos + 1 if data[pos] == 0 else read_tags(data, pos, known, item)")
     exec("\n    ".join([*lines, "return item, pos"]), names)
     return names["read"]  # type: ignore[no-any-return]
+
+
+SLOT, LIST = 8, sys.getsizeof([])
+MEMORY = {"int8": 0, "bool": 0, "string": sys.getsizeof("") + SLOT, "bytes": sys.getsizeof(memoryview(b"")), "uuid": 100,
+          "records": sys.getsizeof(memoryview(b""))}  # of a value, in bytes
+NUMBER = 32
+
+
+def _element_memory(field: Any, version: int) -> int:
+    """Return how many bytes one element of a list takes, about, without the elements of the lists in it."""
+    element = field.array_of
+    return SLOT + (_struct_memory(element, version) if field.is_struct_array() else MEMORY.get(element.type_str, NUMBER))
+
+
+def _struct_memory(struct_field: Any, version: int) -> int:
+    return sys.getsizeof(object.__new__(struct_field.data_class)) + sum(
+        LIST if field.is_array() else _struct_memory(field, version) if field.is_struct() else MEMORY.get(field.type_str, NUMBER)
+        for field in struct_field._fields if field.for_version_q(version))
 
 
 def runs(fields: list[Any]) -> list[list[Any]]:

@@ -51,7 +51,7 @@ from minikafka.protocol.codec import (
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError, TextTooLong
 from minikafka.protocol.failure import failed_response
 from minikafka.protocol.frames import SIZE, first_frame
-from minikafka.protocol.reader import MAX_ELEMENTS, LongMessage, elements_read
+from minikafka.protocol.reader import LongMessage, memory_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,6 @@ UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
 IN_FLIGHT = 5  # requests of one producer, as long as it wants their order kept (max.in.flight.requests.per.connection)
-ELEMENT, SHORTEST = 400, 4  # bytes that an element of a request costs in memory, and has on the wire at least, about
 MUCH = 1 << 18  # bytes of a request that is being served: from there on the memory of all is looked at at once
 AHEAD = 100  # answers owed, at most, before the next request waits
 AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
@@ -95,7 +94,8 @@ class Connection(asyncio.Protocol):
         self.owed: deque[Owed] = deque()  # answers whose requests wait for something; the first leaves first
         self.ahead = 0  # bytes of those requests
         self.pending: Any = None  # the awaitable of the handler that `busy` runs
-        self.cost = 0  # bytes of memory, about, of the request that `busy` serves
+        self.serving: Context  # of the request that `busy` serves
+        self.asked = False  # a whole request has come
         self.muted = False  # no request is served: its turn is over, or a quota makes it wait
         self.write_paused = self.read_paused = False
         self.ended = False  # the peer has closed its half: no more requests
@@ -155,8 +155,13 @@ class Connection(asyncio.Protocol):
     @property
     def held(self) -> int:
         """Return how many bytes this connection costs: requests not served yet, the one being served, answers not read yet."""
-        serving = self.cost if self.busy is not None else 0
+        serving = self.serving.size + self.parsed if self.busy is not None else 0
         return len(self.buffer) + self.ahead + serving + int(self.transport.get_write_buffer_size())
+
+    @property
+    def parsed(self) -> int:
+        """Return how many bytes the request being served takes beside those received: objects, and what waits for it."""
+        return self.serving.memory if self.busy is not None else 0
 
     def check_deadlines(self, now: float) -> None:
         """Close the connection if one of its deadlines has passed. Called once a second."""
@@ -303,26 +308,31 @@ class Connection(asyncio.Protocol):
         served = self.server.table.get(header.api_key)
         if served is None:
             raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
+        self.asked, context = True, self._context(header, len(frame))
         if not served.min <= header.version <= served.max:
             if header.api_key != API_VERSIONS:
                 text = f"Received request api key {header.api_key} with version {header.version} which is not enabled"
                 raise ProtocolError(text)
-            request, elements = None, 0  # the handler answers it as version 0, so that the client can try again (KIP-511)
+            request = None  # the handler answers it as version 0, so that the client can try again (KIP-511)
         else:
             try:
-                request, elements = decode_request(header, frame, LONG), elements_read()
+                request = decode_request(header, frame, LONG)
             except LongMessage:
-                self.cost = _cost(len(frame), _most_elements(frame))
-                self.busy = self.env.spawn(self._serve_long(header, served, frame), f"{self.host}:{header.api_key}")
+                self.serving = context
+                self.busy = self.env.spawn(self._serve_long(header, context, served, frame), f"{self.host}:{header.api_key}")
                 self.server.shed_load()
                 return
-        self._call(header, served, request, _cost(len(frame), elements), len(frame))
+            context.memory = memory_read()
+        self._call(header, context, served, request)
 
-    async def _serve_long(self, header: RequestHeader, served: Served, frame: memoryview) -> None:
+    async def _serve_long(self, header: RequestHeader, context: Context, served: Served, frame: memoryview) -> None:
+        def read() -> tuple[ApiMessage, int]:
+            return decode_request(header, frame), memory_read()
+
         try:
-            request = await self.env.aside(partial(decode_request, header, frame))
+            request, context.memory = await self.env.aside(read)
             self.busy = None
-            self._call(header, served, request, _cost(len(frame), _most_elements(frame)), len(frame))
+            self._call(header, context, served, request)
         except Exception as error:
             self.busy = None
             self._failed(error)
@@ -344,9 +354,8 @@ class Connection(asyncio.Protocol):
         elif self.guest.proven:
             self.guest = None
 
-    def _call(self, header: RequestHeader, served: Served, request: ApiMessage, cost: int, size: int) -> None:
-        """Serve a request of `size` bytes, which takes `cost` bytes of memory while it waits."""
-        context = Context(
+    def _context(self, header: RequestHeader, size: int) -> Context:
+        return Context(
             self.server.node,
             header.api_key,
             header.version,
@@ -355,8 +364,10 @@ class Connection(asyncio.Protocol):
             self.host,
             self.number,
             size,
-            bool(self.owed) or self._piles_up(),
+            in_run=bool(self.owed) or self._piles_up(),
         )
+
+    def _call(self, header: RequestHeader, context: Context, served: Served, request: ApiMessage | None) -> None:
         try:
             answer = served.handler(context, request, *served.parts)
             if inspect.isgenerator(answer):
@@ -370,13 +381,12 @@ class Connection(asyncio.Protocol):
         except Exception as error:
             self._request_failed(header, context, request, error)
             return
-        self.pending = answer
+        self.pending, self.serving = answer, context
         self.busy = self.env.spawn(self._finish(header, context, request, answer), f"{self.host}:{header.api_key}")
-        self.cost = cost
-        if self.cost > MUCH:
+        if context.size + context.memory > MUCH:
             self.server.shed_load()
 
-    async def _finish(self, header: RequestHeader, context: Context, request: ApiMessage,
+    async def _finish(self, header: RequestHeader, context: Context, request: ApiMessage | None,
                       pending: Any) -> None:  # Any: an awaitable of an answer, or of one more
         try:
             answer, frame = await pending, None
@@ -418,7 +428,7 @@ class Connection(asyncio.Protocol):
 
     def _owe(self, owed: Owed) -> None:
         self.owed.append(owed)
-        self.ahead += owed.context.size
+        self.ahead += owed.context.size + owed.context.memory
         if owed.done is not None:
             owed.done.add_done_callback(self._settle)
 
@@ -427,7 +437,7 @@ class Connection(asyncio.Protocol):
         settled = False
         while self.owed and ((done := self.owed[0].done) is None or done.done()):
             header, context, _, answer, frame = self.owed.popleft()
-            self.ahead -= context.size
+            self.ahead -= context.size + context.memory
             settled = True
             try:
                 self._send(header, context, answer(), frame)
@@ -452,16 +462,6 @@ class Connection(asyncio.Protocol):
 def _is_ready(answer: object) -> TypeGuard[Answer]:
     """Return whether a handler's answer is a message, or none at all (acks=0), and not an awaitable of it."""
     return answer is None or isinstance(answer, ApiMessage)
-
-
-def _cost(size: int, elements: int) -> int:
-    """Return about how many bytes of memory a request of `size` bytes takes once it is read."""
-    return size + ELEMENT * elements
-
-
-def _most_elements(frame: memoryview) -> int:
-    """Return how many elements a request can have that is read in a thread, where nobody counts them."""
-    return min(len(frame) // SHORTEST, MAX_ELEMENTS)
 
 
 def _raise(error: Exception) -> None:

@@ -4,20 +4,24 @@ Owns: the connections of one listener and the limits on them; each connection is
 Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats. Of the
               descriptors that the machine gives, a quarter is for clients, an eighth for brokers, half for files.
             I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`, those too that are being served or
-              wait for something; the connection that holds the most is closed first.
-            I-SRV-3 no address takes the last connections from the others: when all are taken, a new one of an address that has
-              fewer gets the place of the one of the greediest address that was silent for longest.
+              wait for something. They count by what they hold: what was read of them, and what a wait remembers, is at most
+              an eighth of it. The connection that holds the most is closed first.
+            I-SRV-3 a new connection finds a place: when all are taken, the one that was silent for longest gives way, of the
+              address that has the most; and before it one that has never sent a whole request.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
 unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
-`max.connections` Kafka makes new connections wait, at its memory limit it stops reading. Neither wait ends by itself while
-the clients that hold connections or memory do nothing, so we refuse and close.
-Source: kafka.network.SocketServer, ConnectionQuotas.
+`max.connections` Kafka makes new connections of clients wait; only for a broker's it closes the one that was silent for
+longest. At its memory limit it stops reading, and it counts the bytes received. Neither wait ends by itself while the clients
+that hold connections or memory do nothing.
+Source: kafka.network.SocketServer, ConnectionQuotas, Processor.closeExcessConnections, Selector.lowestPriorityChannel.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter
 
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.membership import GUESTS, Acceptor
@@ -28,6 +32,7 @@ log = logging.getLogger("minikafka.server")
 
 MOST_CONNECTIONS = 2000
 MOST_BYTES = 512 << 20
+PARSED_SHARE = 8  # what requests take in memory beside their bytes is at most this part of all memory
 SWEEP_S = 1.0
 
 
@@ -73,13 +78,11 @@ class Server:
 
     def admit(self, connection: Connection) -> bool:
         """Accept a new connection and give it its number; return False if a limit forbids it."""
-        host = connection.host
-        if len(self.connections) >= self.max_connections and not self._make_room_for(host):
-            log.info("Rejected connection from %s, there are already %d connections.", host, self.max_connections)
-            return False
-        if sum(c.host == host for c in self.connections) >= self.max_per_ip:
+        if sum(c.host == connection.host for c in self.connections) >= self.max_per_ip:
             log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
-                     host, self.max_per_ip)  # fmt: skip
+                     connection.host, self.max_per_ip)  # fmt: skip
+            return False
+        if len(self.connections) >= self.max_connections and not self._make_room_for(connection.host):
             return False
         if connection.guest is not None:
             self._make_room_for_a_guest()
@@ -89,13 +92,13 @@ class Server:
         return True
 
     def _make_room_for(self, host: str) -> bool:
-        """Drop a connection of the address that has the most if it has more than its share; False if nobody has (I-SRV-3)."""
+        """Drop the connection that gives way to a new one of this address (I-SRV-3); False if there is none."""
         counts = Counter(connection.host for connection in self.connections)
-        greediest = max(counts, key=lambda one: counts[one], default=host)
-        if counts[greediest] <= counts[host] + 1:
+        greediest = max(counts, key=lambda one: counts[one] + (one == host), default=None)
+        if greediest is None:
             return False
-        silent = min((c for c in self.connections if c.host == greediest), key=lambda c: c.active_at)
-        silent.abort(f"its address has {counts[greediest]} connections, and another has no place")
+        silent = min((c for c in self.connections if c.host == greediest), key=lambda c: (c.asked, c.active_at))
+        silent.abort(f"all {len(self.connections)} connections are taken, and it was silent for longest")
         return True
 
     def _make_room_for_a_guest(self) -> None:
@@ -106,9 +109,13 @@ class Server:
 
     def shed_load(self) -> None:
         """Drop the connections that hold the most memory until all together fit (I-SRV-2)."""
-        while sum(c.held for c in self.connections) > self.max_bytes:
-            largest = max(self.connections, key=lambda c: c.held)
-            largest.abort(f"it holds {largest.held} bytes, and all connections more than {self.max_bytes}")
+        self._shed(attrgetter("held"), self.max_bytes)
+        self._shed(attrgetter("parsed"), self.max_bytes // PARSED_SHARE)
+
+    def _shed(self, size: Callable[[Connection], int], most: int) -> None:
+        while sum(map(size, self.connections)) > most:
+            largest = max(self.connections, key=size)
+            largest.abort(f"it holds {size(largest)} bytes, and all connections more than {most}")
 
     def _sweep(self) -> None:
         now = self.node.env.now()

@@ -13,6 +13,7 @@ Invariants
            that of the request.
   I-FET-5  a client that has used up a quota gets an empty answer; what was read counts neither for the quota nor the session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
+  I-FET-7  a request that waits keeps what it still needs, not the message; the connection counts what it keeps.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
 What Kafka does differently: a fetch from beyond the high watermark is answered at once; here it waits.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
@@ -41,6 +42,7 @@ from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.maker import maker
 
 METADATA_TOPIC_ID = UUID(int=1)
+WAITING, REFUSED = 800, 350    # bytes of memory that a partition takes, about, while the request waits
 MANY = 1000                    # partitions whose answer is measured in a thread
 NO_REPLICA = NO_EPOCH = -1
 NEVER = -1                     # no count of moves
@@ -109,7 +111,7 @@ class ServedFetch:
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
         self.asked: list[FetchPartitionStatus] = []                 # what is to be read
-        self.refused: Found = {}                   # what cannot even be looked for
+        self.refused: dict[Key, Err] = {}            # what cannot even be looked for
 
     def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
         """Return the answer, or an awaitable of it."""
@@ -134,6 +136,7 @@ class ServedFetch:
         delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
             yield from each(delayed.moved, list(waiting))
+        self._let_go()
         return self._wait(context, delayed)
 
     # --- request --------------------------------------------------------------------------------------------------
@@ -160,9 +163,9 @@ class ServedFetch:
             yield None
             name = self._name(key)
             if name is None:
-                self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_ID, [])
+                self.refused[key] = Err.UNKNOWN_TOPIC_ID
             elif image.partition(name, key[1]) is None:
-                self.refused[key] = _error(key[1], Err.UNKNOWN_TOPIC_OR_PARTITION, [])
+                self.refused[key] = Err.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 self.asked.append(FetchPartitionStatus(key, wanted, name))
 
@@ -223,6 +226,13 @@ class ServedFetch:
             size += len(found.records)
         return size >= self.min_bytes
 
+    def _let_go(self) -> None:
+        """Forget the message, of which all was taken over: a client can name a partition many times, and wait for days."""
+        for names in (self.request.topics, self.request.forgotten_topics_data):
+            if names:
+                names.clear()
+        self.ctx.memory = WAITING * len(self.asked) + REFUSED * len(self.refused)
+
     async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
         await delayed.done()
         return await self.ctx.node.env.turns.take(self._read_again(context))
@@ -235,7 +245,7 @@ class ServedFetch:
 
     def _answer(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
         found: Found = {one.key: one.found if isinstance(one.found, LogReadResult) else self._error_data(one, one.found)
-                 for one in self.asked} | self.refused
+                 for one in self.asked} | {key: _error(key[1], code, []) for key, code in self.refused.items()}
         if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
             return self._throttled(context, wait_ms)
         follower = self.from_follower and self.ctx.listener == INTERNAL     # clients may call themselves so, too
