@@ -133,8 +133,7 @@ def _refuse_creation(request: CreateTopicsRequest, code: Err) -> CreateTopicsRes
 @handles(DeleteTopicsRequest, on=(CLIENTS,), needs=(Channel,))
 async def delete_topics_from_client(ctx: Context, request: DeleteTopicsRequest, channel: Channel) -> DeleteTopicsResponse:
     """Delete topics by name or id; each broker deletes their files later."""
-    names, ids, _ = _split(request)
-    untimed = _none_is_left((*names, *ids))
+    untimed = _none_is_left(_named(request))
     return await forward(ctx, channel, request, ctx.version, untimed) or _refuse_deletion(
         request, KafkaError(Err.REQUEST_TIMED_OUT))
 
@@ -155,6 +154,11 @@ async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest
         return await _charged(ctx, active, DELETES_STRICTLY, decide)
     except KafkaError as error:
         return _refuse_deletion(request, error)
+
+
+def _named(request: DeleteTopicsRequest) -> list[str | Uuid]:
+    names, ids, _ = _split(request)
+    return [*names, *ids]
 
 
 def _split(request: DeleteTopicsRequest) -> tuple[list[str], list[Uuid], list[Deletion]]:

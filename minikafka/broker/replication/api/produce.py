@@ -41,6 +41,7 @@ from minikafka.protocol.maker import maker
 
 log = logging.getLogger("minikafka.produce")
 
+RESULT = 250    # bytes of memory that the result of a partition takes, about, while the request waits
 FEW = 100       # partitions in a request that the next one need not wait for
 BY_TOPIC_ID, ADDS_PARTITIONS, ABORTABLE, TELLS_LEADER = 13, 12, 11, 10      # since these versions
 # Refusals by a partition that tell nothing about its log, not even where it starts.
@@ -99,6 +100,7 @@ def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: Ba
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, LogAppendResult)}
     if request.acks == 1 or not waiting:
         return (yield from _answer(ctx, parts, results, {}))
+    ctx.memory += RESULT * len(results)
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
         return (yield from _answer(ctx, parts, results, delayed.errors))
@@ -177,6 +179,7 @@ def _refuse_all(request: ProduceRequest, batches: Batches) -> dict[Key, KafkaErr
 def _refuse_some(ctx: Context, batches: Batches) -> Steps[dict[Key, KafkaError]]:
     """Return an error for each partition that does not exist, and for records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
+    errors: dict[Err, KafkaError] = {}         # one for all partitions that have the same: many may be named
     for key, records in batches.items():
         try:
             if ctx.node.image.partition(_name(ctx, key), key[1]) is None:
@@ -184,7 +187,7 @@ def _refuse_some(ctx: Context, batches: Batches) -> Steps[dict[Key, KafkaError]]
             if records is not None:
                 one_batch(records, ctx.version)
         except KafkaError as bad:
-            refused[key] = RejectedBeforeAppend(bad.code)
+            refused[key] = errors.setdefault(bad.code, RejectedBeforeAppend(bad.code))
         yield None
     return refused
 

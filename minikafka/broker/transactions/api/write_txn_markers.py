@@ -35,6 +35,7 @@ ALL_IN_SYNC = NO_PRODUCER = -1
 NOT_READY = (Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR)
 
 Key = tuple[str, int]
+ERROR = 120    # bytes of memory that the error code of a partition takes, about, while the request waits
 
 
 @handles(WriteTxnMarkersRequest, on=(CLIENTS, INTERNAL), versions=(1, 2), needs=(ReplicaManager, GroupCoordinator))
@@ -77,6 +78,7 @@ async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinato
             errors[key] = Err.NONE
         except KafkaError as refused:
             errors[key] = refused.code
+    ctx.memory += ERROR * len(errors)
     waiting = await DelayedProduce(ctx.node.env, appended).outcome(ctx.node.config["request.timeout.ms"] / 1000)
     errors |= {(partition.topic, partition.index): error for partition, error in waiting.items()}
     errors |= {key: await outcome for key, outcome in in_groups.items()}
