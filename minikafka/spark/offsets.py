@@ -12,7 +12,6 @@ Invariants
              none for this either: its offsets come from the Admin client.)
 """
 import math
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +21,20 @@ from typing import Any, TypeVar
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
-from .options import EARLIEST, LATEST, AtTimes, Everywhere, Key, Limit, Offsets, SourceOptions, refuse, tp_name
+from .options import (
+    EARLIEST,
+    LATEST,
+    AtTimes,
+    Everywhere,
+    Key,
+    Limit,
+    Offsets,
+    SourceOptions,
+    refuse,
+    tp_name,
+    tp_names,
+)
+from .pattern import topic_pattern
 
 T = TypeVar("T")
 API_TIMEOUT_S = 60.0                             # default.api.timeout.ms: how long a retriable error is retried
@@ -58,11 +70,11 @@ class OffsetRange:
     def cut(self, parts: int) -> list["OffsetRange"]:
         """Return that number of ranges, or as many as there are offsets; the rest of the division goes to the last ones."""
         out, start = [], self.start
-        for left in range(parts, 0, -1):
+        for left in range(min(parts, self.size), 0, -1):
             end = start + (self.end - start) // left
             out.append(OffsetRange(self.topic, self.partition, start, end))
             start = end
-        return [r for r in out if r.size > 0]
+        return out
 
 
 class KafkaOffsets:
@@ -85,11 +97,11 @@ class KafkaOffsets:
         """Return the partitions that the query is about, as of now, sorted. A subscribed topic must exist."""
         wanted = self.options.wanted
         if self.options.strategy == "subscribePattern":
-            pattern = re.compile(str(wanted))
-            topics = [name for name in self._ask(lambda: self._admin.list_topics()) if pattern.search(name)]
+            topics = list(filter(topic_pattern(str(wanted)), self._ask(lambda: self._admin.list_topics())))
         else:
             topics = sorted({item if isinstance(item, str) else item[0] for item in wanted})
-        found = [(d["name"], p["partition_index"]) for d in self._describe(topics) for p in d["partitions"]]
+        found = [(d["name"], p["partition_index"]) for d in self._describe(topics) if not d["is_internal"]
+                 for p in d["partitions"]]
         return sorted(tp for tp in found if self.options.strategy != "assign" or tp in wanted)
 
     def _describe(self, topics: list[str]) -> list[dict[str, Any]]:
@@ -173,7 +185,7 @@ def _must_match(given: Offsets, partitions: list[Key]) -> None:
         raise KafkaIllegalState(
             "Partitions specified for Kafka start offsets don't match what are assigned. "
             "Use -1 for latest, -2 for earliest. "
-            f"Specified: {_set(given)} Assigned: {_set(partitions)}"
+            f"Specified: {tp_names(given)} Assigned: {tp_names(partitions)}"
         )
 
 
@@ -201,12 +213,12 @@ def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: C
     """Return the ranges of a micro-batch; what looks like lost data goes to `report` (I-SPARK-4)."""
     added, gone = sorted(end.keys() - start.keys()), sorted(start.keys() - end.keys())
     if deleted := [tp for tp in added if tp not in first_of_new]:
-        report(f"Cannot find initial offsets for partitions {_set(deleted)}. They may have been deleted.")
+        report(f"Cannot find initial offsets for partitions {tp_names(deleted)}. They may have been deleted.")
     for tp in added:
         if first_of_new.get(tp, 0) != 0:
             report(f"Added partition {tp_name(tp)} starts from {first_of_new[tp]} instead of 0.")
     if gone:
-        report(f"Partitions {_set(gone)} have been deleted.")
+        report(f"Partitions {tp_names(gone)} have been deleted.")
     begin = start | first_of_new
     for tp in sorted(end.keys() & begin.keys()):
         if end[tp] < begin[tp]:
@@ -233,7 +245,3 @@ def split(ranges: list[OffsetRange], min_partitions: int | None, max_records: in
 
 def _share(r: OffsetRange, total: int, parts: int) -> int:
     return max(1, math.floor(r.size / total * parts + 0.5))          # a half goes up, as in Java
-
-
-def _set(partitions: Iterable[Key]) -> str:
-    return f"Set({', '.join(map(tp_name, sorted(partitions)))})"

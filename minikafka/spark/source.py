@@ -17,6 +17,8 @@ Differences from the connector
   * Wrong options surface as AnalysisException with the connector's text in it, some at start() instead of load().
 """
 import logging
+import math
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -34,7 +36,7 @@ from pyspark.sql.types import StructType
 
 from .fetch import RangeReader, spark_schema
 from .offsets import KafkaDataLoss, KafkaOffsets, OffsetRange, batch_ranges, rate_limit, split, stream_ranges
-from .options import EARLIEST, LATEST, Everywhere, SourceOptions, offsets_from_json, offsets_to_json
+from .options import EARLIEST, LATEST, Everywhere, Offsets, SourceOptions, offsets_from_json, offsets_to_json
 from .sink import KafkaDataWriter
 
 log = logging.getLogger(__name__)
@@ -62,7 +64,9 @@ class KafkaSource(DataSource):
         return BatchReader(self._source_options(schema))
 
     def streamReader(self, schema: StructType) -> "StreamReader":
-        return StreamReader(self._source_options(schema))
+        options = self._source_options(schema)
+        options.check_stream(self.options)
+        return StreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         if overwrite:
@@ -122,12 +126,12 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A topic as a stream. Lives in a Python process beside the driver as long as the query runs."""
 
     def __init__(self, options: SourceOptions) -> None:
-        options.check_stream()
         self.options = options
         self.kafka = KafkaOffsets(options)
         self.newest: dict[str, Any] | None = None
         self.target: dict[str, Any] | None = None                    # availableNow: the end of everything
         self.available_now = False
+        self.last_trigger = -math.inf                                # seconds of time.monotonic()
 
     def initialOffset(self) -> dict[str, Any]:
         return offsets_to_json(self.kafka.resolve(
@@ -143,10 +147,20 @@ class StreamReader(_Reads, DataSourceStreamReader, SupportsTriggerAvailableNow):
             self.newest = offsets_to_json(self.kafka.latest(known=begin))
             self.target = self.newest if self.available_now else None
         end = offsets_from_json(self.newest or {})
+        if self._too_few(begin, end):
+            return offsets_to_json(begin)
         if isinstance(limit, ReadMaxRows):
             new = self.kafka.earliest(tp for tp in end if tp not in begin) if end.keys() - begin.keys() else {}
             end = rate_limit(limit.max_rows, begin | new, end)
         return offsets_to_json(end)
+
+    def _too_few(self, begin: Offsets, end: Offsets) -> bool:
+        """Return whether this trigger waits for more records (minOffsetsPerTrigger, maxTriggerDelay)."""
+        now, waiting = time.monotonic(), sum(end[tp] - begin.get(tp, 0) for tp in end)
+        if waiting < (self.options.min_offsets_per_trigger or 0) and now - self.last_trigger < self.options.max_trigger_delay_s:
+            return True
+        self.last_trigger = now
+        return False
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return self.newest
