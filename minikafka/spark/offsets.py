@@ -109,9 +109,8 @@ class KafkaOffsets:
             answer = self._admin.describe_topics(topics) if topics else []
             for topic in answer:
                 if topic["error_code"]:
-                    raise for_code(topic["error_code"])(
-                        f"{topic['name']}: this server does not host this topic-partition"
-                    )
+                    error = for_code(topic["error_code"])
+                    raise error(f"topic {topic['name']} of the option '{self.options.strategy}': {error.description}")
             return answer
         return self._ask(ask)
 
@@ -138,7 +137,9 @@ class KafkaOffsets:
             return dict.fromkeys(partitions, limit.offset)
         if isinstance(limit, AtTimes):
             return self._at_times(limit, partitions, starting)
-        _must_match(limit.offsets, partitions)
+        _must_match(limit.offsets, partitions, limit.option,
+                    "Partitions specified for Kafka start offsets don't match what are assigned. Maybe topic partitions are "
+                    "created or deleted while the query is running. Use -1 for latest, -2 for earliest.")
         return limit.offsets
 
     def resolve(self, limits: Offsets) -> Offsets:
@@ -147,12 +148,16 @@ class KafkaOffsets:
 
     def _at_times(self, limit: AtTimes, partitions: list[Key], starting: bool) -> Offsets:
         times = dict.fromkeys(partitions, limit.times) if isinstance(limit.times, int) else limit.times
-        _must_match(times, partitions)
+        _must_match(times, partitions, limit.option,
+                    f"Partitions specified for Kafka timestamp based {'start' if starting else 'end'} offsets don't match what "
+                    "are assigned. Maybe topic partitions are created or deleted while the query is running, or you didn't "
+                    "specify all the partitions.")
         found = self._list(times)
         none = [tp for tp in partitions if found[tp] < 0]
         if none and starting and not limit.latest_if_none:
             raise refuse(
-                f"No offset matched from request of topic-partition {tp_name(none[0])} and timestamp {times[none[0]]}."
+                f"Option '{limit.option}': No offset matched from request of topic-partition {tp_name(none[0])} and timestamp "
+                f"{times[none[0]]}. To begin at the end instead, set startingOffsetsByTimestampStrategy to latest"
             )
         return found | dict.fromkeys(none, LATEST)
 
@@ -180,13 +185,9 @@ class KafkaOffsets:
                 time.sleep(self.options.retry_interval_s if unknown else 0.2)
 
 
-def _must_match(given: Offsets, partitions: list[Key]) -> None:
+def _must_match(given: Offsets, partitions: list[Key], option: str, problem: str) -> None:
     if sorted(given) != partitions:
-        raise KafkaIllegalState(
-            "Partitions specified for Kafka start offsets don't match what are assigned. "
-            "Use -1 for latest, -2 for earliest. "
-            f"Specified: {tp_names(given)} Assigned: {tp_names(partitions)}"
-        )
+        raise KafkaIllegalState(f"{problem} Specified: {tp_names(given)} Assigned: {tp_names(partitions)} (Option '{option}'.)")
 
 
 def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
@@ -198,13 +199,15 @@ def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
     }
 
 
-def batch_ranges(start: Offsets, end: Offsets) -> list[OffsetRange]:
-    """Return the ranges of a batch query, whose offsets were just resolved: one for each partition, empty ones too."""
+def batch_ranges(start: Offsets, end: Offsets, named: str) -> list[OffsetRange]:
+    """Return the ranges of a batch query, whose offsets were just resolved: one for each partition, empty ones too.
+
+    named: which options say so, for the error."""
     for tp in sorted(end):
         if start[tp] > end[tp]:
             raise KafkaIllegalState(
                 f"The resolved start offset {start[tp]} is greater than the resolved end offset {end[tp]} "
-                f"for topic {tp[0]} partition {tp[1]}."
+                f"for topic {tp[0]} partition {tp[1]}. {named}"
             )
     return [OffsetRange(*tp, start[tp], end[tp]) for tp in sorted(end)]
 

@@ -39,11 +39,13 @@ TEXTS = ("compression_type", "proxy_url", "sasl_kerberos_domain_name", "sasl_ker
          "sasl_plain_password", "sasl_plain_username", "socks5_proxy", "ssl_cafile", "ssl_certfile", "ssl_ciphers", "ssl_crlfile",
          "ssl_keyfile", "ssl_password")
 NUMBERS = ("receive_buffer_bytes", "send_buffer_bytes")              # -1: what the operating system has
+POSITIVE = ("max_in_flight_requests_per_connection", "max_poll_records", "metrics_num_samples", "request_timeout_ms")
 ENUMERATIONS: dict[str, dict[str, Any]] = {
     "acks": {"all": "all", "-1": "all", "0": 0, "1": 1},
     "compression_type": {"none": None, **{kind: kind for kind in ("gzip", "snappy", "lz4", "zstd")}},
     "isolation_level": {level: level for level in ("read_uncommitted", "read_committed")},
-    "security_protocol": {kind: kind for kind in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")},
+    "security_protocol": {spelling: kind for kind in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+                          for spelling in (kind, kind.lower())},
 }
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -63,12 +65,14 @@ class Everywhere:
 class Exactly:
     """An offset for each partition (EARLIEST and LATEST allowed)."""
     offsets: Offsets
+    option: str                                  # which one says so
 
 
 @dataclass(frozen=True)
 class AtTimes:
     """The first record at or after a time (ms), for each partition or, where `times` is an int, for all."""
     times: Offsets | int
+    option: str                                  # which one says so
     latest_if_none: bool = False                 # startingOffsetsByTimestampStrategy
 
 
@@ -100,7 +104,8 @@ class SourceOptions:
         strategy = _strategy(options)
         most, least = _positive(options, "maxOffsetsPerTrigger"), _positive(options, "minOffsetsPerTrigger")
         if most and least and least > most:
-            raise refuse(f"The value of minOffsetPerTrigger({least}) is higher than the maxOffsetsPerTrigger({most}).")
+            raise refuse("Option 'minOffsetsPerTrigger': "
+                         f"The value of minOffsetPerTrigger({least}) is higher than the maxOffsetsPerTrigger({most}).")
         return cls(
             strategy,
             _wanted(strategy, options[strategy]),
@@ -113,7 +118,7 @@ class SourceOptions:
             _positive(options, "maxRecordsPerPartition"),
             _boolean(options, "failOnDataLoss", True),
             _boolean(options, "includeHeaders", False),
-            _whole(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=0) / 1000,
+            _whole(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1) / 1000,
             _whole(options, "fetchOffset.numRetries", 3, least=1, bits=32),
             _whole(options, "fetchOffset.retryIntervalMs", 1000, least=0) / 1000,
             client_config(options, KafkaConsumer.DEFAULT_CONFIG),
@@ -129,10 +134,27 @@ class SourceOptions:
         _none_is(self.ending, EARLIEST,
                  "Option 'endingOffsets': ending offset for {} can't be earliest for batch queries on Kafka")
         if isinstance(self.starting, Exactly) and isinstance(self.ending, Exactly):
-            _check_order(self.starting.offsets, self.ending.offsets, "offset")
+            self._check_order(self.starting.offsets, self.ending.offsets, "offset")
         if isinstance(self.starting, AtTimes) and isinstance(self.ending, AtTimes):
             if isinstance(self.starting.times, dict) and isinstance(self.ending.times, dict):
-                _check_order(self.starting.times, self.ending.times, "timestamp")
+                self._check_order(self.starting.times, self.ending.times, "timestamp")
+
+    def _check_order(self, start: Offsets, end: Offsets, thing: str) -> None:
+        if start.keys() != end.keys():
+            raise refuse(
+                "The specified start offset and end offset should have the same topic-partitions. Topic-partitions for start "
+                f"offset: {tp_names(start)}, topic-partitions for end offset: {tp_names(end)}. {self.limit_options}"
+            )
+        for tp, first in start.items():
+            if first > end[tp] >= 0:
+                raise refuse(f"The specified start {thing} {first} is greater than the end {thing} {end[tp]} for topic {tp[0]} "
+                             f"partition {tp[1]}. {self.limit_options}")
+
+    @property
+    def limit_options(self) -> str:
+        """The names of the options that say where a batch begins and ends, for a text."""
+        given = [limit.option for limit in (self.starting, self.ending) if isinstance(limit, (Exactly, AtTimes))]
+        return f"(Option {' and '.join(given)}.)"
 
     def check_stream(self, options: Mapping[str, str]) -> None:
         """Raise for what a streaming query cannot ask for."""
@@ -140,19 +162,6 @@ class SourceOptions:
                             ("endingTimestamp", "timestamp")):
             if name in options:
                 raise refuse(f"Option '{name}': ending {thing} not valid in streaming queries")
-
-
-def _check_order(start: Offsets, end: Offsets, thing: str) -> None:
-    if start.keys() != end.keys():
-        raise refuse(
-            "The specified start offset and end offset should have the same topic-partitions. Topic-partitions for start "
-            f"offset: {tp_names(start)}, topic-partitions for end offset: {tp_names(end)}. "
-            "(Options 'startingOffsets' and 'endingOffsets', or both by timestamp.)"
-        )
-    for tp, first in start.items():
-        if first > end[tp] >= 0:
-            raise refuse(f"The specified start {thing} {first} is greater than the end {thing} {end[tp]} for topic {tp[0]} "
-                         f"partition {tp[1]}. (Options that begin with 'starting' and 'ending'.)")
 
 
 def client_config(options: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def client_config(options: Mapping[str, str], known: Mapping[str, Any]) -> dict[
         if name in OURS:
             raise refuse(f"Kafka option '{name}' is not supported")
         argument = name.replace(".", "_")
-        default = (KafkaConsumer.DEFAULT_CONFIG | KafkaProducer.DEFAULT_CONFIG).get(argument, NO_SUCH)
+        default = (KafkaProducer.DEFAULT_CONFIG | KafkaConsumer.DEFAULT_CONFIG).get(argument, NO_SUCH)
         if not isinstance(default, (bool, int, float, str)) and argument not in TEXTS + NUMBERS:
             raise refuse(f"Kafka option '{option}' is unknown to kafka-python, which the Python source and sink use; "
                          "leave it out, or use the official connector")
@@ -191,7 +200,7 @@ def _client_value(option: str, argument: str, default: Any, value: str) -> Any:
     if isinstance(default, bool):
         return _boolean({option: value}, option, default)
     if isinstance(default, (int, float)) or argument in NUMBERS:
-        number = _whole({option: value}, option, 0, least=-1 if argument in NUMBERS else 0)
+        number = _whole({option: value}, option, 0, least=-1 if argument in NUMBERS else int(argument in POSITIVE))
         return number if number >= 0 else None
     return value
 
@@ -199,7 +208,7 @@ def _client_value(option: str, argument: str, default: Any, value: str) -> Any:
 def _servers(option: str, value: str) -> list[str]:
     servers = [server.strip() for server in value.split(",") if server.strip()]
     for server in servers:
-        if not re.fullmatch(r".+:\d+", server):
+        if not re.fullmatch(r".+:\d{1,5}", server) or not 0 < int(server.rpartition(":")[2]) < 2**16:
             raise refuse(f"Invalid url in the option '{option}': {server}. Give host:port, or several with commas between them")
     if not servers:
         raise refuse(f"No resolvable bootstrap urls given in the option '{option}'. Give host:port")
@@ -226,7 +235,7 @@ def offsets_to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
 
 def offsets_from_json(value: Mapping[str, Mapping[str, int]]) -> Offsets:
     """Return the offsets of that JSON; ValueError or AttributeError if it has another form."""
-    return {(topic, _int(partition, 32)): _int(offset, 64)
+    return {(topic, _int(partition, 32)): _number(offset, 64)
             for topic, partitions in value.items() for partition, offset in partitions.items()}
 
 
@@ -257,8 +266,14 @@ def _wanted(strategy: str, value: str) -> tuple[Key, ...] | tuple[str, ...] | st
         return topics
     if not value.strip().startswith("{"):
         raise refuse(f"No topicpartitions to assign as specified value for option 'assign' is '{value}'")
-    return _json("assign", value, lambda v: tuple((topic, _int(p, 32)) for topic, ps in v.items() for p in ps),
+    return _json("assign", value, _assigned,
                  '{"topicA":[0,1],"topicB":[0,1]}')
+
+
+def _assigned(value: Mapping[str, list[int]]) -> tuple[Key, ...]:
+    if not all(isinstance(partitions, list) for partitions in value.values()):
+        raise TypeError
+    return tuple((topic, _number(partition, 32)) for topic, partitions in value.items() for partition in partitions)
 
 
 def _limit(options: Mapping[str, str], side: str) -> Limit | None:
@@ -268,13 +283,13 @@ def _limit(options: Mapping[str, str], side: str) -> Limit | None:
         raise refuse(f"Option '{name}' must be error or latest. No value found for '{strategy.upper()}'")
     if (name := f"{side}Timestamp") in options:
         try:
-            return AtTimes(_int(options[name].strip(), 64), strategy == "latest")
+            return AtTimes(_int(options[name].strip(), 64), name, strategy == "latest")
         except ValueError:
             raise refuse(f"Option '{name}': Expected a single long value, got {options[name].strip()}") from None
     if (name := f"{side}OffsetsByTimestamp") in options:
         times = _json(name, options[name], offsets_from_json,
                       '{"topicA": {"0": 123456789, "1": 123456789}, "topicB": {"0": 123456789, "1": 123456789}}')
-        return AtTimes(times, strategy == "latest")
+        return AtTimes(times, name, strategy == "latest")
     if (value := options.get(name := f"{side}Offsets")) is None:
         return None
     if value.strip().lower() in ("earliest", "latest"):
@@ -283,7 +298,7 @@ def _limit(options: Mapping[str, str], side: str) -> Limit | None:
     for tp, offset in offsets.items():
         if offset < EARLIEST:
             raise refuse(f"Option '{name}': {offset} for {tp_name(tp)} is no offset. Use -1 for latest, -2 for earliest")
-    return Exactly(offsets)
+    return Exactly(offsets, name)
 
 
 def _json(name: str, value: str, read: Callable[[Any], Any], example: str) -> Any:
@@ -299,11 +314,20 @@ def _none_is(limit: Limit | None, forbidden: int, text: str) -> None:
             raise refuse(text.format(tp_name(tp)))
 
 
-def _int(value: str | int, bits: int) -> int:
+def _int(text: str, bits: int) -> int:
     """Return the number that Java reads; ValueError where Java raises NumberFormatException."""
-    if not re.fullmatch(r"[+-]?\d+", str(value)) or not -2**(bits - 1) <= int(value) < 2**(bits - 1):
+    if not re.fullmatch(r"[+-]?\d+", text):
         raise ValueError
-    return int(value)
+    return _number(int(text), bits)
+
+
+def _number(value: Any, bits: int) -> int:
+    """Return that number of a JSON text; TypeError if it is something else, ValueError if Java's type is too short for it."""
+    if type(value) is not int:
+        raise TypeError
+    if not -2**(bits - 1) <= value < 2**(bits - 1):
+        raise ValueError
+    return value
 
 
 def _whole(options: Mapping[str, str], name: str, default: int, least: int | None = None, bits: int = 64) -> int:

@@ -112,7 +112,7 @@ class BatchReader(_Reads, DataSourceReader):
         try:
             starting = kafka.limits(o.starting or Everywhere(EARLIEST), starting=True)
             ending = kafka.limits(o.ending or Everywhere(LATEST), starting=False)
-            ranges = batch_ranges(kafka.resolve(starting), kafka.resolve(ending))
+            ranges = batch_ranges(kafka.resolve(starting), kafka.resolve(ending), o.limit_options)
         finally:
             kafka.close()
         # The connector looks at the limits before it resolves them, where earliest is -2 and latest is -1.
