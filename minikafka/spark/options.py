@@ -152,7 +152,7 @@ class SourceOptions:
 
     @property
     def limit_options(self) -> str:
-        """The names of the options that say where a batch begins and ends, for a text."""
+        """Return the names of the options that say where a batch begins and ends, for the text of an error."""
         given = [limit.option for limit in (self.starting, self.ending) if isinstance(limit, (Exactly, AtTimes))]
         return f"(Option {' and '.join(given)}.)"
 
