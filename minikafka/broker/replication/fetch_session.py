@@ -7,7 +7,8 @@ session, -1 ends one, 1, 2, 3, ... continue it (after 2^31-1 comes 1).
 Owns: both ends. `FetchSessions` is the leader's table of sessions, `SessionClient` what a follower remembers of one.
 Invariants
   I-SESSION-1  a request continues a session only with the epoch that is next; any other is refused whole.
-  I-SESSION-2  what a partition is known by (topic id or name) never changes within a session.
+  I-SESSION-2  what a partition is known by (topic id or name) never changes within a session. Of topics that are known by id
+               it keeps the names: a topic that is deleted is still refused as that topic.
   I-SESSION-3  an incremental answer leaves out a partition only if neither records, errors, high watermark nor log
                start have anything new to say; a partition answered with records goes to the end of the line.
   I-SESSION-4  all consumers' sessions together have at most `most_partitions`: a session without room is not made (its fetcher
@@ -89,6 +90,7 @@ class FetchSession(Generic[Wanted]):
     created: float
     used: float
     partitions: dict[Key, Cached[Wanted]] = field(default_factory=dict)
+    names: dict[Hashable, str] = field(default_factory=dict)        # by topic id
 
 
 @dataclass(slots=True)
@@ -100,6 +102,7 @@ class FetchContext(Generic[Wanted]):
     create: bool = False                        # a full request that would like one
     error: Err = Err.NONE                       # the whole request is refused
     epoch: int = FINAL_EPOCH
+    names: dict[Hashable, str] = field(default_factory=dict)        # of topics that are known by id, once they were found
 
 
 class FetchSessions(Generic[Wanted]):
@@ -147,7 +150,7 @@ class FetchSessions(Generic[Wanted]):
             self._end(session.id)
             return FetchContext(wanted)
         everything = {key: cached.wanted for key, cached in session.partitions.items()}
-        return FetchContext(everything, session, epoch=session.epoch)
+        return FetchContext(everything, session, epoch=session.epoch, names=session.names)
 
     def answer(self, context: FetchContext[Wanted], answers: dict[Key, Told], by_topic_id: bool, follower: bool,
                now: float) -> tuple[Err, int, dict[Key, Told]]:
@@ -159,7 +162,7 @@ class FetchSessions(Generic[Wanted]):
             return Err.NONE, session_id, self._news(context.session, answers)
         if not context.create or not self._make_room(follower, len(answers), now):
             return Err.NONE, NO_SESSION, answers
-        return Err.NONE, self._create(context.wanted, answers, by_topic_id, follower, now), answers
+        return Err.NONE, self._create(context, answers, by_topic_id, follower, now), answers
 
     @staticmethod
     def head(context: FetchContext[Wanted]) -> tuple[Err, int]:
@@ -181,14 +184,15 @@ class FetchSessions(Generic[Wanted]):
                     session.partitions[key] = session.partitions.pop(key)
         return news
 
-    def _create(self, wanted: dict[Key, Wanted], answers: dict[Key, Told], by_topic_id: bool, follower: bool,
+    def _create(self, context: FetchContext[Wanted], answers: dict[Key, Told], by_topic_id: bool, follower: bool,
                 now: float) -> int:
         session_id = self._new_id()
         while session_id == NO_SESSION or session_id in self.sessions:
             session_id = self._new_id()
-        session = FetchSession[Wanted](session_id, by_topic_id, follower, next_epoch(INITIAL_EPOCH), now, now)
+        session = FetchSession[Wanted](session_id, by_topic_id, follower, next_epoch(INITIAL_EPOCH), now, now,
+                                       names=context.names)
         for key, answer in answers.items():
-            cached = session.partitions[key] = Cached(wanted[key])
+            cached = session.partitions[key] = Cached(context.wanted[key])
             cached.has_news(answer)
         self.sessions[session_id] = session
         if not follower:

@@ -21,7 +21,7 @@ Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Hashable
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -161,7 +161,7 @@ class ServedFetch:
         image = self.ctx.node.image
         for key, wanted in context.wanted.items():
             yield None
-            name = self._name(key)
+            name = self._name(key, context.names)
             if name is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_ID
             elif image.partition(name, key[1]) is None:
@@ -169,11 +169,14 @@ class ServedFetch:
             else:
                 self.asked.append(FetchPartitionStatus(key, wanted, name))
 
-    def _name(self, key: Key) -> str | None:
+    def _name(self, key: Key, known: dict[Hashable, str]) -> str | None:
+        """Return the topic's name. The session knows that of a topic which was deleted meanwhile (I-SESSION-2)."""
         if not self.by_id:
             return str(key[0])
         topic = self.ctx.node.image.topic_by_id(key[0])
-        return topic.name if topic is not None else None
+        if topic is not None:
+            known[key[0]] = topic.name
+        return known.get(key[0])
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -196,6 +199,8 @@ class ServedFetch:
         partition = self.replicas.get(one.name, one.key[1])
         if self.by_id and partition.topic_id is not one.key[0] and partition.topic_id != one.key[0]:
             raise KafkaError(Err.INCONSISTENT_TOPIC_ID)
+        if one.partition is not None and one.partition.topic_id != partition.topic_id:
+            raise KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)      # deleted while the request waited; this is another topic
         return partition
 
     def _read(self, one: FetchPartitionStatus, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:

@@ -93,7 +93,7 @@ class Wanted(NamedTuple):
 
 
 class DelayedFetch(Delayed[Partition]):
-    """A long poll: ready when a partition has something new, has to be refused, or has diverged."""
+    """A long poll: ready when a partition has something new, has to be refused, has diverged, or was given up."""
 
     def __init__(self, env: Env, waiting: dict[Partition, Wanted], found: dict[Partition, int], isolation: str,
                  min_bytes: int, only_leader: bool) -> None:
@@ -104,6 +104,8 @@ class DelayedFetch(Delayed[Partition]):
 
     def check(self, moved: Partition) -> bool:
         wanted = self.waiting[moved]
+        if moved.retired:
+            return True
         try:
             moved.check(wanted.leader_epoch, self.only_leader)
             if moved.replica.divergence(wanted.offset, wanted.last_epoch) is not None:

@@ -92,7 +92,7 @@ class Partition:
         self.observers: list[Observer] = []            # told of every move, before the waiters are
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
-        self.failed = False
+        self.failed = self.retired = False             # its disk has failed; it was given up
         self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
         self._env = manager.env
@@ -272,7 +272,7 @@ class Partition:
 
     def retire(self) -> None:
         """Give the partition up: this broker has no replica of it any more. Clients that wait are refused."""
-        self.replica.leader = -1
+        self.replica.leader, self.retired = -1, True
         self.wake()
 
     # --- effects --------------------------------------------------------------------------------------------------

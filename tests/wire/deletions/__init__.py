@@ -1,0 +1,8 @@
+"""Deletions that meet work in flight, played on both engines.
+
+    scene.py            the topic, group and transactional id of one cell, and what is left of them
+    work.py             what is open when something is deleted
+    deletions.py        what an administrator, or another producer, takes away
+    *.txt               what Apache Kafka 4.3 answers, and leaves: a file for each deletion, a block for each work
+    test_deletions.py   every deletion beside every work that it concerns
+"""

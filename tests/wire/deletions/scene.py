@@ -1,0 +1,161 @@
+"""The scene of one cell: a topic, a group and a transactional id that nobody else uses, and what is left of them.
+
+Its text has no name, producer id or offset of an internal topic, so that it is the same at each run.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from contextlib import ExitStack
+from functools import cached_property
+from typing import Any
+
+from kafka.protocol.admin.groups import ListGroupsRequest
+from kafka.protocol.admin.transactions import DescribeTransactionsRequest
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+from kafka.protocol.consumer.group import OffsetCommitRequest
+
+from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
+from minikafka.protocol.errors import Err
+from tests.wire.conftest import Place, place
+from tests.wire.consumer_groups.consumer_protocol import Group, until
+from tests.wire.raw import PATIENCE, QUIET, Raw
+from tests.wire.test_topics import ask, topic
+from tests.wire.test_transactions import TRANSACTION, Desk, Reader, coordinator, patiently
+
+REPLICAS = [1, 2, 3]        # broker 1 leads each topic
+
+
+class Scene:
+    """One cell. `members`: those of the group that an administrator removes, as (member id, instance id). `expected`: the lines
+    of its transcript, none while it is written."""
+
+    def __init__(self, cluster: Any, name: str, closing: ExitStack, expected: list[str]) -> None:
+        self.cluster, self.name, self.closing, self.expected = cluster, name, closing, expected
+        self.lines: list[str] = []
+        self.members: list[tuple[str, str | None]] = []
+        self.make_topic()
+
+    def make_topic(self) -> None:
+        with Raw(self.cluster.plan.nodes[1].address) as raw:
+            (made,) = ask(raw, topic(self.name, assign=[(0, REPLICAS)], max_message_bytes="2000"), validate_only=False)
+        assert made.error_code == 0, made
+        self.find_leader()
+
+    def find_leader(self) -> None:
+        """Take the topic as every broker knows it now."""
+        self.at: Place = place(self.cluster, self.name)
+        self.closing.callback(self.at.raw.socket.close)
+
+    # --- who takes part, each at its first use -------------------------------------------------------------------------
+
+    @cached_property
+    def group(self) -> Group:
+        made = Group(self.cluster.bootstrap, self.name)
+        self.closing.callback(made.close)
+        made.topics[self.at.id] = self.name
+        return made
+
+    @cached_property
+    def _transactions(self) -> Raw:
+        raw = self.closing.enter_context(coordinator(self.at, self.name, TRANSACTION))
+        asked = DescribeTransactionsRequest(transactional_ids=[self.name])
+        until(lambda: raw.ask(asked, 0).transaction_states[0].error_code == Err.TRANSACTIONAL_ID_NOT_FOUND)   # it is loaded
+        assert patiently(Desk(self.name, raw, self.at).init)[0] == "NONE"
+        return raw
+
+    @property
+    def desk(self) -> Desk:
+        """The transactional id; requests to the leader go to the one that leads now."""
+        return Desk(self.name, self._transactions, self.at)
+
+    @property
+    def reader(self) -> Reader:
+        """The group, for commits inside of transactions."""
+        return Reader(self.desk, self.group.raw)
+
+    def another(self, raw: Raw) -> Raw:
+        """Return a second connection to the same broker, for a request that waits."""
+        host, port = raw.socket.getpeername()[:2]
+        return self.closing.enter_context(Raw(f"{host}:{port}"))
+
+    # --- what is told ------------------------------------------------------------------------------------------------------
+
+    def tell(self, what: str, *answers: Any) -> None:
+        """Add a line to the transcript."""
+        text = " ".join(answer if isinstance(answer, str) else Err(answer).name for answer in answers)
+        self.lines.append(f"{what}: {text}".replace(self.name, "t"))
+
+    def left(self) -> list[str]:
+        """Return what there is now of the topic, the group and the transaction; only of what took part."""
+        lines = [f"    topic: {self._topic()}"]
+        if "group" in self.__dict__:
+            lines += [f"    group: {self._group()}", f"    offset: {self._offset()}"]
+        if "_transactions" in self.__dict__:
+            state, _, epoch, partitions = self.desk.describe()
+            names = ", ".join(name for name, _ in partitions) or "nothing"
+            lines.append(f"    transaction: {state}, epoch {epoch}, of {names}")
+        return [line.replace(self.name, "t") for line in lines]
+
+    def _topic(self) -> str:
+        first, last, stable = (self._list_offsets(when, isolation) for when, isolation in ((-2, 0), (-1, 0), (-1, 1)))
+        return first if first == last == stable and not first.isdigit() else f"from {first} to {last}, stable to {stable}"
+
+    def _list_offsets(self, when: int, isolation: int) -> str:
+        row = ListOffsetsRequest.ListOffsetsTopic
+        asked = row.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=when)
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=[row(name=self.name, partitions=[asked])])
+        found = self.at.raw.ask(request, 7).topics[0].partitions[0]
+        return str(found.offset) if found.error_code == 0 else Err(found.error_code).name
+
+    def _group(self) -> str:
+        answer = self.group.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5)
+        return next((f"{row.group_state}, {row.group_type}" for row in answer.groups if row.group_id == self.name), "none")
+
+    def _offset(self) -> str:
+        kind = OffsetFetchRequest.OffsetFetchRequestTopic
+        asked = OffsetFetchRequest(group_id=self.name, topics=[kind(name=self.name, partition_indexes=[0])], require_stable=True)
+        found = self.group.ask(asked, 7).topics[0].partitions[0]
+        return str(found.committed_offset) if found.error_code == 0 else Err(found.error_code).name
+
+    # --- requests that several works make ------------------------------------------------------------------------------
+
+    def commit(self, offset: int, member: str = "", generation: int = -1) -> int:
+        kind = OffsetCommitRequest.OffsetCommitRequestTopic
+        row = kind.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_leader_epoch=-1,
+                                                committed_metadata="")
+        request = OffsetCommitRequest(group_id=self.name, generation_id_or_member_epoch=generation, member_id=member,
+                                      group_instance_id=None, topics=[kind(name=self.name, partitions=[row])])
+        return int(self.group.ask(request, 9).topics[0].partitions[0].error_code)
+
+
+class Waiting:
+    """A request that the broker keeps, on a connection of its own."""
+
+    def __init__(self, scene: Scene, raw: Raw, request: ApiMessage, version: int) -> None:
+        self.scene, self.raw, self.kind, self.version = scene, scene.another(raw), type(request), version
+        self.raw.send(encode_request(request, version, 1, "raw"))
+
+    def is_over(self) -> bool:
+        """Return whether the answer comes although nothing else happens; one that is expected has more time to come."""
+        expected = self.scene.expected[len(self.scene.lines):]
+        patience = 4 * QUIET if not expected else QUIET if expected[0].endswith("still waits") else PATIENCE
+        self.raw.socket.settimeout(patience)
+        try:
+            return self.raw.socket.recv(1, socket.MSG_PEEK) is not None
+        except TimeoutError:
+            return False
+        finally:
+            self.raw.socket.settimeout(PATIENCE)
+
+    def answer(self) -> Any:
+        frame = self.raw.receive()
+        assert frame is not None
+        return decode_response(RESPONSES[self.kind.API_KEY], self.version, memoryview(frame))
+
+
+def named(text: str) -> str:
+    """Return a transcript's file name for a deletion."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")

@@ -1,0 +1,281 @@
+"""What is open when something is deleted. A work begins, yields for the deletion, goes on, and tells what it is answered.
+
+`holds` says on what it works; a deletion of none of that does not concern it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer.group import SyncGroupRequest
+
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, Classic
+from tests.wire.consumer_groups.consumer_protocol import JOIN, beat_until
+from tests.wire.deletions.scene import Scene, Waiting
+from tests.wire.test_fetch import fetch
+from tests.wire.test_produce import batch, new_producer, produce, sequenced
+from tests.wire.test_transactions import ABORT, COMMIT, V2, Id, patiently
+
+TOPIC, GROUP, ID = "topic", "group", "transactional id"
+POLL_MS = 60_000    # how long a fetch waits, if nothing happens
+Work = Callable[[Scene], Iterator[None]]
+WORKS: dict[str, tuple[Work, frozenset[str]]] = {}
+
+
+def work(title: str, *holds: str) -> Callable[[Work], Work]:
+    def noted(body: Work) -> Work:
+        WORKS[title] = body, frozenset(holds)
+        return body
+    return noted
+
+
+def end(s: Scene, who: Id, commit: bool = COMMIT) -> None:
+    s.tell("EndTxn", patiently(lambda: s.desk.end(who, commit, V2))[0])
+    s.desk.settle()
+
+
+def begin(s: Scene) -> Id:
+    return s.desk.begin()
+
+
+# --- transactions ---------------------------------------------------------------------------------------------------------
+
+
+@work("a transaction with a record in it", TOPIC, ID)
+def records(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.desk.produce(who, 0)[0] == "NONE"
+    yield
+    s.tell("Produce", patiently(lambda: s.desk.produce(who, 1))[0])
+    end(s, who)
+    who = begin(s)
+    s.tell("Produce of the next producer", patiently(lambda: s.desk.produce(who, 0))[0])
+    end(s, who)
+
+
+@work("a transaction that was only announced to the partition", TOPIC, ID)
+def announced(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.desk.add(who, 0) == {0: "NONE"}
+    yield
+    s.tell("AddPartitionsToTxn", s.desk.add(who, 0)[0])
+    end(s, who, ABORT)
+
+
+@work("a transaction with an offset in it", TOPIC, GROUP, ID)
+def pending(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.reader.commit(who, 5, 5) == "NONE"
+    yield
+    end(s, who)
+
+
+@work("a transaction with an offset in it, over a committed one", TOPIC, GROUP, ID)
+def pending_over_committed(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.commit(3) == 0 and s.reader.commit(who, 5, 5) == "NONE"
+    yield
+    end(s, who)
+
+
+@work("a transaction with an offset in it, which goes on", TOPIC, GROUP, ID)
+def pending_goes_on(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.reader.commit(who, 5, 5) == "NONE"
+    yield
+    s.tell("TxnOffsetCommit", s.reader.commit(who, 6, 5))
+    end(s, who)
+
+
+@work("a transaction with an offset in it, which is aborted", TOPIC, GROUP, ID)
+def pending_aborted(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.commit(3) == 0 and s.reader.commit(who, 5, 5) == "NONE"
+    yield
+    end(s, who, ABORT)
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------------
+
+
+@work("a committed offset", TOPIC, GROUP)
+def committed(s: Scene) -> Iterator[None]:
+    assert s.commit(3) == 0
+    yield
+    s.tell("OffsetCommit", s.commit(4))
+
+
+def stable(s: Scene, instance: str | None = None) -> Classic:
+    """Return a classic member that is alone in its group."""
+    member = Classic(s.group, s.name, instance=instance)
+    member.join()
+    member.sync({s.name: [0]})
+    s.members = [(member.id, instance)]
+    return member
+
+
+@work("a classic member", TOPIC, GROUP)
+def classic(s: Scene) -> Iterator[None]:
+    member = stable(s)
+    assert s.commit(3, member.id, member.generation) == 0
+    yield
+    s.tell("Heartbeat", member.heartbeat())
+    s.tell("OffsetCommit", s.commit(4, member.id, member.generation))
+    s.tell("LeaveGroup", member.leave())
+
+
+@work("a static classic member", GROUP)
+def static(s: Scene) -> Iterator[None]:
+    member = stable(s, "i")
+    yield
+    s.tell("Heartbeat", member.heartbeat())
+    s.tell("JoinGroup", member.ask_to_join().error_code)
+
+
+@work("a JoinGroup that waits", GROUP)
+def joining(s: Scene) -> Iterator[None]:
+    old, new = stable(s), Classic(s.group, s.name)
+    asked = new.ask_to_join()
+    assert asked.error_code == MEMBER_ID_REQUIRED
+    new.id = asked.member_id
+    waiting = Waiting(s, s.group.raw, new.join_request(), 9)
+    assert waiting.raw.waits()
+    yield
+    s.tell("Heartbeat of the other", old.heartbeat())
+    s.tell("LeaveGroup of the other", old.leave())
+    joined = waiting.answer()
+    s.tell("JoinGroup", joined.error_code, f"generation {joined.generation_id}")
+
+
+@work("a SyncGroup that waits", GROUP)
+def syncing(s: Scene) -> Iterator[None]:
+    leader, follower = stable(s), Classic(s.group, s.name)
+    follower.id = follower.ask_to_join().member_id
+    waiting = Waiting(s, s.group.raw, follower.join_request(), 9)
+    assert waiting.raw.waits()
+    leader.join()
+    follower.generation = waiting.answer().generation_id
+    sync = SyncGroupRequest(group_id=s.name, generation_id=follower.generation, member_id=follower.id, protocol_type="consumer",
+                            protocol_name="range", group_instance_id=None, assignments=[])
+    waiting = Waiting(s, s.group.raw, sync, 5)
+    assert waiting.raw.waits()
+    yield
+    s.tell("SyncGroup of the leader", leader.ask_to_sync({s.name: [0]}).error_code)
+    synced = waiting.answer()
+    s.tell("SyncGroup", synced.error_code)
+    s.tell("Heartbeat", follower.heartbeat())
+
+
+@work("a member of the consumer protocol", TOPIC, GROUP)
+def consumer(s: Scene) -> Iterator[None]:
+    member = s.group.member(s.name)
+    beat_until(lambda: member.owned, member)
+    s.members = [(member.id, None)]
+    assert s.commit(3, member.id, member.epoch) == 0
+    yield
+    s.tell("Heartbeat", member.ask().error_code)
+    s.tell("OffsetCommit", s.commit(4, member.id, member.epoch))
+    s.tell("Heartbeat of one that leaves", member.ask(-1).error_code)
+
+
+@work("a static member of the consumer protocol", GROUP)
+def static_consumer(s: Scene) -> Iterator[None]:
+    member = s.group.member(s.name, instance_id="i")
+    beat_until(lambda: member.owned, member)
+    s.members = [(member.id, "i")]
+    yield
+    s.tell("Heartbeat", member.ask().error_code)
+    s.tell("Heartbeat of one that joins", member.fresh().ask(JOIN, owned=set(), **member.said).error_code)
+
+
+# --- reading and writing ----------------------------------------------------------------------------------------------------
+
+
+def poll(s: Scene, offset: int, isolation: int = 0, version: int = 12) -> Waiting:
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1,
+                                     log_start_offset=-1, partition_max_bytes=1 << 20)
+    request = FetchRequest(replica_id=-1, max_wait_ms=POLL_MS, min_bytes=1, max_bytes=1 << 20, isolation_level=isolation,
+                           session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+                           topics=[topic(topic=s.name, topic_id=s.at.id, partitions=[partition])])
+    return Waiting(s, s.at.raw, request, version)
+
+
+def tell_fetch(s: Scene, answer: Any) -> None:
+    rows = [p for t in answer.responses for p in t.partitions]
+    s.tell("Fetch", answer.error_code, *(f"{Err(p.error_code).name}, {'records' if p.records else 'no records'}" for p in rows))
+
+
+def tell_poll(s: Scene, waiting: Waiting, go_on: Callable[[], Any]) -> None:
+    """Tell whether the deletion has ended the wait; if it has not, `go_on` does."""
+    if not waiting.is_over():
+        s.tell("Fetch", "still waits")
+        go_on()
+    tell_fetch(s, waiting.answer())
+
+
+@work("a fetch that waits", TOPIC)
+def fetching(s: Scene, version: int = 12) -> Iterator[None]:
+    assert produce(s.at, batch()).error_code == 0
+    waiting = poll(s, 1, version=version)
+    yield
+    tell_poll(s, waiting, lambda: produce(s.at, batch()))
+
+
+@work("a fetch by the topic's id that waits", TOPIC)
+def fetching_by_id(s: Scene) -> Iterator[None]:
+    yield from fetching(s, 16)
+
+
+@work("a read_committed fetch that waits behind an open transaction", TOPIC, ID)
+def reading_committed(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.desk.produce(who, 0)[0] == "NONE"
+    waiting = poll(s, 0, isolation=1)
+    yield
+    tell_poll(s, waiting, lambda: end(s, who))
+
+
+def in_session(s: Scene, version: int) -> Iterator[None]:
+    assert produce(s.at, batch()).error_code == 0
+    raw = s.another(s.at.raw)
+    at = s.at._replace(raw=raw)
+    session = fetch(at, 0, version, whole=True, session_epoch=0).session_id
+    assert session
+    yield
+    for epoch in (1, 2):
+        tell_fetch(s, fetch(at, 0, version, whole=True, session_id=session, session_epoch=epoch, topics=[], max_wait_ms=0))
+
+
+@work("a fetch session", TOPIC)
+def session(s: Scene) -> Iterator[None]:
+    yield from in_session(s, 12)
+
+
+@work("a fetch session by the topic's id", TOPIC)
+def session_by_id(s: Scene) -> Iterator[None]:
+    yield from in_session(s, 16)
+
+
+@work("an idempotent producer", TOPIC)
+def idempotent(s: Scene) -> Iterator[None]:
+    producer = new_producer(s.at)
+    for sequence in (0, 1):
+        assert produce(s.at, sequenced(producer, sequence)).error_code == 0
+    yield
+    for what, sequence in (("again", 1), ("the next", 2), ("one too far", 9)):
+        s.tell(f"Produce of {what}", produce(s.at, sequenced(producer, sequence)).error_code)
+
+
+@work("records that were written", TOPIC)
+def written(s: Scene) -> Iterator[None]:
+    for _ in range(2):
+        assert produce(s.at, batch()).error_code == 0
+    assert produce(s.at, batch(b"x" * 3000)).error_code == Err.MESSAGE_TOO_LARGE
+    yield
+    s.tell("Produce", produce(s.at, batch()).error_code)
+    s.tell("Produce of a large record", produce(s.at, batch(b"x" * 3000)).error_code)
+    s.tell("Fetch", fetch(s.at, 0).error_code)
