@@ -18,11 +18,14 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.producer import ProduceRequest
 
+from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
+from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+UNKNOWN, PASSWORD = 0, 9           # types of a configuration whose value is told to nobody
 SET, DELETE, APPEND, SUBTRACT = range(4)
 ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and "
            "'-'")
@@ -320,9 +323,9 @@ def listed(raw: Raw, *types: int, version: int = 1) -> tuple[int, list[tuple[int
 def test_everything_that_has_a_configuration(one: tuple[Raw, str], at: Place) -> None:
     """Fails if a type is missing, or an unknown one is not refused. Topics, groups and metrics of other tests may be there."""
     raw, _ = one
-    loggers, brokers = [(8, b) for b in "123"], [(BROKER, b) for b in "123"]
+    loggers, brokers = [(BROKER_LOGGER, b) for b in "123"], [(BROKER, b) for b in "123"]
     code, everything = listed(raw)
-    own = [resource for resource in everything if resource[0] not in (16, 32)]
+    own = [resource for resource in everything if resource[0] not in (CLIENT_METRICS, GROUP)]
     assert code == 0 and own[:6] == loggers + brokers
     assert (TOPIC, at.name) in own[6:] and {kind for kind, _ in own[6:]} == {TOPIC}
     assert listed(raw, BROKER) == (0, brokers)
@@ -330,4 +333,29 @@ def test_everything_that_has_a_configuration(one: tuple[Raw, str], at: Place) ->
     assert code == 0 and (TOPIC, at.name) in topics and {kind for kind, _ in topics} == {TOPIC}
     assert listed(raw, 3) == listed(raw, 0) == listed(raw, TOPIC, 99) == (35, [])
     code, metrics = listed(raw, version=0)
-    assert code == 0 and {kind for kind, _ in metrics} <= {16}
+    assert code == 0 and {kind for kind, _ in metrics} <= {CLIENT_METRICS}
+
+
+def test_what_is_listed_can_be_described_and_no_secret_is_told(cluster: Any, at: Place) -> None:
+    """I-DESCRIBE-1. Fails if a listed resource is refused, a configuration that is not Kafka's is shown, or a password."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    kafkas = {TOPIC: set(TOPIC_CONFIGS), BROKER: {key for key in BROKER_CONFIGS if not key.startswith("minikafka.")},
+              GROUP: set(GROUP_CONFIGS), CLIENT_METRICS: set(METRICS_CONFIGS)}
+    own = [(GROUP, at.name, "consumer.session.timeout.ms"), (CLIENT_METRICS, at.name, "interval.ms")]
+    incremental(at.raw, *[(kind, name, [(key, SET, "50000")]) for kind, name, key in own])
+    cluster.wait(lambda: {kind for kind, _ in listed(at.raw)[1]} == {*kafkas, BROKER_LOGGER})
+    for kind, name in listed(at.raw)[1]:
+        address = at.addresses[int(name)] if kind in (BROKER, BROKER_LOGGER) else cluster.bootstrap
+        request = DescribeConfigsRequest(resources=[resource(resource_type=kind, resource_name=name, configuration_keys=None)],
+                                         include_synonyms=True, include_documentation=False)
+        with Raw(address) as raw:
+            (result,) = raw.ask(request, 4).results
+        assert (result.error_code, bool(result.configs)) == (0, True), (kind, name, result)
+        for row in result.configs:
+            if kind == BROKER_LOGGER:
+                assert row.value in ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE") and row.config_source == 6
+                continue
+            assert row.name in kafkas[kind], (kind, row.name)
+            assert row.is_sensitive == (row.config_type in (UNKNOWN, PASSWORD))
+            assert not row.is_sensitive or {row.value, *(one.value for one in row.synonyms)} == {None}
+    incremental(at.raw, *[(kind, name, [(key, DELETE, None)]) for kind, name, key in own])

@@ -116,6 +116,7 @@ def _check_form(one: Alteration, node_id: int) -> None:
         raise KafkaError(Err.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     if one.kind == BROKER_LOGGER and not one.whole:
         _check_node(node_id, one.name, "Unexpected node id. Expected {}, but received {}")
+        raise KafkaError(Err.INVALID_REQUEST, "minikafka does not change the level of a logger while it runs.")
     if one.kind not in (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS, GROUP):
         raise KafkaError(Err.INVALID_REQUEST, f"Unknown resource type {one.kind}")
 

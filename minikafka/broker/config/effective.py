@@ -27,7 +27,7 @@ from minikafka.protocol.text import trim
 
 # ConfigEntry.ConfigSource on the wire
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT_BROKER, STATIC_BROKER, DEFAULT = 1, 2, 3, 4, 5
-DYNAMIC_METRICS, DYNAMIC_GROUP = 7, 8
+DYNAMIC_LOGGER, DYNAMIC_METRICS, DYNAMIC_GROUP = 6, 7, 8
 
 
 class ConfigEntry(NamedTuple):

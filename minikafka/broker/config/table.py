@@ -15,6 +15,7 @@ from typing import Any
 from minikafka.broker.config.definition import LONG_MAX, Config, OneOf, Range, Throttled, Type, Validator, Value
 from minikafka.broker.config.unused import UNUSED
 
+OWN = "minikafka."             # what the names of our own configurations begin with: no client is shown them
 WEEK, DAY, HOUR, MINUTE = 604_800_000, 86_400_000, 3_600_000, 60_000
 INT_MAX = (1 << 31) - 1
 POSITIVE, NATURAL = Range(1), Range(0)

@@ -1,11 +1,15 @@
-"""DescribeConfigs: every configuration of a topic or of this broker, with where its value came from.
+"""DescribeConfigs: every configuration of a topic or of this broker, with where its value came from; and the broker's loggers.
 
 Invariants: I-CFG-4 (broker/config/effective.py): what is shown is what is used.
-What Kafka does differently: it also describes loggers. Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
+            I-DESCRIBE-1 only Kafka's configurations are described, and the unknown ones that somebody has set, without their
+              value; what ListConfigResources lists can be described.
+What Kafka does differently: the level of a logger can be changed.
+Source: ConfigHelper; KIP-133, KIP-226, KIP-569 (type and documentation).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
@@ -16,6 +20,7 @@ from minikafka.broker.config.effective import (
     DYNAMIC_BROKER,
     DYNAMIC_DEFAULT_BROKER,
     DYNAMIC_GROUP,
+    DYNAMIC_LOGGER,
     DYNAMIC_METRICS,
     DYNAMIC_TOPIC,
     ConfigEntry,
@@ -25,7 +30,7 @@ from minikafka.broker.config.effective import (
     resolve_topic,
 )
 from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
-from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
+from minikafka.broker.config.table import BROKER_CONFIGS, OWN, TOPIC_CONFIGS
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
@@ -36,6 +41,9 @@ from minikafka.protocol.errors import TEXTS, Err, KafkaError
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Row = Result.DescribeConfigsResourceResult
 Synonym = Row.DescribeConfigsSynonym
+# Kafka's names of Python's levels, the highest first
+LEVELS = {logging.CRITICAL: "FATAL", logging.ERROR: "ERROR", logging.WARNING: "WARN", logging.INFO: "INFO",
+          logging.DEBUG: "DEBUG"}
 Asked = tuple[int, str, frozenset[str]]             # type and name of a resource, and the keys that are wanted of it
 
 
@@ -143,6 +151,8 @@ def _broker(ctx: Context, name: str) -> list[Found]:
     _check_broker(ctx, name, " or empty string,")
     found: list[Found] = []
     for config in BROKER_CONFIGS.values():
+        if config.name.startswith(OWN):
+            continue
         entries = resolve_broker(image, broker, config)
         if not config.internal or (entries and entries[0].source != DEFAULT):
             found.append((config, broker_value(image, broker, config.name), entries, not config.dynamic))
@@ -171,7 +181,15 @@ def _loggers(ctx: Context, name: str) -> list[Found]:
     if not name:
         raise KafkaError(Err.INVALID_REQUEST, "Broker id must not be empty")
     _check_broker(ctx, name)
-    raise KafkaError(Err.INVALID_REQUEST)
+    own = [known for known in logging.Logger.manager.loggerDict if known.startswith("minikafka")]
+    return [(Config(known, "STRING", None, ""), level, [ConfigEntry(known, level, DYNAMIC_LOGGER)], True)
+            for known in ["root", *sorted(own)]
+            for level in [_level(logging.getLogger(known).getEffectiveLevel())]]
+
+
+def _level(number: int) -> str:
+    """Return Kafka's name of a level of Python's, or of the next lower one."""
+    return next((name for known, name in LEVELS.items() if known <= number), "TRACE")
 
 
 _RESOURCES: dict[int, Callable[[Context, str], list[Found]]] = {
