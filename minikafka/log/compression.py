@@ -25,11 +25,13 @@ NAMES = {"none": NONE, "uncompressed": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz
 DEFAULT_LEVELS = {GZIP: -1, SNAPPY: 0, LZ4: 9, ZSTD: 3}
 
 MEBIBYTE = 1 << 20
+MOST_UNPACKED, MOST_TIMES = 64 * MEBIBYTE, 100  # what a batch may unpack to
 MOST_STREAMS = 100  # one after the other in a batch; each costs a copy of the bytes behind it
 GZIP_MAGIC = b"\x1f\x8b"
 XERIAL_HEADER = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
 XERIAL_BLOCK = 32 * 1024
 LZ4_FLAGS_AT, LZ4_INDEPENDENT = 4, 0x20
+ZSTD_WINDOW = 8 * MEBIBYTE
 ZSTD_SLICE = 256  # bytes opened at once: a block of 4 can stand for 128 KiB, so a slice for at most 8 MiB
 
 
@@ -41,9 +43,13 @@ class TooLarge(Exception):
     """The records would unpack to more than the cap."""
 
 
+class TooCostly(DecompressionError):
+    """The stream is sound, but this broker does not open it: it has too many parts, or a window that is too large."""
+
+
 def limit(compressed: int) -> int:
     """Return the most bytes that `compressed` bytes of records may unpack to."""
-    return min(64 * MEBIBYTE, 100 * compressed + MEBIBYTE)
+    return min(MOST_UNPACKED, MOST_TIMES * compressed + MEBIBYTE)
 
 
 def decompress(codec: int, data: bytes | memoryview) -> bytes:
@@ -58,10 +64,15 @@ def unpack(codec: int, data: bytes | memoryview) -> tuple[bytes, bool]:
     cap = limit(len(data))
     try:
         out, ordinary = _DECOMPRESS[codec](bytes(data), cap)
-    except (zlib.error, RuntimeError, zstandard.ZstdError, cramjam.DecompressionError, EOFError, struct.error) as error:
+    except zstandard.ZstdError as error:
+        if "too much memory" in str(error):
+            raise TooCostly(f"a zstd frame has a window of more than {ZSTD_WINDOW >> 20} MiB") from None
+        raise DecompressionError(f"Failed to decompress record stream: {error}") from None
+    except (zlib.error, RuntimeError, cramjam.DecompressionError, EOFError, struct.error) as error:
         raise DecompressionError(f"Failed to decompress record stream: {error}") from None
     if len(out) > cap:
-        raise TooLarge(f"The records unpack to more than {cap} bytes")
+        raise TooLarge(f"it has {len(data):,} bytes and unpacks to more than {cap:,}: at most {MOST_TIMES} times as many and "
+                       f"1 MiB, and {MOST_UNPACKED >> 20} MiB in all, are taken")
     return out, ordinary
 
 
@@ -83,7 +94,7 @@ def _gunzip(data: bytes, cap: int) -> tuple[bytes, bool]:
         rest = stream.unused_data
         if len(out) > cap or not rest.startswith(GZIP_MAGIC):
             return bytes(out), number == 0 and not rest
-    raise EOFError("too many gzip streams")
+    raise TooCostly(f"it has too many gzip streams, more than {MOST_STREAMS}")
 
 
 def _gzip(data: bytes, level: int) -> bytes:
@@ -155,7 +166,7 @@ def _unzstd(data: bytes, cap: int) -> tuple[bytes, bool]:
     for number in range(MOST_STREAMS):
         if not rest or len(out) > cap:
             return bytes(out), number == 1
-        frame = zstandard.ZstdDecompressor(max_window_size=8 * MEBIBYTE).decompressobj()
+        frame = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         pos = 0
         while not frame.eof and len(out) <= cap:
             if pos >= len(rest):
@@ -163,7 +174,7 @@ def _unzstd(data: bytes, cap: int) -> tuple[bytes, bool]:
             out += frame.decompress(rest[pos : pos + ZSTD_SLICE])
             pos += ZSTD_SLICE
         rest = frame.unused_data + rest[pos:]
-    raise EOFError("too many zstd frames")
+    raise TooCostly(f"it has too many zstd frames, more than {MOST_STREAMS}")
 
 
 _DECOMPRESS: dict[int, Callable[[bytes, int], tuple[bytes, bool]]] = {GZIP: _gunzip, SNAPPY: _unsnap, LZ4: _unlz4, ZSTD: _unzstd}

@@ -25,6 +25,10 @@ class MalformedRecord(Exception):
     """The bytes are no record, or not as many records as the batch claims (Kafka: InvalidRecordException)."""
 
 
+class TooManyHeaders(MalformedRecord):
+    """The records are sound, but have more headers than this broker takes."""
+
+
 Place = tuple[int, int]  # of a record: its offset, and its timestamp in ms
 
 
@@ -187,8 +191,10 @@ def _read_bytes(buf: bytes, pos: int) -> tuple[bytes | None, int]:
 
 def _read_headers(buf: bytes, pos: int) -> tuple[list[tuple[str, bytes | None]], int]:
     count, pos = read_varint(buf, pos)
-    if not 0 <= count <= min(len(buf) - pos, MOST_HEADERS):
+    if not 0 <= count <= len(buf) - pos:
         raise MalformedRecord(f"Found invalid number of record headers {count}")
+    if count > MOST_HEADERS:
+        raise TooManyHeaders(f"a record has {count:,} headers, at most {MOST_HEADERS:,} are taken")
     headers = []
     for _ in range(count):
         name, pos = _read_bytes(buf, pos)

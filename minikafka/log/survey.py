@@ -23,7 +23,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minikafka.log import alike
-from minikafka.log.records import LONG_MAX, LONG_MIN, MOST_HEADERS, VARINT, VARLONG, MalformedRecord, iter_records
+from minikafka.log.records import (
+    LONG_MAX,
+    LONG_MIN,
+    MOST_HEADERS,
+    VARINT,
+    VARLONG,
+    MalformedRecord,
+    TooManyHeaders,
+    iter_records,
+)
 
 STEP = 32  # records that are walked through, at least, before a leap is tried
 
@@ -66,7 +75,7 @@ def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Sur
     for record in iter_records(buf, count, 0, base_timestamp, None):
         headers += len(record.headers)
         if headers > _most_headers(count):
-            raise MalformedRecord(f"Found more than {_most_headers(count)} headers in {count} records")
+            raise TooManyHeaders(f"{count:,} records have more than {_most_headers(count):,} headers, the most that are taken")
         latest, earliest = max(latest, record.timestamp), min(earliest, record.timestamp)
         keyless |= record.key is None
     return Survey(latest, earliest, ordinary, keyless)

@@ -9,7 +9,7 @@ A batch that passes is stored as it is if every client reads the same in it (sur
 Invariants: I-VALID-1 a refusal is raised before any state is touched.
             I-VALID-2 the maximum timestamp in the log's header is that of the records, whatever the client claimed.
             I-VALID-3 every client can read a batch that passes: n ordinary records with the offsets 0 to n-1.
-Only RecordValidationError carries a text to the client; all others are a code alone on the wire, as in Kafka.
+Only RecordValidationError and OwnLimit carry a text to the client; all others are a code alone on the wire, as in Kafka.
 Source: org.apache.kafka.common.requests.ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords,
 LogValidator. What Kafka does differently: it takes more than a million records in a batch, names every one of them that it
 refuses, and stores batches that some of its clients cannot read.
@@ -35,9 +35,9 @@ from minikafka.log.batch import (
     BatchHeader,
 )  # fmt: skip
 from minikafka.log.config import LogConfig
-from minikafka.log.records import MalformedRecord, Record, iter_records
+from minikafka.log.records import MalformedRecord, Record, TooManyHeaders, iter_records
 from minikafka.log.survey import Survey, survey
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err, KafkaError, OwnLimit
 
 Buffer = bytes | bytearray | memoryview
 _SIGNED = struct.Struct(">b")
@@ -80,12 +80,17 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
         if wanted != header.codec or not seen.ordinary:
             batch = _write_anew(batch, header, config, wanted)
             header = BatchHeader.parse(batch)
+    except TooManyHeaders as error:
+        raise _own_limit(Err.INVALID_RECORD, partition, error, "Put them into the value.") from None
     except MalformedRecord as error:
         raise KafkaError(Err.INVALID_RECORD, str(error)) from None
+    except compression.TooCostly as error:
+        raise _own_limit(Err.UNKNOWN_SERVER_ERROR, partition, error, "Send smaller batches (batch.size).") from None
     except compression.DecompressionError as error:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR, str(error)) from None
     except compression.TooLarge as error:
-        raise KafkaError(Err.MESSAGE_TOO_LARGE, str(error)) from None
+        raise _own_limit(Err.MESSAGE_TOO_LARGE, partition, error,
+                         "Send smaller batches (batch.size), or without compression (compression.type).") from None
     _fix_times(batch, header, config, now_ms if config.log_append_time else max(seen.latest, -1))
     return batch
 
@@ -185,8 +190,12 @@ def _check_counts(header: BatchHeader, partition: str) -> None:
     if fault:
         raise KafkaError(Err.INVALID_RECORD, fault)
     if header.count > MOST_RECORDS:
-        raise KafkaError(Err.MESSAGE_TOO_LARGE, f"The record batch in the append to {partition} claims {header.count} "
-                                                f"records, at most {MOST_RECORDS} are taken")  # fmt: skip
+        raise _own_limit(Err.MESSAGE_TOO_LARGE, partition, f"it has {header.count:,} records, at most {MOST_RECORDS:,} are taken",
+                         "Send smaller batches (batch.size).")  # fmt: skip
+
+
+def _own_limit(code: Err, partition: str, fault: object, remedy: str) -> OwnLimit:
+    return OwnLimit(code, f"minikafka does not take the record batch in the append to {partition}: {fault}. {remedy}")
 
 
 # --- records ----------------------------------------------------------------------------------------------------

@@ -159,6 +159,11 @@ class KafkaError(Exception):
         super().__init__(f"{self.code.name}: {self.message}")
 
 
+class OwnLimit(KafkaError):
+    """A refusal that Kafka does not have: a limit of this broker. `message` names the limit and what to do; a client gets it
+    where the response has a field for a text, and the broker's log has it in any case."""
+
+
 class TextTooLong(KafkaError):
     """The answer quotes a client's text and is too long for a string, so no client could read it: the whole request fails, as in
     Kafka."""

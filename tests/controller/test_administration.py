@@ -345,7 +345,8 @@ def test_a_broker_gets_no_more_replicas_than_it_can_hold(monkeypatch):
                                   (("a", [1]), ("b", [1]), ("c", [1, 3]), ("d", [3]), ("e", [2]))))
     refused = {name: verdict for name, verdict in verdicts if isinstance(verdict, KafkaError)}
     assert {name: verdict.code for name, verdict in refused.items()} == {"c": Err.POLICY_VIOLATION}
-    assert refused["c"].message == "Broker 1 would have 5 replicas, more than the 4 that it can hold."
+    assert refused["c"].message == "Broker 1 would have 5 replicas, more than the 4 that it can hold. " \
+        "Ask for fewer, or add brokers."
     ctx = CreateTopicsContext(w.image, w.config, random.Random(5), lambda: UUID(int=1))
     more = [NewPartitions("a", 2, [[3]]), NewPartitions("b", 2, [[1]]), NewPartitions("e", 3, [[3], [3]])]
     told = w.decide(create_partitions(ctx, more))

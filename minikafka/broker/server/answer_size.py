@@ -11,7 +11,11 @@ What Kafka does differently: it has no limit, and may run out of memory.
 
 from __future__ import annotations
 
-from minikafka.protocol.errors import Err, KafkaError
+import logging
+
+from minikafka.protocol.errors import Err, OwnLimit
+
+log = logging.getLogger("minikafka.server")
 
 LARGEST = 64 << 20  # bytes; all settings of a few thousand topics with their documentation fit
 ROW = 32  # bytes of a row beside its texts, about
@@ -22,14 +26,17 @@ class AnswerBudget:
     """The number of bytes that one answer may still grow."""
 
     def __init__(self, size: int = LARGEST) -> None:
-        self.left = size
+        self.left, self.full = size, False
 
     def check(self, size: int) -> None:
-        """Raise KafkaError if there is no room for so many bytes."""
+        """Raise OwnLimit if there is no room for so many bytes."""
         if size > self.left:
-            raise KafkaError(Err.INVALID_REQUEST, TEXT)
+            if not self.full:                  # once for each answer, though each row that follows is refused
+                log.warning(TEXT)
+            self.full = True
+            raise OwnLimit(Err.INVALID_REQUEST, TEXT)
 
     def take(self, size: int) -> None:
-        """Take note of so many bytes; raise KafkaError, and take nothing, if there is no room for them."""
+        """Take note of so many bytes; raise OwnLimit, and take nothing, if there is no room for them."""
         self.check(size)
         self.left -= size

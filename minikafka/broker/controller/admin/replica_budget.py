@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err, OwnLimit
 
 MOST_REPLICAS = 20_000  # of one broker
 
@@ -32,8 +32,8 @@ class ReplicaBudget:
             counts, wanted = self._count(), Counter(broker for replicas in assignment for broker in replicas)
             full = min((broker for broker, more in wanted.items() if counts[broker] + more > MOST_REPLICAS), default=None)
             if full is not None:
-                raise KafkaError(Err.POLICY_VIOLATION, f"Broker {full} would have {counts[full] + wanted[full]} replicas, "
-                                 f"more than the {MOST_REPLICAS} that it can hold.")
+                raise OwnLimit(Err.POLICY_VIOLATION, f"Broker {full} would have {counts[full] + wanted[full]} replicas, more "
+                               f"than the {MOST_REPLICAS} that it can hold. Ask for fewer, or add brokers.")
         self._partitions += len(assignment)
         self._taken += assignment
 

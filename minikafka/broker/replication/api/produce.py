@@ -36,7 +36,7 @@ from minikafka.broker.transactions.transaction import TopicPartition
 from minikafka.log import AppendInfo
 from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.log.validate import is_heavy, is_transactional, one_batch
-from minikafka.protocol.errors import TEXTS, Err, KafkaError
+from minikafka.protocol.errors import TEXTS, Err, KafkaError, OwnLimit
 from minikafka.protocol.maker import maker
 
 log = logging.getLogger("minikafka.produce")
@@ -281,7 +281,8 @@ def _success(result: LogAppendResult, errors: dict[Partition, Err]) -> Answer:
 def _refusal(ctx: Context, parts: Parts, key: Key, refused: KafkaError) -> Answer:
     errors = getattr(refused, "record_errors", None) or []
     blind = isinstance(refused, RejectedBeforeAppend) or refused.code in HIDES_LOG_START
-    told = errors or (isinstance(refused, RejectedBeforeAppend) and refused.message != TEXTS[refused.code])
+    told = errors or isinstance(refused, OwnLimit) or (
+        isinstance(refused, RejectedBeforeAppend) and refused.message != TEXTS[refused.code])
     partition = None if blind else parts.replicas.partitions.get((_name(ctx, key), key[1]))
     return Answer(
         index=key[1], error_code=int(refused.code), base_offset=-1, log_append_time_ms=-1,
