@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 
 from ..environment import lent, settle
 from ..files import plain
-from ..jars import CONNECTOR, JarsMissing, jars
+from ..jars import CONNECTOR, JarsMissing
+from ..jars import jars as jars_of
 from ..java import use_java
 from .home import spark_home, with_archive
 from .source import FORMAT, KafkaSource
@@ -57,7 +58,8 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     master = master or os.environ.get("SPARK_MASTER") or LOCAL
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
-    settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)} | _connector(connector)
+    jars = _connector() if connector else []
+    settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)} | ({"spark.jars": ",".join(jars)} if jars else {})
     if local:
         settings |= SMALL
     here = local or master.startswith("spark://127.")
@@ -68,7 +70,7 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     use_java()
     # says in JSON what the exception says anyway
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
-    with lent(**_variables(here)):
+    with lent(**_variables(here, jars)):
         return builder.getOrCreate()
 
 
@@ -92,25 +94,25 @@ def has_connector(spark: SparkSession) -> bool:
     return bool(utils.classIsLoadable(CONNECTOR_CLASS))
 
 
-def _connector(wanted: bool) -> dict[str, str]:
-    if not wanted:
-        return {}
+def _connector() -> list[str]:
     try:
-        return {"spark.jars": ",".join(map(str, jars(CONNECTOR)))}
+        return [str(jar) for jar in jars_of(CONNECTOR)]
     except JarsMissing as missing:
         log.warning(
             "The official Kafka connector is not here (%s); the Python source is used.", str(missing).splitlines()[0]
         )
-        return {}
+        return []
 
 
-def _variables(here: bool) -> dict[str, str]:
+def _variables(here: bool, jars: list[str]) -> dict[str, str]:
     """Return what Spark's launcher, its Java and its Python workers find in their environment; `here`: on this machine.
 
-    A worker starts in the notebook's folder; PYTHONSAFEPATH keeps it from looking for modules there first.
+    A worker starts in the notebook's folder; PYTHONSAFEPATH keeps it from looking for modules there first. The connector is in
+    the class path, too: of spark.jars Spark follows the links, to folders whose names it may not understand (files.py, `plain`).
     """
+    home = {"SPARK_HOME": str(spark_home()), "SPARK_DIST_CLASSPATH": os.pathsep.join(jars)}
     workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # I-SPARK-13
-    return {"SPARK_HOME": str(spark_home()), **(workers if here else {})}
+    return {**home, **(workers if here else {})}
 
 
 def java_options(local: bool) -> str:
