@@ -39,7 +39,7 @@ test: setup  ## every test, on our brokers, and the notebooks (ARGS="-k log", JO
 	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
 
 long: setup  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
-	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs $(ARGS)
+	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs solutions $(ARGS)
 
 judge: apache  ## every client-facing test, and the solved notebooks, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)

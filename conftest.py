@@ -5,20 +5,30 @@ The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass
 unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
 file. On Apache Kafka only the hands-on part is run: the simulated world says the same beside every engine. Of a student's
 notebook only what differs from the solved one is run, and what that needs; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs all.
+
+Students run cells again. In the solved notebooks of TWICE, with MINIKAFKA_NOTEBOOKS=whole in all, each cell is run a second time
+at once, and once more after the end of the lab, the last one first, back to the one that starts the cluster (whole: all of them,
+then all in order). A second run must do the same, the marked figures too, or end in one sentence that says what to do.
 """
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
 import pytest
+from nbval.plugin import NbCellError
 
 ROOT = Path(__file__).parent
 WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
 STREAMS = ("12", "13", "14")
+TWICE = ("00",)
+SENTENCE = re.compile(r"\n(?!.*(lambda|Traceback)).{20,500} \(The whole error: `%tb`\)")  # minikafka/lab/trouble.py
+START = re.compile(r"^cluster = Cluster\(", re.MULTILINE)
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
 
 
@@ -40,6 +50,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         return
     if os.environ.get("MINIKAFKA_ENGINE") == "apache":
         item.add_marker(pytest.mark.judge)
+    elif item.path.parent == ROOT / "solutions" and WHOLE:
+        item.add_marker(pytest.mark.soak)
     if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in STREAMS):
         item.add_marker(pytest.mark.soak)
 
@@ -95,3 +107,38 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """The kernel of a notebook inherits this process's environment when its first cell is set up."""
     if item.path.suffix == ".ipynb":
         os.environ["LAB_STRICT"] = "1" if item.path.parent == ROOT / "solutions" else "0"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a cell a second time, and after the last one the others once more."""
+    yield
+    if item.path.suffix != ".ipynb" or item.path.parent != ROOT / "solutions" or item.get_closest_marker("judge"):
+        return
+    if WHOLE or item.path.name[:2] in TWICE:
+        cells = [other for other in item.session.items if other.path == item.path]
+        again(item, "at once")
+        if item is cells[-1]:
+            for other in after_the_end(cells):
+                again(other, "after the end")
+
+
+def after_the_end(cells: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the cells that are run after the end of a lab, in this order."""
+    back = cells[::-1]
+    starts = next((place for place, item in enumerate(back) if START.search(item.cell.source)), len(back) - 1)
+    return back + cells if WHOLE else back[:starts + 1]
+
+
+def again(item: pytest.Item, when: str) -> None:
+    """Run a cell again. What a closed cluster's cells show then is not compared: they may say what to do."""
+    check = item.options["check"]
+    item.options["check"] = check and when == "at once"
+    try:
+        item.runtest()
+    except NbCellError as error:
+        if not SENTENCE.fullmatch(error.inner_traceback or ""):
+            error.args = (f"run again {when}: {error}",)
+            raise
+    finally:
+        item.options["check"] = check

@@ -133,7 +133,7 @@ def micro_batches(source: str) -> tuple[str, str, str]:
     from kafka import KafkaProducer
 
     from minikafka import Cluster
-    from minikafka.lab.labs.streaming import create_topic
+    from minikafka.lab.labs.fresh import fresh_topic
     from minikafka.spark import python_format, spark_session
 
     meter = Meter()
@@ -142,7 +142,7 @@ def micro_batches(source: str) -> tuple[str, str, str]:
         python_format(spark)
     started = str(meter)
     with Cluster(brokers=3, preset="class") as cluster, tempfile.TemporaryDirectory() as folder:
-        create_topic(cluster.bootstrap, "pace")
+        fresh_topic(cluster.bootstrap, "pace", **{"retention.ms": -1})
         with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
             def send() -> None:
                 for n in range(10):

@@ -5,7 +5,7 @@
     engine.py      how a node becomes a process: ours.py (our brokers), apache.py (Apache Kafka)
     nodes.py       the processes of a cluster; process.py: one of them; leash.py: a process that ends with its parent
     faults.py      the faults that are in force, and the commands that tell brokers of them
-    clock.py       now, sleep, wait, at
+    clock.py       now, sleep, wait, at; words.py: a condition in words
     folder.py      temporary folders, removed even after kill -9
     trace.py       the merged events of all processes
     watch.py       clients of three libraries that tell the trace what they do; checkpoint.py: the same for a Spark query
@@ -18,7 +18,7 @@ BrokerDied (I-CLUSTER-2); and no broker outlives the process that started it (I-
 """
 
 from .cluster import Cluster
-from .errors import BrokerDied, ClusterError, NotReady, NotSupported
+from .errors import BrokerDied, Closed, ClusterError, NotReady, NotSupported
 from .trace import Trace
 
-__all__ = ["BrokerDied", "Cluster", "ClusterError", "NotReady", "NotSupported", "Trace"]
+__all__ = ["BrokerDied", "Closed", "Cluster", "ClusterError", "NotReady", "NotSupported", "Trace"]

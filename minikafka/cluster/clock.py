@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import NotReady
+from .words import in_words
 
 POLL = 0.05  # seconds between two calls of the condition in `wait`
 LOOK = 0.25  # how long a death may stay unseen while `sleep` waits
@@ -45,7 +46,7 @@ class Clock:
             if answer := condition():
                 return answer
             if self.now() >= until:
-                raise NotReady(f"waited {timeout:g} s in vain: {_described(condition)} (last answer: {answer!r})")
+                raise NotReady(f"waited {timeout:g} s in vain for {in_words(condition)}; the last answer was {answer!r}")
             time.sleep(POLL)
 
     def at(self, when: float, fault: Callable[[], Any]) -> None:
@@ -69,6 +70,3 @@ class Clock:
         except BaseException as error:
             self._errors.append(error)
 
-
-def _described(condition: Callable[[], Any]) -> str:
-    return (condition.__doc__ or getattr(condition, "__name__", repr(condition))).strip()

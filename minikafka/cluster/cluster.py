@@ -30,7 +30,7 @@ from ..files import plain
 from . import wire
 from .checkpoint import CheckpointWatcher
 from .clock import Clock
-from .errors import BrokerDied, ClusterError, NotReady, NotSupported
+from .errors import BrokerDied, Closed, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, Peer
 from .folder import temporary_folder
 from .nodes import Nodes
@@ -122,7 +122,8 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return every broker's address, as clients take it for `bootstrap_servers`."""
+        """Return every broker's address, as clients take it for `bootstrap_servers`. Raises Closed: there nobody answers."""
+        self._check_open()
         return ",".join(node.address for node in self.plan.brokers)
 
     def for_kafka_python(self) -> dict[str, Any]:
@@ -149,7 +150,8 @@ class Cluster:
         return [broker for broker in self.ids if broker in alive]
 
     def address(self, broker: int) -> str:
-        """Return host:port of one broker's listener for clients."""
+        """Return host:port of one broker's listener for clients. Raises Closed."""
+        self._check_open()
         return self._node(broker).address
 
     def controller(self) -> int | None:
@@ -368,8 +370,9 @@ class Cluster:
             self._end()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{len(self.alive)} of {len(self.ids)} brokers running"
-        return f"<Cluster engine={self.engine} {state} bootstrap={self.bootstrap}>"
+        if self._closed:
+            return f"<Cluster engine={self.engine} closed>"
+        return f"<Cluster engine={self.engine} {len(self.alive)} of {len(self.ids)} brokers running bootstrap={self.bootstrap}>"
 
     def _end(self) -> None:
         with self._nodes.lock:
@@ -382,31 +385,35 @@ class Cluster:
         self._writer.close()
         self._nodes.end(gently=not self._temporary)
         self.plan.release()
-        self._tell_views()
+        self._tell_notebook()
         if self._temporary:
             shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
 
-    def _tell_views(self) -> None:
-        """Let views read the last events before the trace is deleted (if no picture was made, no view is loaded)."""
-        if (views := sys.modules.get("minikafka.lab.view.registry")) is not None:
-            views.cluster_closed(self)
+    def _tell_notebook(self) -> None:
+        """Let views read the last events before the trace is deleted, and clients end; without a notebook nobody listens."""
+        for listener in ("minikafka.lab.view.registry", "minikafka.lab.again"):
+            if listener in sys.modules:
+                sys.modules[listener].cluster_closed(self)
 
     # --- inside -------------------------------------------------------------------------------------------------
 
     def _await_ready(self, brokers: list[NodePlan]) -> None:
         """Wait until these brokers serve, and every running broker counts them as unfenced (I-CLUSTER-1)."""
         wanted = {node.id for node in brokers if node.broker}
+
+        def ready() -> bool:
+            """brokers that are registered and unfenced, and a controller that leads"""
+            return self._is_ready(wanted)
         try:
-            self._clock.wait(lambda: self._is_ready(wanted), READY_WITHIN)
+            self._clock.wait(ready, READY_WITHIN)
         except NotReady as late:
             logs = "\n".join(f"--- node {n}:\n{self.log(n, 8)}" for n in self._nodes.children)
             raise NotReady(f"{late}\n{logs}") from None
 
     def _is_ready(self, wanted: set[int]) -> bool:
-        """brokers are registered, unfenced, and a controller leads"""
         asked = [broker for broker in self.ids if broker in wanted or broker in self.alive]
         for broker in asked:
             known = self._ask(wire.live_brokers, broker)
@@ -439,11 +446,14 @@ class Cluster:
 
     def _check(self) -> None:
         """Raise an error if the cluster is closed, a broker died though no call asked for that, or a fault set by `at` failed."""
-        if self._closed:
-            raise ClusterError("this cluster is closed")
+        self._check_open()
         if deaths := self._nodes.deaths():
             raise BrokerDied("\n".join(deaths))
         self._clock.raise_error()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Closed("this cluster is closed")
 
     def _node(self, node: int) -> NodePlan:
         if node not in self.plan.nodes:

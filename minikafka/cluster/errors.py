@@ -7,6 +7,10 @@ class ClusterError(RuntimeError):
     """A call on the cluster that could not be carried out."""
 
 
+class Closed(ClusterError):
+    """A call on a cluster that has ended."""
+
+
 class BrokerDied(ClusterError):
     """A broker ended without being asked to; the message carries the end of its log."""
 

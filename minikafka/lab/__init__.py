@@ -13,15 +13,18 @@ With LAB_STRICT=1 in the environment (the solved notebooks, in tests) a verdict 
 The files, in reading order:
 
     what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
-                         names.py       a name that is missing: which cell makes it
                          guard.py       a time limit for the student's function, and a limit of what it prints
                          wants.py       what a check wants, and words for answers of the wrong type
                          trial.py       the student's function, watched while a check calls it
                          values.py      words for values and errors of the student's code
-                         waiting.py     what a cell shows while it waits
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`
+    beside each cell     beside.py      what the kernel does before and after it
+                         names.py       a name that is missing: which cell makes it
+                         trouble.py     an error of a client, a cluster or a wait: what brings it back
+                         again.py       a cell that runs again: what its last run had begun ends first
+                         waiting.py     what a cell shows while it works on for long
     what is kept         record.py      the student's own file
                          report.py      `progress()`, one page made from that file and the notebooks
                          classroom.py   what students hand in, and one page over a class
@@ -43,9 +46,9 @@ Invariants
   I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
 from minikafka.environment import settle
+from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
-from minikafka.lab.names import install
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.report import progress
 from minikafka.lab.verdict import Verdict

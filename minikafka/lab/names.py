@@ -3,7 +3,7 @@ fetched, and what helps when Spark was too slow.
 
 After the kernel was restarted, or when cells run out of order, Python says only `name 'cluster' is not defined`. A kernel that
 `make lab` starts imports the labs at its start (startup.py), so that the sentence is there before any cell has run;
-in every other kernel it is there from the first `import minikafka.lab` on.
+in every other kernel it is there from the first `import minikafka.lab` on (beside.py).
 
 Owns: nothing; it reads the notebook's file, whose path Jupyter tells the kernel (JPY_SESSION_NAME).
 """
@@ -29,14 +29,29 @@ REMEDY = "Run the cells before this one: in the menu, Run > Run All Above Select
 
 def told(name: str, cells: Iterable[tuple[str, str]]) -> str:
     """Return a sentence that says which cell makes a name, "" if none does. `cells`: section and code of each, in order."""
+    line, section = made(name, cells)
+    return (f"`{name}` is made by the line `{line}` of the section “{section}”, which has not run since the kernel "
+            f"was started. {REMEDY}") if line else ""
+
+
+def made(name: str, cells: Iterable[tuple[str, str]]) -> tuple[str, str]:
+    """Return the first line that makes a name, in short, and the section that it stands in; ("", "") if there is none."""
     for section, source in cells:
         for statement in statements(source):
             if name in bound(statement):
                 line = source.splitlines()[statement.lineno - 1].strip()
-                line = line if len(line) <= SHOWN else line[:SHOWN - 1] + "…"
-                return (f"`{name}` is made by the line `{line}` of the section “{section}”, which has not run since the kernel "
-                        f"was started. {REMEDY}")
-    return ""
+                return line if len(line) <= SHOWN else line[:SHOWN - 1] + "…", section
+    return "", ""
+
+
+def maker(name: str) -> tuple[str, str]:
+    """Return the same for this notebook: from its file, or from the cells that have run."""
+    try:
+        found = made(name, cells_of(Path(os.environ["JPY_SESSION_NAME"])))
+    except (KeyError, OSError, ValueError):  # no notebook, or one that was renamed
+        found = "", ""
+    ran = getattr(shell(), "user_ns", {}).get("In", [])
+    return found if found[0] else made(name, [("", source) for source in ran])
 
 
 def statements(source: str) -> list[ast.stmt]:
@@ -93,16 +108,12 @@ def after_cell(result: Any) -> None:
             print(sentence)
 
 
+def shell() -> Any:
+    """Return IPython's shell of this process, None where there is none."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
 def tool(name: str) -> str:
     """Return a sentence that says how to get a tool of the labs, such as `progress`; "" if it is none."""
-    import minikafka.lab
-    known = name in minikafka.lab.__all__
+    known = name in sys.modules["minikafka.lab"].__all__
     return f"`{name}` is a tool of the labs. Fetch it first: from minikafka.lab import {name}" if known else ""
-
-
-def install() -> None:
-    """Say it from now on in this kernel; once, however often this is called. Elsewhere than in IPython: nothing."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None and not getattr(shell, "minikafka_names", False):
-        shell.minikafka_names = True
-        shell.events.register("post_run_cell", after_cell)

@@ -1,4 +1,4 @@
-"""Each kernel that `make lab` starts runs this first (PYTHONSTARTUP): from then on a name that is missing is explained.
+"""Each kernel that `make lab` starts runs this first (PYTHONSTARTUP): from then on the kernel does what beside.py says.
 
 It leaves no name behind in the notebook. A Python of a terminal that does not know the labs goes on without them.
 """

@@ -5,8 +5,8 @@
     step.watermark, step.emitted, step.state, step.dropped
     stream.watch()                              # from now on the picture grows below the running cell, a page a step
 
-A record's timestamp is its event time: START and so many seconds. A step may take two micro-batches of Spark: the one with
-the rows, and one without rows, in which the watermark that these rows have moved takes effect.
+The topic is made anew. A record's timestamp is its event time: START and so many seconds. A step may take two micro-batches of
+Spark: the one with the rows, and one without rows, in which the watermark that these rows have moved takes effect.
 
 Owns: the query of a step-by-step run, its checkpoint (a folder of its own) and the steps so far.
 Invariants
@@ -18,15 +18,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.errors import TopicAlreadyExistsError
+from kafka import KafkaProducer
 
 from minikafka.cluster.folder import temporary_folder
+from minikafka.lab.labs.fresh import fresh_topic
 from minikafka.lab.picture.draw.stream import book
 from minikafka.lab.waiting import in_a_notebook, waiting
 from minikafka.spark import kafka_format
@@ -79,7 +78,7 @@ class Stream:
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._told = 0                          # progress reports read so far
         self._redraw: Callable[[], None] = lambda: None
-        create_topic(bootstrap, topic, partitions)
+        fresh_topic(bootstrap, topic, partitions, **{"retention.ms": -1})
         # A step's records for one partition are one batch, which Spark sees whole or not at all: `flush` sends it.
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=1000)
         source = kafka_format(spark)
@@ -154,11 +153,3 @@ def _mark(report: dict[str, Any]) -> float | None:
     text = report.get("eventTime", {}).get("watermark")
     moment = None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
     return None if moment is None or moment <= BEFORE_ALL else seconds(moment)
-
-
-def create_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
-    """Create a topic that keeps records of any age, unless it is there."""
-    wanted = {topic: {"num_partitions": partitions, "replication_factor": 3, "configs": {"retention.ms": -1}}}
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    with suppress(TopicAlreadyExistsError), closing(admin):
-        admin.create_topics(wanted, wait_for_metadata=True)

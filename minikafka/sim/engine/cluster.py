@@ -27,12 +27,13 @@ from typing import Any, TypeVar
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.client import Admin, Blocking, Consumer, Producer
 from minikafka.cluster.cluster import Cluster
-from minikafka.cluster.errors import BrokerDied, ClusterError, NotReady, NotSupported
+from minikafka.cluster.errors import BrokerDied, Closed, ClusterError, NotReady, NotSupported
 from minikafka.cluster.faults import CLIENTS, Peer
 from minikafka.cluster.settings import preset_values
 from minikafka.cluster.trace import Trace, order
 from minikafka.cluster.watch import RecordNumbers
 from minikafka.cluster.wire import PartitionInfo
+from minikafka.cluster.words import in_words
 from minikafka.sim.engine.watched import Told
 from minikafka.sim.world.host import Host
 from minikafka.sim.world.log_lines import keep_log_lines
@@ -248,8 +249,7 @@ class SimCluster(Cluster):
         until = self.now() + timeout
         while not (answer := condition()):
             if self.now() >= until:
-                said = (condition.__doc__ or getattr(condition, "__name__", repr(condition))).strip()
-                raise NotReady(f"waited {timeout:g} s in vain: {said} (last answer: {answer!r})")
+                raise NotReady(f"waited {timeout:g} s in vain for {in_words(condition)}; the last answer was {answer!r}")
             self.sleep(POLL)
         return answer
 
@@ -282,7 +282,7 @@ class SimCluster(Cluster):
         if not self._closed:
             self._closed = True
             self.world.close()
-            self._tell_views()
+            self._tell_notebook()
 
     # --- inside -----------------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class SimCluster(Cluster):
     def _check(self) -> None:
         """Raise an error if the cluster is closed, a broker died by itself, or a fault set by `at` or a client failed."""
         if self._closed:
-            raise ClusterError("this cluster is closed")
+            raise Closed("this cluster is closed")
         if deaths := self._deaths():
             raise BrokerDied("\n".join(deaths))
         if self._late:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from minikafka.lab.labs.lab04.crowd import Crowd, Handed
 from minikafka.lab.picture.draw.group import picture
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
+from minikafka.protocol.errors import KafkaError
 
 TOPIC = "rides"
 SESSION = 6.0       # seconds without a heartbeat until a member is given up
@@ -81,6 +83,11 @@ class Desk:
             reader.commit()
         reader.close()
         return found
+
+    def forget(self, group: str) -> None:
+        """Delete a group and what it has committed, if there is one."""
+        with suppress(KafkaError):
+            self.cluster.admin().delete_group(group)
 
     def offsets_topic(self) -> int:
         """Return how many records `__consumer_offsets` has, in all its partitions."""

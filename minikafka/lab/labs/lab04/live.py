@@ -13,11 +13,15 @@ import confluent_kafka
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import CoordinatorNotAvailableError
 
+from minikafka.lab.labs.fresh import fresh_topic
+
 PATIENCE = 30.0  # seconds
 
 
 def fill(bootstrap: str, topic: str, partitions: int, count: int, every: float, now: float) -> None:
-    """Write `count` records to each partition; the newest has the time `now`, each one before it is `every` seconds older."""
+    """Make the topic anew, with `count` records in each partition: the newest of the time `now`, each before it `every` seconds
+    older."""
+    fresh_topic(bootstrap, topic, partitions)
     with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
         for partition in range(partitions):
             for number in range(count):

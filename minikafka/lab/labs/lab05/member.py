@@ -45,7 +45,7 @@ class Member:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
                                             start_new_session=True)
-        self._grown = threading.Condition()
+        self._grown, self._over = threading.Condition(), False
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
     def _listen(self) -> None:
@@ -55,17 +55,22 @@ class Member:
                 self.done.append(int(line))
                 self.times.append(time.monotonic())
                 self._grown.notify_all()
+        with self._grown:
+            self._over = True
+            self._grown.notify_all()
 
     def wait(self, count: int, timeout: float = 60.0) -> int:
-        """Wait until it has worked on `count` records and return how many it has. Raises TimeoutError."""
+        """Wait until it has worked on `count` records and return how many it has. Raises TimeoutError, also if it has ended."""
         with self._grown:
-            if not self._grown.wait_for(lambda: len(self.done) >= count, timeout):
-                raise TimeoutError(f"{self.name} worked on {len(self.done)} records in {timeout:g} s, not on {count}. "
-                                   f"The end of {self.log}:\n{self._said()}")
+            self._grown.wait_for(lambda: len(self.done) >= count or self._over, timeout)
+            if len(self.done) < count:
+                how = "has ended and" if self._over else f"had {timeout:g} s, and"
+                raise TimeoutError(f"{self.name} {how} has worked on {len(self.done)} records, not on {count}.\n{self._said()}")
             return len(self.done)
 
     def _said(self, lines: int = 20) -> str:
-        return "\n".join(self.log.read_text().splitlines()[-lines:])
+        """Return the end of its log; "" if that went with its cluster."""
+        return "\n".join(self.log.read_text().splitlines()[-lines:]) if self.log.exists() else ""
 
     def kill(self) -> None:
         """Kill the process (kill -9); it has ended when this returns."""

@@ -1,0 +1,145 @@
+"""A cell that runs again: what its last run had begun ends first.
+
+A second `Cluster(...)` would leave three brokers that nobody can reach, a second consumer would wait for partitions that the
+first still holds, a second fleet would drive beside the first. So before a cell runs once more, what its last run has left in
+the names of the notebook ends: clusters, clients, and the labs' own fleets, flows, members and streams. A cluster ends as well
+when its last name is given to something else, and with a cluster end the clients that were connected to it.
+
+Owns: what each cell has begun.
+Invariants
+  I-AGAIN-1  what another cell has begun goes on, as long as a name holds it
+  I-AGAIN-2  nobody waits longer than PATIENCE for an end; what a cell puts out does not tell a second run from the first
+             (what ended is said in HTML, which nothing compares)
+"""
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from html import escape
+from typing import Any
+
+from minikafka.lab.names import bound, shell, statements
+from minikafka.lab.verdict import AS_IT_IS
+
+CLOSED, LAB, QUERY = ("close",), ("leave", "stop", "kill"), ("stop",)
+WAYS = {"kafka.": CLOSED, "confluent_kafka": CLOSED, "cimpl": CLOSED, "minikafka.cluster": CLOSED, "minikafka.lab.labs": LAB,
+        "pyspark.sql.streaming": QUERY}  # by module: the calls that end a thing, the gentlest first
+LIMITS = {"timeout": 2, "timeout_ms": 2000}  # what a thing itself gets for its farewell
+PATIENCE = 5.0  # seconds
+
+_begun: dict[str, list[Any]] = {}  # by cell
+_before: set[int] = set()          # what was there when the running cell began
+_clusters: list[Any] = []          # real ones that a name of the notebook held after some cell
+
+
+def before_cell(info: Any) -> None:
+    """End what the last run of this cell has begun. `info`: IPython's ExecutionInfo."""
+    ended = [thing for thing in reversed(_begun.pop(_key(info), ())) if end(thing)]  # the cluster last, as a rule
+    if ended:
+        say(f"This cell has run before, and what it had begun has ended: {_listed(ended)}.")
+    _before.clear()
+    _before.update(id(thing) for thing in _things(names(), names()))
+
+
+def after_cell(result: Any) -> None:
+    """Note what this cell has begun, and end clusters that no name holds any more. `result`: IPython's ExecutionResult."""
+    made = dict.fromkeys(name for statement in statements(result.info.raw_cell or "") for name in bound(statement))
+    begun = [thing for thing in _things(made, names()) if id(thing) not in _before and _ways(thing)]
+    if begun:
+        _begun[_key(result.info)] = begun
+    held = {id(thing) for thing in _things(names(), names())}
+    _clusters.extend(thing for thing in begun if _is_cluster(thing) and thing not in _clusters)
+    for cluster in list(_clusters):
+        if cluster.closed:
+            _clusters.remove(cluster)
+        elif id(cluster) not in held and end(cluster):
+            _clusters.remove(cluster)
+            say("A cluster that no name holds any more has ended.")
+
+
+def cluster_closed(cluster: Any) -> None:
+    """End what is connected to a cluster that has ended; the cluster calls this."""
+    addresses = {node.address for node in cluster.plan.brokers} if hasattr(cluster, "plan") else set()
+    for thing in list(_things(names(), names())):
+        if not _is_cluster(thing) and addresses & set(_connected(thing)):
+            end(thing)
+
+
+def end(thing: Any) -> bool:
+    """End a thing; return whether it had not ended before. What takes longer than PATIENCE goes on ending by itself."""
+    ways = [] if _is_over(thing) else _ways(thing)
+    ending = threading.Thread(target=_call_one, args=(ways,), name="again", daemon=True)
+    ending.start()
+    ending.join(PATIENCE)
+    return bool(ways)
+
+
+def say(text: str) -> None:
+    from IPython.display import display
+    display({"text/html": f"<small {AS_IT_IS}>{escape(text)}</small>"}, raw=True)
+
+
+def names() -> dict[str, Any]:
+    """Return the names of the notebook; {} where none runs."""
+    running = shell()
+    return {} if running is None else {name: value for name, value in running.user_ns.items()
+                                       if name not in ("In", "Out") and name not in running.user_ns_hidden and name[0] != "_"}
+
+
+def _key(info: Any) -> str:
+    """Return the id of a cell, its text where the page gives no id."""
+    return str(info.cell_id or info.raw_cell)
+
+
+def _things(chosen: Iterable[str], values: dict[str, Any]) -> Iterator[Any]:
+    """Yield the values of some names, and what lies in a list, tuple or dictionary among them."""
+    for name in chosen:
+        value = values.get(name)
+        yield from value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else (value,)
+
+
+def _is_cluster(thing: Any) -> bool:
+    from minikafka.cluster import Cluster
+    return isinstance(thing, Cluster)
+
+
+def _is_over(thing: Any) -> bool:
+    process = getattr(thing, "process", None)
+    return bool(getattr(thing, "closed", False) is True or getattr(thing, "_closed", False) is True
+                or process is not None and process.poll() is not None)
+
+
+def _ways(thing: Any) -> list[Callable[..., Any]]:
+    """Return the methods that end a thing of a client's library, of a cluster or of a lab; [] if it has none."""
+    known = next((ways for root, ways in WAYS.items() if type(thing).__module__.startswith(root)), ())
+    return [method for name in known if callable(method := getattr(thing, name, None))]
+
+
+def _call_one(ways: list[Callable[..., Any]]) -> None:
+    """Call the first of these methods that does not fail: a thing whose cluster has ended cannot say farewell."""
+    for way in ways:
+        with suppress(Exception):
+            way(**{name: limit for name, limit in LIMITS.items() if name in _parameters(way)})
+            return
+
+
+def _parameters(method: Callable[..., Any]) -> Iterable[str]:
+    try:
+        return inspect.signature(method).parameters
+    except (TypeError, ValueError):  # a method of C
+        return ()
+
+
+def _connected(thing: Any) -> Iterator[str]:
+    """Yield the addresses that a client was given, or the client that a lab's thing has."""
+    for each in (thing, *getattr(thing, "__dict__", {}).values()):
+        config = getattr(each, "config", None)
+        given = config.get("bootstrap_servers", ()) if isinstance(config, dict) else ()
+        yield from given.split(",") if isinstance(given, str) else given
+
+
+def _listed(things: list[Any]) -> str:
+    kinds = [type(thing).__name__ for thing in things]
+    return ", ".join(f"{kinds.count(kind)} {kind}" if kinds.count(kind) > 1 else kind for kind in dict.fromkeys(kinds))

@@ -1,0 +1,38 @@
+"""What a kernel of the labs does beside each cell, from the first `import minikafka.lab` on (`make lab`: from its start on).
+
+    before a cell     what its last run has begun ends (again.py); it tells its line if it takes long (waiting.py)
+    after a cell      a name that is missing is explained (names.py)
+    at an error       of a client, a cluster or a wait: the cluster's state, and what brings it back (trouble.py)
+
+Owns: nothing.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from minikafka.lab.again import after_cell as note_what_was_begun
+from minikafka.lab.again import before_cell as end_what_was_begun
+from minikafka.lab.names import after_cell as explain_a_name
+from minikafka.lab.names import shell as this_shell
+from minikafka.lab.waiting import after_cell as tell_nothing
+from minikafka.lab.waiting import before_cell as tell_a_long_cell
+
+EVENTS = (("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell), ("post_run_cell", tell_nothing),
+          ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
+
+
+def install() -> None:
+    """Do it from now on in this kernel; once, however often this is called. Elsewhere than in IPython: nothing."""
+    shell = this_shell()
+    if shell is None or getattr(shell, "minikafka_beside", False):
+        return
+    shell.minikafka_beside = True
+    for event, act in EVENTS:
+        shell.events.register(event, act)
+    shell.set_custom_exc((Exception,), explain)
+
+
+def explain(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None) -> list[str]:
+    """Show an error of a cell. What explains it is imported only now: most cells have none."""
+    from minikafka.lab.trouble import show
+    return show(shell, kind, error, trace, tb_offset)
