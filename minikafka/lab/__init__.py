@@ -17,6 +17,7 @@ The files, in reading order:
                          wants.py       what a check wants, and words for answers of the wrong type
                          trial.py       the student's function, watched while a check calls it
                          values.py      words for values and errors of the student's code
+                         compare.py     words for what is left out, too much, or in another order
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`

@@ -6,15 +6,19 @@ import platform
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Number
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from minikafka.cluster.doctor import findings
 from minikafka.environment import SAID
 from minikafka.java import find_java
-from minikafka.lab.exercise import Unknown, checks, hints
+from minikafka.lab.compare import rest
+from minikafka.lab.exercise import Unknown, Wrong, checks, hints
+from minikafka.lab.values import shown
 
 ROOT = Path(__file__).resolve().parents[4]
 CLIENT = "kafka-python"
@@ -70,19 +74,51 @@ def broken_promises(missing: Callable[[list[Place], list[Place]], list[Place]]) 
         gone = sorted(rng.sample(everything, lost))
         promised = rng.sample(kept := [place for place in everything if place[1] < 4 or place in gone], len(kept))
         shuffled = rng.sample([place for place in everything if place not in gone], len(everything) - lost)
-        answer = missing(promised, shuffled)
-        assert sorted(answer) != gone or isinstance(answer, (list, tuple)), \
-            f"these are the pairs, but as a {type(answer).__name__}; a list in order is wanted: sorted(...) makes one"
-        assert list(answer) == gone, f"acknowledged and not found: {gone or 'nothing'}; you said {answer}"
+        answer = missing(list(promised), list(shuffled))
+        assert isinstance(answer, (list, tuple)) or hasattr(answer, "tolist"), \
+            f"you returned a {type(answer).__name__}; a list in order is wanted: sorted(...) makes one"
+        _compare([_pair(each) for each in answer], gone, promised, shuffled)
     return "right, also where more was found than was acknowledged"
 
 
-def records(partitions: list[int]) -> list[Any]:
-    """Return records as a consumer gives them, as far as these exercises look at them."""
+def _pair(said: Any) -> Place:
+    try:
+        partition, offset = said
+        return int(partition), int(offset)
+    except (TypeError, ValueError):
+        raise Wrong(f"a record is named by a pair (partition, offset); in your list stands {shown(said)}") from None
+
+
+def _compare(said: list[Place], gone: list[Place], promised: list[Place], found: list[Place]) -> None:
+    """Judge the pairs: lost promises that were left out first, then what was not lost, then the order."""
+    case = [f"acknowledged: {sorted(promised)}", f"found: {sorted(found)}", f"you said: {shown(said)}"]
+    for partition, offset in rest(gone, said):
+        other = sorted(p for p, o in found if o == offset)
+        hint = f". (Offset {offset} was found in partition {other[0]}, but each partition counts its own.)" if other else ""
+        raise Wrong(f"{(partition, offset)} was acknowledged and is not found; you left it out{hint}", case)
+    for place in rest(said, gone):
+        raise Wrong(f"{place} was never acknowledged: nobody promised it" if place not in promised else
+                    f"{place} was found" if place in found else f"{place} stands twice in your list", case)
+    if said != gone:
+        raise Wrong(f"these are the pairs; they are wanted in order: {gone}", case)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as a consumer gives it, as far as this exercise looks at it."""
+
+    partition: int
+    offset: int
+    key: bytes
+    value: bytes = b""
+
+
+def records(partitions: list[int]) -> list[Record]:
+    """Return the records of three trucks, which report in turn to these partitions."""
     ends: Counter[int] = Counter()
     found = []
-    for partition in partitions:
-        found.append(SimpleNamespace(topic="positions", partition=partition, offset=ends[partition], key=b"truck-1", value=b""))
+    for number, partition in enumerate(partitions):
+        found.append(Record(partition, ends[partition], b"truck-%d" % (number % 3)))
         ends[partition] += 1
     return found
 
@@ -99,6 +135,17 @@ def counting(count: Callable[[list[Any]], dict[int, int]]) -> str:
     for size in [0, 1, 2, *range(3, 20)]:
         partitions = [rng.randrange(4) for _ in range(size)]
         expected, answer = dict(Counter(partitions)), count(records(partitions))
-        counted = {partition: many for partition, many in answer.items() if many}
-        assert counted == expected, f"for records of the partitions {partitions} you said {answer}, it is {expected}"
+        _judge_counts(dict(answer), expected, case=f"records of the partitions {partitions}, each of one of three trucks")
     return "right for 20 lists of records, the empty one among them"
+
+
+def _judge_counts(said: dict[Any, Any], right: dict[int, int], case: str) -> None:
+    seen = [case, f"you said: {shown(said)}"]
+    for partition, many in said.items():
+        if isinstance(partition, (str, bytes)):
+            raise Wrong(f"{shown(partition)} is no partition: a partition is a number, as in {{0: 7, 1: 3}}", seen)
+        if not isinstance(many, Number):
+            raise Wrong(f"for partition {shown(partition)} you returned {shown(many)}; the number of its records is wanted", seen)
+    for partition in sorted({*right, *said}):
+        if (many := said.get(partition, 0)) != (wanted := right.get(partition, 0)):
+            raise Wrong(f"partition {partition} has {wanted} record{'s' * (wanted != 1)}; you counted {many}", seen)
