@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from minikafka.lab import wants
+from minikafka.lab.compare import rest, some
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
+from minikafka.lab.values import shown
 
 Event = dict[str, Any]
 Shop = tuple[Callable[[Event, "EventLog"], Any], Callable[["EventLog", int, Callable[[Event], Any]], int]]
@@ -41,48 +45,57 @@ def place_order(answer: Shop) -> str:
     """Check with fifty orders and three applications: one that keeps up, one that was down, one that comes last; then
     with an order that changes."""
     place, catch_up = answer
-    log, orders = EventLog(), [{"id": n, "customer": f"c{n % 7}", "amount": 10 + n} for n in range(50)]
-    seen: dict[str, list[Any]] = {"billing": [], "stock": [], "mail": []}
-    positions = dict.fromkeys(seen, 0)
-
-    def read(name: str) -> None:
-        positions[name] = catch_up(log, positions[name], lambda event: seen[name].append(_id_of(event)))
-        assert isinstance(positions[name], int), f"catch_up returned {positions[name]!r}; it has to return the next position"
-
-    for n, order in enumerate(orders):
-        place(dict(order), log)
-        assert len(log) == n + 1, f"after {n + 1} orders the log has {len(log)} events; one order is one event"
-        _facts(log[n], order)
+    log, positions = EventLog(), dict.fromkeys(("billing", "stock", "mail"), 0)
+    for n in range(50):
+        _places(place, {"id": n, "customer": f"c{n % 7}", "amount": 10 + n}, log)
         if n % 10 == 9:
-            read("billing")
-    read("billing")
-    assert len(log) == 50, f"reading has changed the log: {len(log)} of 50 events are left"
-    read("stock")
-    read("mail")
-    for name, ids in seen.items():
-        if ids != list(range(50)):
-            raise Wrong(f"{name} should have handled orders 0 to 49, each once and in order", excerpt=[f"it handled {ids}"])
+            positions["billing"] = _reads_on(catch_up, log, positions["billing"])
+    for name, position in positions.items():
+        positions[name] = _reads_on(catch_up, log, position)
     _stays_as_it_was(place)
     return "50 orders, 50 events; three applications have handled each once, whenever they came"
 
 
-def _facts(event: Event, order: Event) -> None:
-    assert isinstance(event, dict), f"an event is a dictionary; yours is {event!r}"
-    missing = [name for name, value in order.items() if value not in _told(event)]
-    assert not missing, f"the event does not tell the order's {', '.join(missing)}: {event}"
+def _places(place: Callable[[Event, EventLog], Any], order: Event, log: EventLog) -> None:
+    before, told = len(log), dict(order)
+    place(order, log)
+    assert len(log) == before + 1, f"place_order wrote {len(log) - before} events for one order; one event is wanted"
+    event = log[before]
+    assert isinstance(event, Mapping), f"an event is a dictionary; yours is {shown(event)}"
+    assert event is not order, "that is the order itself, and the shop may change it later; write a dictionary of its own, a copy"
+    assert any(_words(str(value)) == ["order", "placed"] for value in _told(event)), \
+        f'the event does not say what happened: {{"event": "OrderPlaced", ...}} is wanted; yours is {shown(event)}'
+    missing = [name for name, value in told.items() if value not in _told(event)]
+    assert not missing, f"the event does not tell the order's {', '.join(missing)}: {shown(event)}"
 
 
-def _told(event: Event) -> list[Any]:
+def _reads_on(catch_up: Callable[[EventLog, int, Callable[[Event], Any]], int], log: EventLog, position: int) -> int:
+    """Let an application read on, and return its next position. What it left out is told first."""
+    end, handled = len(log), []
+    said = catch_up(log, position, lambda event: handled.append(_id_of(event)))
+    wanted = list(range(position, end))
+    case = [f"the log has the events of orders 0 to {end - 1}, the position is {position}", f"`work` got {shown(handled)}"]
+    assert len(log) == end, f"reading has changed the log: {len(log)} of {end} events are left"
+    if left_out := rest(wanted, handled):
+        raise Wrong(f"from position {position} on, you left out order {some(left_out)}", case)
+    if twice := rest(handled, wanted):
+        raise Wrong(f"order {some(twice)} lies before position {position}, or was worked on twice", case)
+    assert handled == wanted, f"from position {position} on, the events were not worked on in order: {shown(handled)}"
+    if said != end:
+        raise Wrong(f"the next position is {end}, the end of the log; catch_up returned {shown(said)}", case)
+    return end
+
+
+def _told(event: Mapping[str, Any]) -> list[Any]:
     """Return all values of an event; those of a dictionary in it, too."""
-    return [inner for value in event.values() for inner in (_told(value) if isinstance(value, dict) else [value])]
+    return [inner for value in event.values() for inner in (_told(value) if isinstance(value, Mapping) else [value])]
 
 
-def _id_of(event: Event) -> Any:
-    if not isinstance(event, dict):
-        raise Wrong(f"catch_up called work({event!r}); `work` wants the event itself")
-    inner = [value for value in event.values() if isinstance(value, dict)]
-    return event.get("id", next((value for name, value in event.items() if "id" in name.lower()),
-                                _id_of(inner[0]) if inner else None))
+def _id_of(event: Any) -> Any:
+    if not isinstance(event, Mapping):
+        raise Wrong(f"catch_up called `work` with {wants.kind(event)}; it wants each event by itself")
+    inner = [value for value in event.values() if isinstance(value, Mapping)]
+    return event.get("id", _id_of(inner[0]) if inner else None)
 
 
 def _stays_as_it_was(place: Callable[[Event, EventLog], Any]) -> None:
@@ -94,9 +107,12 @@ def _stays_as_it_was(place: Callable[[Event, EventLog], Any]) -> None:
 
 # --- 1.5 ----------------------------------------------------------------------------------------------------------------
 
-COMMANDS = {"updateCustomer": "Customer", "chargeCard": "Card", "shipParcel": "Parcel", "sendInvoice": "Invoice",
-            "cancelRide": "Ride"}
-IRREGULAR = {"Sent", "Paid", "Begun", "Made", "Taken", "Given", "Driven", "Put"}
+COMMANDS = {"updateCustomer": "updated", "chargeCard": "charged", "shipParcel": "shipped", "sendInvoice": "sent",
+            "cancelRide": "cancelled canceled"}  # and what has happened then
+WORD = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+FILLING = {"the", "a", "an", "is", "was", "were", "has", "have", "had", "been", "successfully", "event"}
+AHEAD = {"will", "shall", "should", "be", "to", "must", "requested", "wanted", "ordered", "please"}
+NOT_DONE = {"not", "never", "refused", "rejected", "failed", "declined"}
 
 hints("1.5", "A command may be refused. Can a fact be refused?",
       "The thing first, then what has happened to it, as a participle: PaymentReceived, SeatReserved. Nobody is addressed.",
@@ -105,28 +121,39 @@ hints("1.5", "A command may be refused. Can a fact be refused?",
 
 @checks("1.5", matters="An event that is a command in disguise ties the sender to its reader again.")
 def facts(answer: Callable[[], dict[str, str]]) -> str:
-    """Check each of the five names: about its own thing, in the past, addressed to nobody."""
-    names = answer()
-    assert isinstance(names, dict) and set(names) == set(COMMANDS), f"return a name for each of {', '.join(COMMANDS)}"
-    for command, thing in COMMANDS.items():
-        if (fault := _fault(str(names[command]), thing)) is not None:
-            raise Wrong(f"{command}() -> {names[command]!r}: {fault}")
-    return "five facts: " + ", ".join(names.values())
+    """Check each of the five names, however its words are put together: about its own thing, in the past, addressed to nobody."""
+    names = {str(command).removesuffix("()"): name for command, name in answer().items()}
+    if missing := [command for command in COMMANDS if command not in names]:
+        raise Wrong(f"a fact is wanted for each command; there is none for {', '.join(missing)}")
+    for command in COMMANDS:
+        assert isinstance(names[command], str), f"the fact of {command} is a text; yours is {wants.kind(names[command])}"
+        if (fault := _fault(command, names[command])) is not None:
+            raise Wrong(f"{command}() -> {shown(names[command])}: {fault}")
+    return "five facts: " + ", ".join(str(names[command]) for command in COMMANDS)
 
 
-def _fault(name: str, thing: str) -> str | None:
-    if name.startswith(thing.lower()):
-        return f"an event is named like a class: {thing} with a capital letter, and so is each word behind it, with no blank"
-    if not name.startswith(thing):
-        return f"begin with what it has happened to ({thing}), not with who shall do something"
-    words = re.findall("[A-Z][a-z]*", name[len(thing):])
-    if "".join(words) != name[len(thing):] or not words:
-        return f"behind {thing} stands what has happened; each word begins with a capital letter, with no blank between them"
-    if "Requested" in words or "Will" in words or "Be" in words:
+def _fault(command: str, name: str) -> str | None:
+    """Say what is wrong with a fact's name; letters, blanks and lines between its words may be as one likes."""
+    (verb, thing), words = _words(command), [word for word in _words(name) if word not in FILLING]
+    if len(words) == 1 and words[0] != thing and words[0].startswith(thing):
+        words = [thing, words[0].removeprefix(thing)]
+    if words == [verb, thing]:
+        return "that is the command again; the thing first, then what has happened to it"
+    if words[:1] != [thing]:
+        return f"the thing first ({thing.capitalize()}), then what has happened to it; nobody is addressed"
+    if AHEAD & set(words):
         return "it says what somebody wants, or what will be; say what has happened"
-    if not (words[-1].endswith("ed") or words[-1] in IRREGULAR):
-        return "the last word says what has happened, in the past: Updated, Sent"
-    return None
+    if NOT_DONE & set(words):
+        return "so it was not done; the command was carried out, and that is the fact"
+    if words[-1] in COMMANDS[command].split():
+        return None
+    past = words[-1].endswith("ed") or words[-1] in ("sent", "paid", "made", "gone", "taken", "done", "put")
+    return f"that is another fact: the command was {command}" if past and len(words) > 1 else \
+        f"behind {thing.capitalize()} stands what has happened to it, in the past"
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(name)]
 
 
 # --- 1.11 ---------------------------------------------------------------------------------------------------------------
@@ -149,8 +176,11 @@ def classify(answer: Callable[[Trace], str]) -> str:
         expected = {(False, False): "both", (True, False): "at most once", (False, True): "at least once",
                     (True, True): "neither"}[found["missing"] > 0, found["copies too many"] > 0]
         said = answer(list(trace))
-        assert said is not None, "your function returned nothing; is there a `return`?"
-        if said != expected:
-            raise Wrong(f"you said {said!r}, it is {expected!r}: {found['missing']} missing, {found['copies too many']} copies "
-                        "too many", excerpt=["the trace: " + ", ".join(f"{what} {n}" for what, n in trace)])
+        if str(said).strip().lower() != expected:
+            copies = Counter(n for what, n in trace if what == "stored")
+            odd = sorted((copies[n], n) for n in {n for what, n in trace if what == "sent"} if copies[n] != 1)
+            seen = [f"message {n} has {f'{many} copies' if many else 'no copy'}" for many, n in sorted({*odd[:1], *odd[-1:]})]
+            seen = seen or ["each message has exactly one copy"]
+            raise Wrong(f'{" and ".join(seen)}: that is "{expected}"; you said {shown(said)}',
+                        excerpt=["the trace: " + ", ".join(f"{what} {n}" for what, n in trace)])
     return "24 traces, right for each"

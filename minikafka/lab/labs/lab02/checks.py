@@ -6,8 +6,9 @@ import tempfile
 from collections.abc import Callable
 from typing import IO, Any
 
-from minikafka.lab.exercise import checks, hints
+from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.trial import Misfit
+from minikafka.lab.values import shown
 
 Append = Callable[[IO[bytes], bytes], int]
 Read = Callable[[IO[bytes], int], bytes]
@@ -33,11 +34,13 @@ def own_log(functions: tuple[Append, Read]) -> str:
         for number, value in enumerate(VALUES):
             before = _content(file)
             offset = append(file, value)
-            assert offset is not None, "`append` returned nothing; it must return the offset"
+            assert not file.closed, "`append` closed the file; whoever has opened it closes it"
             assert offset == number, (
-                f"value number {number} (counted from 0) got the offset {offset}"
+                f"value number {number} (counted from 0) got the offset {shown(offset)}"
                 + (f"; the one before it is {_short(VALUES[number - 1])}" if number else ""))
-            assert _content(file).startswith(before), "`append` changed bytes that were in the file before"
+            after = _content(file)
+            assert after.startswith(before), "`append` changed bytes that were there before; a value goes to the end of the file"
+            assert len(after) > len(before), f"`append` wrote nothing into the file for the value {_short(value)}"
             _expect(read, file, 0, VALUES[0])
         order = random.Random(2).sample(range(len(VALUES)), len(VALUES))
         with open(file.name, "r+b") as again:
@@ -48,7 +51,7 @@ def own_log(functions: tuple[Append, Read]) -> str:
             assert append(again, b"one more") == len(VALUES), "after the file was closed and opened, offsets do not go on"
             _expect(read, again, len(VALUES), b"one more")
     with tempfile.TemporaryFile("w+b") as empty:
-        _refused(read, empty, 0)
+        _refused(read, empty, 0, "a new file is empty: ")
     return f"{len(VALUES) + 1} values, empty ones and line breaks among them, came back from two openings of the file"
 
 
@@ -60,23 +63,24 @@ def _content(file: IO[bytes]) -> bytes:
 
 def _expect(read: Read, file: IO[bytes], offset: int, value: bytes) -> None:
     found = read(file, offset)
-    assert found is not None, f"`read` returned nothing for offset {offset}; is there a `return`?"
     assert found == value, f"offset {offset} holds {_short(value)}, you read {_short(found)}"
 
 
-def _refused(read: Read, file: IO[bytes], offset: int) -> None:
+def _refused(read: Read, file: IO[bytes], offset: int, why: str = "") -> None:
+    none = f"{why}there is no offset {offset}, and `read` has to raise IndexError; it"
     try:
         found = read(file, offset)
     except IndexError:
         return
-    except Misfit:
-        found = None
-    raise AssertionError(f"there is no offset {offset}; you read {_short(found)} instead of raising IndexError")
+    except LookupError as other:
+        raise Wrong(f"{none} raised {type(other).__name__}") from None
+    except Misfit as nothing:
+        raise Wrong(f"{none} returned None") from nothing
+    raise Wrong(f"{none} returned {_short(found)}")
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) < 60 else text[:50] + "…"
+    return "an empty value, b''" if value == b"" else shown(value, 60)
 
 
 # --- 2.5 -------------------------------------------------------------------------------------------------------------
@@ -95,20 +99,27 @@ def oldest_readable(log_start: Callable[[Segments, float, float], int]) -> str:
     silent = [([(0, 10, 9), (10, 13, 12)], now, 48) for now in (57, 57.5, 60, 60.1, 400)]
     out_of_order = [([(0, 10, 5), (10, 20, 90), (20, 30, 6), (30, 35, 95)], now, 48) for now in (54, 100, 139, 144)]
     for segments, now, retention in [*hours, *silent, *out_of_order, *(_random_case(rng) for _ in range(300))]:
-        right, said = where_it_begins(segments, now, retention), log_start(list(segments), now, retention)
-        assert said is not None, "your function returned nothing; is there a `return`?"
-        assert said == right, (f"segments {segments[:4]}{'…' if len(segments) > 4 else ''}, now={now:g}, "
-                               f"retention={retention}: you said {said}, the log begins at {right}")
+        _begins(log_start(list(segments), now, retention), segments, now, retention)
     lab = [(f, min(f + 10, 108), min(f + 9, 107)) for f in range(0, 108, 10)]
     return (f"right for 439 logs, also silent ones and such with timestamps out of order. For the lab's parcels you say "
             f"{log_start(lab, 107, 48)} at hour 107 and {log_start(lab, 107.1, 48)} six minutes later, like the broker")
 
 
-def where_it_begins(segments: Segments, now: float, retention: float) -> int:
-    for first, _, newest in segments:
-        if not now - newest > retention:
-            return first
-    return segments[-1][1]
+def _begins(said: int, segments: Segments, now: float, retention: float) -> None:
+    """Raise Wrong unless all segments before an offset are too old, and the one that begins there is not."""
+    end = segments[-1][1]
+    first_ones = f"{segments[:4]}{'…' if len(segments) > 4 else ''}"
+    case = [f"segments {first_ones}, now={now:g}, retention={retention}: you said {shown(said)}"]
+    if said != end and all(now - newest > retention for _, _, newest in segments):
+        raise Wrong(f"all segments are too old: a new and empty one begins at the next offset of the last, {end}", case)
+    if said != end and said not in [first for first, _, _ in segments]:
+        raise Wrong(f"at offset {shown(said)} no segment begins, and segments go as a whole", case)
+    for first, after, newest in segments:
+        if after <= said and now - newest <= retention:
+            age = "exactly as old as the retention, not older" if now - newest == retention else "not too old"
+            raise Wrong(f"the segment {first} to {after - 1} stays, and so do all behind it: its newest record is {age}", case)
+        if first == said and now - newest > retention:
+            raise Wrong(f"the segment {first} to {after - 1} is too old: {now - newest:g} is more than {retention}", case)
 
 
 def _random_case(rng: random.Random) -> tuple[Segments, float, float]:
@@ -146,14 +157,15 @@ def sparse(lookup: Callable[[Index, int], int]) -> str:
 
 def _look(lookup: Callable[[Index, int], int], batches: list[tuple[int, int, int]], index: Index, offset: int) -> None:
     position = lookup(list(index), offset)
-    assert position is not None, "your function returned nothing; is there a `return`?"
-    begins = {at for _, _, at in batches}
-    told = f"index {index[:3]}{'…' if len(index) > 3 else ''}, offset {offset}: you said {position}"
-    assert position in begins, f"{told}, where no batch begins"
+    case = [f"index {index[:3]}{'…' if len(index) > 3 else ''}, offset {offset}: you said {shown(position)}"]
+    if position not in {at for _, _, at in batches}:
+        raise Wrong(f"at {shown(position)} no batch begins; the position of an entry is wanted, its second number, or 0", case)
     holds = next(at for _, last, at in batches if last >= offset)
-    assert position <= holds, f"{told}, but the batch with that offset begins before, at {holds}"
-    best = max([at for known, at in index if known <= offset], default=0)
-    assert position == best, f"{told}; the index lets you begin at {best}, {best - position:,} bytes later"
+    if position > holds:
+        first = " (before the first entry it is position 0)" if offset < index[0][0] else ""
+        raise Wrong(f"you begin behind the batch that holds offset {offset}: it begins at {holds}{first}", case)
+    if later := [entry for entry in index if entry[0] <= offset and entry[1] > position]:
+        raise Wrong(f"you may begin as late as {later[-1][1]}: the entry {later[-1]} is not above offset {offset}", case)
 
 
 def _random_log(rng: random.Random) -> tuple[list[tuple[int, int, int]], Index]:
