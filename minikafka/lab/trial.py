@@ -25,6 +25,7 @@ OURS = str(Path(__file__).resolve().parents[1])
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 NOTHING = "returned nothing; is there a `return`?"
 MISSED = "returned None: its `return` was not reached, or what stands behind it is None"
+NONE = "returned None, which is no answer for these arguments"
 ALWAYS = "returned None: that is what stands behind its `return` (`print`, `append` and `sort` return None)"
 
 
@@ -119,8 +120,8 @@ def _look_at(kind: Any, function: Callable[..., Any], call: Call) -> None:
 def nothing(function: Callable[..., Any]) -> str:
     """Say why a function may have returned None, as far as its code tells."""
     code = code_of(function)
-    if code is None:
-        return "returned None"
+    if code is None or code.co_name == "<lambda>":
+        return NONE
     steps = [*dis.get_instructions(code)]
     ends = [step.argval is None if step.opname == "RETURN_CONST" else before.opname == "LOAD_CONST" and before.argval is None
             for before, step in zip([steps[0], *steps], steps) if step.opname in ("RETURN_VALUE", "RETURN_CONST")]

@@ -91,7 +91,8 @@ def fits(wanted: Any, value: Any) -> bool:
     if kind in (list, tuple, set):
         return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping, type))
     if kind in (int, float):
-        return isinstance(value, Number) or hasattr(value, "item") and not getattr(value, "ndim", 0)
+        number = isinstance(value, Number) or hasattr(value, "item") and not getattr(value, "ndim", 0)
+        return number and bool(value == value)  # NaN is none
     if kind is bool:
         return value is not None and not isinstance(value, str) and not callable(value)
     return isinstance(value, {dict: Mapping, bytes: (bytes, bytearray, memoryview)}.get(kind, kind))

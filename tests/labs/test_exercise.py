@@ -6,7 +6,9 @@ import json
 import pytest
 
 from minikafka.lab import check, exercise, hint, hints, todo
+from minikafka.lab.compare import difference
 from minikafka.lab.exercise import NotPassed, Unknown, Wrong, checks
+from minikafka.lab.values import clean, reason, shown
 from minikafka.lab.verdict import Outcome
 
 
@@ -50,7 +52,7 @@ def slips():
 
 
 @pytest.mark.parametrize("answer, told", [
-    (slips, 'in slips, line 49 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
+    (slips, 'in slips, line 51 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
 def test_an_error_is_told_with_the_line_of_the_student(answer, told):
     """I-LAB-3. Fails if one must look for the line oneself, or is shown one of the library's or the check's."""
     assert check("99.1", answer).excerpt == ((told,) if told else ())
@@ -141,3 +143,43 @@ def test_an_excerpt_may_hold_lines_and_events_without_a_time():
     assert "<pre" in check("99.4", None)._repr_html_()
     for nothing in ("<pre", "again", "production"):
         assert nothing not in check("99.1", lambda: 4)._repr_html_()
+
+
+@pytest.mark.parametrize("said, told", [
+    ([1, 2, 2], ""), ([2, 1, 2], "these are the right ones, in another order: [1, 2, 2] is wanted"), ([1, 2], "you left out 2"),
+    ([1, 2, 2, 5], "5 is too much"), ([2, 5], "you left out 1, 2"), ([], "you left out 1, 2, 2"),
+    ([1, 2, 2, 7, 8, 9, 6], "7, 8, 9 and 1 more are too much")])
+def test_what_differs_is_told_with_what_is_left_out_first(said, told):
+    """Fails if right items in another order are called missing, or if what is too much is told while something is left out."""
+    assert difference(said, [1, 2, 2]) == told
+    without_brackets = {ord("["): None, ord("]"): None}
+    assert difference([[n] for n in said], [[1], [2], [2]]).translate(without_brackets) == told.translate(without_brackets)
+
+
+@pytest.mark.parametrize("value, told", [
+    (10 ** 5000, "an int"), ("x" * 999, "'" + "x" * 60 + "'…"), (list(range(99)), "[0, 1, 2, 3, 4, 5, 6, 7, …]"),
+    (object(), "an object"), (lambda: 0, "a lambda"), (len, "the function len"), (int, "the class int"), (Secret(), "a Secret"),
+    ({1: {2: [(3,)]}}, "{1: {2: [(3,)]}}"), (set(), "set()"), ((), "()"), ([[[[[1]]]]], "[[[[…]]]]"), (json, "a module"),
+    ({}, "{}"), (b"", "b''"), (None, "None")], ids=lambda value: type(value).__name__)
+def test_any_value_can_be_shown_in_short(value, told):
+    """I-VALUE-1, I-VALUE-2. Fails if a value without an end, or one whose repr raises, cannot be shown, or if an address is."""
+    assert shown(value) == told
+
+
+@pytest.mark.parametrize("text, told", [
+    ("it is <function f.<locals>.<lambda> at 0x7f00aa>", "it is the function lambda"),
+    ("<class 'minikafka.lab.room.CrowdRow'>", "CrowdRow"),
+    ("a minikafka.lab.verdict.Verdict", "a Verdict"), ("<minikafka.sim.World object at 0x7f00aa11>", "a World"),
+    ("no file /tmp/pytest-1/x/meta.json", "no file …/meta.json"), ("3/4 of a/b, 0 of 3", "3/4 of a/b, 0 of 3"),
+    ("<generator object g at 0x7f00aa11>", "the generator g"), ("python -m minikafka sim run", "python -m minikafka sim run")])
+def test_a_sentence_names_nothing_of_ours(text, told):
+    """I-VALUE-2. Fails if an address, a path or a module of ours is shown, or if a sentence without them is altered."""
+    assert clean(text) == told
+
+
+@pytest.mark.parametrize("text, told", [
+    ("no column `a`;\n'Project ['a]\n+- Relation", "no column `a`"), ("one line", "one line"), ("", ""),
+    ("Traceback (most recent call last):\n  File \"/x/y.py\", line 3\nKeyError: 'id'\n", "KeyError: 'id'")])
+def test_an_error_is_told_in_one_line(text, told):
+    """Fails if a plan of Spark or a worker's traceback is shown to a student."""
+    assert reason(ValueError(text)) == told

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import errno
+import functools
+import json
 import sys
 import threading
 import time
@@ -16,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from minikafka import lab
 from minikafka.lab import check, exercise, guard, hint, names, predict, record, reveal
 from minikafka.lab.exercise import checks
+from minikafka.lab.trial import ALWAYS, MISSED, NONE, NOTHING
 from minikafka.lab.verdict import Outcome
 
 
@@ -58,6 +61,10 @@ def stubborn(n):
             time.sleep(60)
         except Exception:
             pass
+
+
+def none_at_all(n):
+    2 * n
 
 
 @pytest.mark.parametrize("function, line", [(endless, "in endless"), (stubborn, "in stubborn")])
@@ -110,7 +117,7 @@ def test_a_limit_inside_another_one_leaves_the_outer_one_as_it_was():
     (lambda n: (lambda f: f(f))(lambda f: f(f)), "calls itself without an end"),
     (lambda n: sys.exit(n), "ends the program"),
     (lambda n: bytearray(1 << 62), "more memory than there is"),
-    (lambda n: None, "is there a `return`?"),
+    (none_at_all, "is there a `return`?"),
     (lambda n: "8", "returned '8', of type str; a number is wanted"),
     (lambda n: [8], "of type list; a number is wanted"),
     (lambda: 8, "gets 1 argument; its parameters are: none"),
@@ -122,6 +129,80 @@ def test_what_a_function_may_do_wrong_is_told_in_words(function, told):
     """Fails if a kind of mistake passes, stops the notebook, or ends in Python's own words."""
     verdict = check("99.1", function)
     assert verdict.outcome is Outcome.FAIL and told in verdict.why
+
+
+def in_a_loop(n):
+    for each in range(n - 4):
+        return each
+
+
+def in_an_if(n):
+    if n > 100:
+        return 2 * n
+
+
+def none_with_a_bare_one(n):
+    if n:
+        return
+
+
+def sorts(n):
+    return [n].sort()
+
+
+class Doubler:
+    def __call__(self, n):
+        if n > 100:
+            return 2 * n
+
+    def method(self, n):
+        for each in range(n - 4):
+            return each
+
+
+@pytest.mark.parametrize("function, told", [
+    (none_at_all, NOTHING), (none_with_a_bare_one, NOTHING), (in_a_loop, MISSED), (in_an_if, MISSED), (Doubler(), MISSED),
+    (Doubler().method, MISSED), (functools.partial(in_an_if), MISSED), (functools.partial(lambda m, n: None, 1), NONE),
+    (sorts, ALWAYS), (lambda n: [n].sort(), NONE), (lambda n: n if n > 100 else None, NONE),
+    (functools.lru_cache(in_an_if), MISSED)])
+def test_why_nothing_came_back_is_told_by_the_code(function, told):
+    """I-TRIAL-2. Fails if somebody whose `return` stands in a loop or an if is asked whether there is one, if a missing one is
+    not asked for, or if the arguments are not shown."""
+    verdict = check("99.1", function)
+    assert verdict.outcome is Outcome.FAIL and verdict.why == f"your function {told}"
+    assert verdict.excerpt[-1].startswith("called with ") and verdict.excerpt[-1].endswith("n=4")
+
+
+def asks_a_library(n):
+    return json.loads("{" * n)
+
+
+@pytest.mark.parametrize("function, told, line", [
+    (asks_a_library, "your code raised JSONDecodeError: ", "in asks_a_library, line"),
+    (lambda n: n / (n - 4), "ZeroDivisionError", "your lambda"), (functools.partial(asks_a_library), "JSON", "asks_a_library"),
+    (functools.partial(lambda m, n: m[n], []), "IndexError", "your lambda"), (max, "'int' object is not iterable", None),
+    (Doubler().__getattribute__, "attribute name must be string", None),
+    (lambda n: (_ for _ in ()).throw(AssertionError("mine")), "your code raised AssertionError: mine", "lambda"),
+])
+def test_an_error_is_told_with_the_arguments_wherever_it_was_raised(function, told, line):
+    """Fails if the arguments are shown of some kinds of functions only, or if an assertion of the student's is taken for the
+    verdict of the check."""
+    verdict = check("99.1", function)
+    assert verdict.outcome is Outcome.FAIL and told in verdict.why and verdict.excerpt[-1].endswith("4")
+    assert line is None or line in verdict.excerpt[0]
+
+
+def test_of_two_functions_the_one_that_fails_is_told_with_what_it_was_given():
+    """Fails if the arguments are lost where several functions are wanted."""
+    assert check("99.3", (lambda n: 2 * n, lambda n: n / 0)).excerpt[-1] == "called with n=1"
+
+
+def test_what_is_given_is_told_as_it_was_at_the_call():
+    """Fails if a function that empties its list is told that it was given an empty one."""
+    def empties(values, how):
+        while True:
+            values.pop()
+    assert check("99.2", empties).excerpt[-1] == "called with values=[2, 1], how=''"
 
 
 @pytest.mark.parametrize("exercise, answer, told", [

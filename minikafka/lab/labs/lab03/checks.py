@@ -38,7 +38,7 @@ def partition_of(answer: Callable[[bytes, int], int]) -> str:
         key, partitions, said = first = min(wrong, key=lambda each: len(each.key))
         raise Wrong(_line_of(tries), excerpt=[
             f"{len(wrong)} of {len(tries)} keys are wrong; the shortest: {key!r} of {partitions} partitions",
-            f"you said {shown(said)}, it is {first.right}; the 32-bit hash is {first.hash:#010x}"])
+            f"you said {shown(said)}, it is {first.right}; the 32-bit hash is {first.hash:08x} in hexadecimal"])
     return "100 keys of 0 to 19 bytes: the same partitions as kafka-python"
 
 
