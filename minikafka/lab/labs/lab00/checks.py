@@ -104,7 +104,7 @@ def _compare(said: list[Place], gone: list[Place], promised: list[Place], found:
 
 
 @dataclass(frozen=True)
-class Record:
+class TruckRecord:
     """A record as a consumer gives it, as far as this exercise looks at it."""
 
     partition: int
@@ -113,12 +113,12 @@ class Record:
     value: bytes = b""
 
 
-def records(partitions: list[int]) -> list[Record]:
+def records(partitions: list[int]) -> list[TruckRecord]:
     """Return the records of three trucks, which report in turn to these partitions."""
     ends: Counter[int] = Counter()
     found = []
     for number, partition in enumerate(partitions):
-        found.append(Record(partition, ends[partition], b"truck-%d" % (number % 3)))
+        found.append(TruckRecord(partition, ends[partition], b"truck-%d" % (number % 3)))
         ends[partition] += 1
     return found
 
