@@ -498,7 +498,7 @@ def test_each_change_of_what_a_read_finds_is_a_move() -> None:
         leader.retain(w.brokers[w.leader or 0].env.wall_ms())
         assert leader.log.start_offset == 2
         moved(leader)
-        follower.retire()
+        follower.retire(Err.NOT_LEADER_OR_FOLLOWER)
         moved(follower)
     tell(story)
 

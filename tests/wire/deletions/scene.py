@@ -76,6 +76,15 @@ class Scene:
         """The group, for commits inside of transactions."""
         return Reader(self.desk, self.group.raw)
 
+    def wait(self, raw: Raw, request: ApiMessage, version: int) -> Waiting:
+        """Send a request that the broker keeps."""
+        return Waiting(self.another(raw), request, version)
+
+    def patience(self) -> float:
+        """Return how long an answer may take that perhaps does not come: long if it is expected to come."""
+        expected = self.expected[len(self.lines):]
+        return 4 * QUIET if not expected else QUIET if expected[0].endswith("still waits") else PATIENCE
+
     def another(self, raw: Raw) -> Raw:
         """Return a second connection to the same broker, for a request that waits."""
         host, port = raw.socket.getpeername()[:2]
@@ -134,14 +143,12 @@ class Scene:
 class Waiting:
     """A request that the broker keeps, on a connection of its own."""
 
-    def __init__(self, scene: Scene, raw: Raw, request: ApiMessage, version: int) -> None:
-        self.scene, self.raw, self.kind, self.version = scene, scene.another(raw), type(request), version
+    def __init__(self, raw: Raw, request: ApiMessage, version: int) -> None:
+        self.raw, self.kind, self.version = raw, type(request), version
         self.raw.send(encode_request(request, version, 1, "raw"))
 
-    def is_over(self) -> bool:
-        """Return whether the answer comes although nothing else happens; one that is expected has more time to come."""
-        expected = self.scene.expected[len(self.scene.lines):]
-        patience = 4 * QUIET if not expected else QUIET if expected[0].endswith("still waits") else PATIENCE
+    def is_over(self, patience: float) -> bool:
+        """Return whether the answer comes within `patience` seconds although nothing else happens."""
         self.raw.socket.settimeout(patience)
         try:
             return self.raw.socket.recv(1, socket.MSG_PEEK) is not None

@@ -141,7 +141,7 @@ def joining(s: Scene) -> Iterator[None]:
     asked = new.ask_to_join()
     assert asked.error_code == MEMBER_ID_REQUIRED
     new.id = asked.member_id
-    waiting = Waiting(s, s.group.raw, new.join_request(), 9)
+    waiting = s.wait(s.group.raw, new.join_request(), 9)
     assert waiting.raw.waits()
     yield
     s.tell("Heartbeat of the other", old.heartbeat())
@@ -154,13 +154,13 @@ def joining(s: Scene) -> Iterator[None]:
 def syncing(s: Scene) -> Iterator[None]:
     leader, follower = stable(s), Classic(s.group, s.name)
     follower.id = follower.ask_to_join().member_id
-    waiting = Waiting(s, s.group.raw, follower.join_request(), 9)
+    waiting = s.wait(s.group.raw, follower.join_request(), 9)
     assert waiting.raw.waits()
     leader.join()
     follower.generation = waiting.answer().generation_id
     sync = SyncGroupRequest(group_id=s.name, generation_id=follower.generation, member_id=follower.id, protocol_type="consumer",
                             protocol_name="range", group_instance_id=None, assignments=[])
-    waiting = Waiting(s, s.group.raw, sync, 5)
+    waiting = s.wait(s.group.raw, sync, 5)
     assert waiting.raw.waits()
     yield
     s.tell("SyncGroup of the leader", leader.ask_to_sync({s.name: [0]}).error_code)
@@ -201,7 +201,7 @@ def poll(s: Scene, offset: int, isolation: int = 0, version: int = 12) -> Waitin
     request = FetchRequest(replica_id=-1, max_wait_ms=POLL_MS, min_bytes=1, max_bytes=1 << 20, isolation_level=isolation,
                            session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
                            topics=[topic(topic=s.name, topic_id=s.at.id, partitions=[partition])])
-    return Waiting(s, s.at.raw, request, version)
+    return s.wait(s.at.raw, request, version)
 
 
 def tell_fetch(s: Scene, answer: Any) -> None:
@@ -211,7 +211,7 @@ def tell_fetch(s: Scene, answer: Any) -> None:
 
 def tell_poll(s: Scene, waiting: Waiting, go_on: Callable[[], Any]) -> None:
     """Tell whether the deletion has ended the wait; if it has not, `go_on` does."""
-    if not waiting.is_over():
+    if not waiting.is_over(s.patience()):
         s.tell("Fetch", "still waits")
         go_on()
     tell_fetch(s, waiting.answer())

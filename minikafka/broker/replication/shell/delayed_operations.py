@@ -104,8 +104,6 @@ class DelayedFetch(Delayed[Partition]):
 
     def check(self, moved: Partition) -> bool:
         wanted = self.waiting[moved]
-        if moved.retired:
-            return True
         try:
             moved.check(wanted.leader_epoch, self.only_leader)
             if moved.replica.divergence(wanted.offset, wanted.last_epoch) is not None:

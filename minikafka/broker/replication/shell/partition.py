@@ -92,7 +92,8 @@ class Partition:
         self.observers: list[Observer] = []            # told of every move, before the waiters are
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
-        self.failed = self.retired = False             # its disk has failed; it was given up
+        self.failed = False                            # its disk has
+        self.retired: Err | None = None                # it was given up, and this is what requests are told that still have it
         self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
         self._env = manager.env
@@ -121,10 +122,12 @@ class Partition:
         return max(self.log.producers.last_stable_offset(self.replica.high_watermark), self.log.start_offset)
 
     def check(self, leader_epoch: int = -1, only_leader: bool = True) -> None:
-        """Refuse a request that this partition cannot serve: the disk failed, this broker does not lead, or the request names
-        another leader epoch (rule 22)."""
+        """Refuse a request that this partition cannot serve: the disk failed, the partition was given up, this broker does not
+        lead, or the request names another leader epoch (rule 22)."""
         if self.failed:
             raise KafkaError(Err.KAFKA_STORAGE_ERROR)
+        if self.retired is not None:
+            raise KafkaError(self.retired)
         if only_leader:
             self.replica.check_leader(leader_epoch)
         else:
@@ -159,7 +162,7 @@ class Partition:
 
     def ack(self, required: int) -> Err | None:
         """Return the error code for an acks=all append that ends at `required`; None while it must wait."""
-        return Err.KAFKA_STORAGE_ERROR if self.failed else self.replica.ack(required)
+        return Err.KAFKA_STORAGE_ERROR if self.failed else self.retired or self.replica.ack(required)
 
     def read(self, offset: int, max_bytes: int, isolation: str, last_fetched_epoch: int = -1,
              min_one: bool = True) -> LogReadResult:
@@ -270,9 +273,9 @@ class Partition:
             if not self.log.offline:                   # closed meanwhile: the topic was deleted
                 self.log.finish_flush(flush)
 
-    def retire(self) -> None:
+    def retire(self, refusal: Err) -> None:
         """Give the partition up: this broker has no replica of it any more. Clients that wait are refused."""
-        self.replica.leader, self.retired = -1, True
+        self.replica.leader, self.retired = -1, refusal
         self.wake()
 
     # --- effects --------------------------------------------------------------------------------------------------

@@ -136,7 +136,8 @@ class ReplicaManager:
         self.env.trace("removed", tp=partition.name)
         self.fetchers.drop(partition)
         self.log_manager.cleaner.deleted(partition)
-        partition.retire()
+        moved = self.node.image.topic_id(partition.topic) == partition.topic_id     # to other brokers; else it is deleted
+        partition.retire(Err.NOT_LEADER_OR_FOLLOWER if moved else Err.UNKNOWN_TOPIC_OR_PARTITION)
         self.tell_role(partition)
         partition.log.abandon()
 
