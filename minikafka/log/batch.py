@@ -17,7 +17,7 @@ Source: org.apache.kafka.common.record.DefaultRecordBatch.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -192,8 +192,9 @@ def _body(batch: bytes | bytearray | memoryview) -> tuple[bytes | memoryview, in
 
 
 def build(
-    records: Sequence[tuple],
+    records: Iterable[tuple],
     *,
+    times: Sequence[int] = (),
     base_offset: int = 0,
     leader_epoch: int = -1,
     timestamp_ms: int,
@@ -209,16 +210,16 @@ def build(
     """Make one batch out of (key, value) or (key, value, headers, timestamp in ms) tuples, at least one.
 
     A record without a timestamp of its own gets `timestamp_ms`; with `log_append_time` the whole batch does. `level` is
-    the codec's, None for Kafka's default.
+    the codec's, None for Kafka's default. Who gives `times`, the timestamp of each, need not have all records in memory.
     """
-    times = [timestamp_ms if len(r) < 4 or log_append_time else r[3] for r in records]
+    times = times or [timestamp_ms if len(r) < 4 or log_append_time else r[3] for r in records]
     base = times[0] if max(times) - min(times) < 1 << 63 else (max(times) + min(times)) // 2    # so that each delta fits
     body = compression.compress(codec, encode_records(records, times, base), level)
     attributes = codec | CONTROL * control | TRANSACTIONAL * transactional | TIMESTAMP_TYPE * log_append_time
     batch = bytearray(HEADER_SIZE + len(body))
     HEADER.pack_into(
-        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, 2, 0, attributes, len(records) - 1,
-        base, max(times), producer_id, producer_epoch, base_sequence, len(records),
+        batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch, 2, 0, attributes, len(times) - 1,
+        base, max(times), producer_id, producer_epoch, base_sequence, len(times),
     )  # fmt: skip
     batch[HEADER_SIZE:] = body
     struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))

@@ -77,7 +77,7 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def encode_records(records: Sequence[tuple], timestamps: Sequence[int], base_timestamp: int) -> bytes:
+def encode_records(records: Iterable[tuple], timestamps: Sequence[int], base_timestamp: int) -> bytes:
     """Return the records' bytes, offset deltas 0, 1, 2 ..."""
     out = bytearray()
     for delta, (record, timestamp) in enumerate(zip(records, timestamps, strict=True)):

@@ -18,6 +18,7 @@ refuses, and stores batches that some of its clients cannot read.
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterable
 
 from minikafka.log import batch as record_batch
@@ -268,13 +269,19 @@ def _fix_times(batch: bytearray, header: BatchHeader, config: LogConfig, max_tim
 
 
 def _write_anew(batch: bytearray, header: BatchHeader, config: LogConfig, codec: int) -> bytearray:
-    """Return a batch of the same records as ordinary ones, in the topic's own compression.type."""
-    found = record_batch.records(batch)
-    _check_builder(found, header, codec)
+    """Return a batch of the same records as ordinary ones, in the topic's own compression.type. Many records are read twice, one
+    by one: a batch of a few KB may have a million of them."""
+    few = record_batch.records(batch) if header.count <= MANY_RECORDS else None
+    times, in_order = array("q"), True
+    for record in few or record_batch.each_record(batch):
+        in_order &= record.offset == len(times)
+        times.append(record.timestamp)
+    _check_builder(in_order, min(times), header, codec)
     result = record_batch.build(
-        [(r.key, r.value, r.headers, r.timestamp) for r in found], timestamp_ms=record_batch.NO_TIMESTAMP, codec=codec,
-        level=config.compression_level(codec), producer_id=header.producer_id, producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence, transactional=header.is_transactional,
+        ((r.key, r.value, r.headers) for r in few or record_batch.each_record(batch)), times=times,
+        timestamp_ms=record_batch.NO_TIMESTAMP, codec=codec, level=config.compression_level(codec),
+        producer_id=header.producer_id, producer_epoch=header.producer_epoch, base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
     )  # fmt: skip
     if len(result) > config.max_message_bytes:
         raise KafkaError(Err.MESSAGE_TOO_LARGE, f"Message batch size is {len(result)} bytes in append topartition "
@@ -282,12 +289,12 @@ def _write_anew(batch: bytearray, header: BatchHeader, config: LogConfig, codec:
     return bytearray(result)
 
 
-def _check_builder(found: list[Record], header: BatchHeader, codec: int) -> None:
+def _check_builder(in_order: bool, earliest: int, header: BatchHeader, codec: int) -> None:
     """Refuse a batch that has to be built anew, if Kafka's builder cannot do that."""
     if codec == header.codec:
-        fails = codec and any(record.offset != index for index, record in enumerate(found))
+        fails = bool(codec) and not in_order
     else:
         epochless = header.producer_id >= 0 and header.producer_epoch == record_batch.NO_PRODUCER_EPOCH
-        fails = epochless or any(record.timestamp < record_batch.NO_TIMESTAMP for record in found)
+        fails = epochless or earliest < record_batch.NO_TIMESTAMP
     if fails:
         raise KafkaError(Err.UNKNOWN_SERVER_ERROR, "Kafka's builder of batches refuses to build this one again")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 from minikafka.log import BatchHeader, Log, LogConfig, batches, build
@@ -56,3 +59,14 @@ def producers(log: Log, whole: bool = True) -> dict[int, tuple]:
 
 def header(data: bytes) -> BatchHeader:
     return BatchHeader.parse(data)
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Bytes that were allocated at once, at most."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import random
-import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,7 +15,7 @@ from minikafka.log.batch import BatchHeader, crc_ok
 from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
 from minikafka.log.records import MalformedRecord
-from tests.log.kit import CONFIG, NOW, open_log, producers, stored
+from tests.log.kit import CONFIG, NOW, open_log, peak, producers, stored
 from tests.log.memfs import Killed, MemFs
 
 COMPACT = replace(CONFIG, cleanup_policy="compact", segment_bytes=600, delete_retention_ms=1000)
@@ -480,17 +477,6 @@ def test_a_damaged_batch_is_left_as_it_is() -> None:
         with pytest.raises(MalformedRecord):
             clean(log)
         assert stored(log) == before
-
-
-def peak(work: Callable[[], object]) -> int:
-    """Bytes that were allocated at once, at most."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_key_takes_the_same_memory_however_long_it_is() -> None:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from crc32c import crc32c
 
-from minikafka.log import Log, LogConfig, RecordValidationError, build, records
+from minikafka.log import Log, LogConfig, RecordValidationError, build, compression, records
 from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok
 from minikafka.log.validate import is_transactional
 from minikafka.protocol.errors import Err, KafkaError
-from tests.log.kit import NOW, open_log, some_batch
+from tests.log.kit import NOW, open_log, peak, some_batch, stored
 from tests.log.memfs import MemFs
 
 GOOD = some_batch(0, count=3)
@@ -259,6 +259,15 @@ def test_compression_type_of_the_topic(topic: str, codec: int) -> None:
         assert header.codec == codec and (header.producer_id, header.base_sequence) == (3, sent * 2)
         assert [(r.key, r.value, r.timestamp) for r in records(data)] == [
             (r.key, r.value, r.timestamp) for r in records(batch)]  # fmt: skip
+
+
+def test_records_of_a_batch_that_is_written_anew_are_not_in_memory_together() -> None:
+    """Fails if a batch of a few KB becomes as many objects as it has records: here 6,000, of 250 bytes each."""
+    sent = build([(b"k", b"")] * 6_000, timestamp_ms=NOW, codec=compression.GZIP)
+    log = open_log(MemFs(), LogConfig(compression_type="zstd"))
+    assert len(sent) < 1 << 15
+    assert peak(lambda: log.append_leader(sent, 0, NOW)) < 1 << 20
+    assert [(r.offset, r.key) for r in records(stored(log)[0])] == [(number, b"k") for number in range(6_000)]
 
 
 def test_own_batches_are_not_measured_by_client_rules() -> None:
