@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from minikafka.lab import guard, record, wants
 from minikafka.lab.hints import NoExercise, hints, load
-from minikafka.lab.trial import Misfit, Trial
+from minikafka.lab.trial import NOTHING, Misfit, Trial
 from minikafka.lab.values import LINE, clean
 from minikafka.lab.verdict import Event, Outcome, Verdict, lines
 from minikafka.lab.waiting import waiting
@@ -151,7 +151,7 @@ def _raised(exercise: str, error: BaseException, trial: Trial) -> Verdict:
     blamed = trial.blames(error)
     if isinstance(error, AssertionError) and not blamed:
         excerpt, replay = (error.excerpt, error.replay) if isinstance(error, Wrong) else ((), "")
-        return _fail(exercise, str(error) or "not what was expected", excerpt, replay)
+        return _fail(exercise, trial.verdict(error), excerpt or (trial.lines(error) if NOTHING in str(error) else ()), replay)
     if isinstance(error, guard.TooLong):
         return _fail(exercise, f"your code was stopped after {limit_of(exercise):g} seconds. Is there a loop that never ends? "
                      "Everything else still works: change the cell and run it again", trial.lines(error))

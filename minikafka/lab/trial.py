@@ -37,6 +37,7 @@ class Misfit(AssertionError):
 class Call:
     """A call of a student's function: its name in a sentence, the arguments in words, and what it has returned so far."""
 
+    function: Callable[..., Any]
     who: str
     given: str
     over: bool = False
@@ -64,10 +65,10 @@ class Trial:
         who = who if who.isidentifier() else "your function"
 
         def watched(*args: Any, **named: Any) -> Any:
-            self.last = call = Call(who, arguments(answer, args, named))
+            self.last = call = Call(answer, who, arguments(answer, args, named))
             call.returned = answer(*args, **named)
             call.over = True
-            _look_at(wants.result(wanted), answer, call)
+            _look_at(wants.result(wanted), call)
             return call.returned
         with contextlib.suppress(Exception):  # an object whose attributes cannot be read
             functools.update_wrapper(watched, answer)
@@ -95,6 +96,12 @@ class Trial:
         what = f"{self.last.who} returned {wants.kind(self.last.returned)}" if self.last else f"you gave {wants.kind(self.given)}"
         return f"{what}; {self.form} is wanted" if self.form else f"{what}; the exercise asks for another form"
 
+    def verdict(self, error: AssertionError) -> str:
+        """Return what a check says of an answer. Where it asks for a missing `return`, the code tells whether there is one."""
+        if NOTHING in str(error) and self.last and self.last.returned is None:
+            return f"{self.last.who} {nothing(self.last.function)}"
+        return str(error) or "not what was expected"
+
     def lines(self, error: BaseException) -> tuple[str, ...]:
         """Return the line of the student's cell that raised an error, and what the function had been given, as far as known."""
         steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in self.cells]
@@ -104,7 +111,7 @@ class Trial:
         return tuple(clean(each, LINE) for each in (*line, *given))
 
 
-def _look_at(kind: Any, function: Callable[..., Any], call: Call) -> None:
+def _look_at(kind: Any, call: Call) -> None:
     """Raise Misfit for a result that is of another kind than the check wants."""
     if inspect.iscoroutine(call.returned):
         call.returned.close()
@@ -112,7 +119,7 @@ def _look_at(kind: Any, function: Callable[..., Any], call: Call) -> None:
     if kind is None:
         return
     if call.returned is None:
-        raise Misfit(f"{call.who} {nothing(function)}")
+        raise Misfit(f"{call.who} {nothing(call.function)}")
     if not wants.fits(kind, call.returned):
         raise Misfit(f"{call.who} returned {wants.kind(call.returned)}; {wants.words(kind)} is wanted")
 

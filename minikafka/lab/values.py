@@ -13,6 +13,7 @@ from typing import Any
 
 ROOM = 160     # letters of a value
 LETTERS = 60   # of a text in it
+MANY = 8       # items of a list
 DEPTH = 4      # of lists in lists
 LINE = 400     # of a line of an excerpt
 WHY = 900      # of the sentence of a verdict
@@ -32,9 +33,9 @@ LAST = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULT
 
 
 def shown(value: Any, room: int = ROOM) -> str:
-    """Return a value in at most `room` letters: of a long list the first items, whole ones as long as there is room."""
+    """Return a value in at most `room` letters: of a long list the first items, each of them whole as long as there is room."""
     text = ""
-    for many in (8, 3, 1):
+    for many in (MANY, 3, 1):
         if len(text := _text(value, many, DEPTH)) <= room:
             return text
     return f"{text[:room - 1]}…"
@@ -59,7 +60,7 @@ def _items(value: Any, many: int, depth: int) -> str:
     if not depth:
         return "…"
     pairs = isinstance(value, dict)
-    told = [": ".join(_text(each, many, depth - 1) for each in (item if pairs else (item,)))
+    told = [": ".join(_text(each, MANY, depth - 1) for each in (item if pairs else (item,)))
             for item in itertools.islice(value.items() if pairs else value, many)]
     told += ["…"] if len(value) > many else []
     if not told and isinstance(value, (set, frozenset)):

@@ -183,3 +183,9 @@ def test_a_sentence_names_nothing_of_ours(text, told):
 def test_an_error_is_told_in_one_line(text, told):
     """Fails if a plan of Spark or a worker's traceback is shown to a student."""
     assert reason(ValueError(text)) == told
+
+
+def test_an_item_is_shown_whole_before_others_are():
+    """Fails if the one field of a record that matters is cut out while there is room for it."""
+    record = {"partition": 1, "offset": 7, "key": b"truck-1", "value": b"43.71, -79.30"}
+    assert shown([record] * 9) == f"[{record}, …]"

@@ -85,6 +85,12 @@ def clears(*args: Any, **named: Any) -> list[Any]:
     return []
 
 
+def in_an_if(*args: Any, **named: Any) -> Any:
+    """A function whose `return` is not reached."""
+    if len(args) > 99:
+        return args
+
+
 def raises(kind: type[BaseException]) -> Callable[..., Any]:
     def raising(*args: Any, **named: Any) -> Any:
         try:
@@ -108,11 +114,12 @@ def prints(*args: Any) -> None:
 
 ERRORS = sorted({kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException)}
                 - {KeyboardInterrupt}, key=lambda kind: kind.__name__)  # Ctrl-C ends the check, as it should
+UNREACHED = "a return in an if"
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"returns {name}": returns(make) for name, make in VALUES.items()},
     **{f"raises {kind.__name__}": raises(kind) for kind in ERRORS},
-    "takes nothing": lambda: 0, "takes much": lambda a, b, c, d, e, f, g, h, i: 0, "clears": clears, "later": later,
-    "later each": later_each, "prints": prints, "a class": Plain, "int": int, "len": len, "a method": Plain().__init__,
+    UNREACHED: in_an_if, "takes nothing": lambda: 0, "takes much": lambda a, b, c, d, e, f, g, h, i: 0, "clears": clears,
+    "later": later, "later each": later_each, "prints": prints, "a class": Plain, "int": int, "len": len, "a method": Plain().__init__,
     "asserts": lambda *args: (_ for _ in ()).throw(AssertionError()),
 }
 
@@ -127,7 +134,9 @@ def answers(name: str) -> Iterator[tuple[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*exercises()])
 def test_an_odd_answer_is_told_in_the_words_of_the_exercise(name, monkeypatch, capsys):
-    """Fails if an answer ends in an exception, passes, or is told with an error, a name, an address or a path of ours."""
+    """Fails if an answer ends in an exception, passes, or is told with an error, a name, an address or a path of ours; or if
+    somebody is asked for a `return` that is there.
+    """
     monkeypatch.delenv("LAB_STRICT", raising=False)
     fallen = {}
     for what, answer in answers(name):
@@ -136,7 +145,8 @@ def test_an_odd_answer_is_told_in_the_words_of_the_exercise(name, monkeypatch, c
             try:
                 verdict = exercise.check(name, answer)
                 text = "\n".join([verdict.why, *verdict.excerpt])
-                if verdict.outcome is Outcome.PASS or INSIDE.search(text) or len(verdict.why) > LONG:
+                false = what == UNREACHED and "is there a `return`" in text
+                if verdict.outcome is Outcome.PASS or INSIDE.search(text) or len(verdict.why) > LONG or false:
                     fallen[what] = repr(verdict)[:300]
             except BaseException as error:  # also what no `except Exception` stops
                 fallen[what] = f"raised {error!r}"[:300]
