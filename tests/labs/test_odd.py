@@ -119,7 +119,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"returns {name}": returns(make) for name, make in VALUES.items()},
     **{f"raises {kind.__name__}": raises(kind) for kind in ERRORS},
     UNREACHED: in_an_if, "takes nothing": lambda: 0, "takes much": lambda a, b, c, d, e, f, g, h, i: 0, "clears": clears,
-    "later": later, "later each": later_each, "prints": prints, "a class": Plain, "int": int, "len": len, "a method": Plain().__init__,
+    "later": later, "later each": later_each, "prints": prints, "a class": Plain, "int": int, "len": len,
+    "a method": Plain().__init__,
     "asserts": lambda *args: (_ for _ in ()).throw(AssertionError()),
 }
 
