@@ -2,8 +2,9 @@
 
 A second `Cluster(...)` would leave three brokers that nobody can reach, a second consumer would wait for partitions that the
 first still holds, a second fleet would drive beside the first. So before a cell runs once more, what its last run has left in
-the names of the notebook ends: clusters, clients, and the labs' own fleets, flows, members and streams. A cluster ends as well
-when its last name is given to something else, and with a cluster end the clients that were connected to it.
+the names of the notebook ends: clusters, clients, and the labs' own fleets, flows, members and streams; and the topics that it
+has created are deleted, so that it finds the same as the first time. A cluster ends as well when its last name is given to
+something else, and with a cluster end the clients that were connected to it.
 
 Owns: what each cell has begun.
 Invariants
@@ -14,6 +15,7 @@ Invariants
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -30,15 +32,24 @@ LIMITS = {"timeout": 2, "timeout_ms": 2000}  # what a thing itself gets for its 
 PATIENCE = 5.0  # seconds
 
 _begun: dict[str, list[Any]] = {}  # by cell
+_topics: dict[int, set[str]] = {}  # by cluster: those that were there after the last cell
+_created: dict[str, list[tuple[Any, str]]] = {}  # by cell: topics, each with its cluster
+_ran: set[str] = set()
+repeated = False                   # whether any cell has run twice
 _before: set[int] = set()          # what was there when the running cell began
 _clusters: list[Any] = []          # real ones that a name of the notebook held after some cell
 
 
 def before_cell(info: Any) -> None:
     """End what the last run of this cell has begun. `info`: IPython's ExecutionInfo."""
+    global repeated
+    repeated = repeated or _key(info) in _ran
+    _ran.add(_key(info))
+    gone = [topic for cluster, topic in _created.pop(_key(info), ()) if _delete(cluster, topic)]
     ended = [thing for thing in reversed(_begun.pop(_key(info), ())) if end(thing)]  # the cluster last, as a rule
-    if ended:
-        say(f"This cell has run before, and what it had begun has ended: {_listed(ended)}.")
+    if gone or ended:
+        told = [f"topic {topic}" for topic in gone] + ([_listed(ended)] if ended else [])
+        say(f"This cell has run before, and what it had begun has ended: {', '.join(told)}.")
     _before.clear()
     _before.update(id(thing) for thing in _things(names(), names()))
 
@@ -50,6 +61,11 @@ def after_cell(result: Any) -> None:
     if begun:
         _begun[_key(result.info)] = begun
     held = {id(thing) for thing in _things(names(), names())}
+    for cluster in filter(_is_cluster, list(_things(names(), names()))):
+        now = _topics_of(cluster)
+        if new := now - _topics.get(id(cluster), set()):
+            _created.setdefault(_key(result.info), []).extend((cluster, topic) for topic in sorted(new))
+        _topics[id(cluster)] = now
     _clusters.extend(thing for thing in begun if _is_cluster(thing) and thing not in _clusters)
     for cluster in list(_clusters):
         if cluster.closed:
@@ -74,6 +90,29 @@ def end(thing: Any) -> bool:
     ending.start()
     ending.join(PATIENCE)
     return bool(ways)
+
+
+def _topics_of(cluster: Any) -> set[str]:
+    """Return the topics of a real cluster, but for Kafka's own; none if nobody answers."""
+    if cluster.closed or cluster.engine in ("sim", "remote"):
+        return set()
+    for broker in cluster.alive:
+        with suppress(OSError):
+            from minikafka.cluster.wire import partitions
+            found = partitions(cluster.address(broker), timeout=1.0)
+            return {topic for tp in found if not (topic := tp.rpartition("-")[0]).startswith("__")}
+    return _topics.get(id(cluster), set())
+
+
+def _delete(cluster: Any, topic: str) -> bool:
+    """Delete a topic that the last run of a cell has created; return whether it is gone."""
+    if cluster.closed or topic not in _topics_of(cluster):
+        return False
+    from minikafka.lab.labs.fresh import delete_topic
+    with suppress(Exception):  # a cluster without a quorum cannot: then the cell says so
+        delete_topic(cluster.bootstrap, topic)
+    _topics[id(cluster)] = _topics_of(cluster)
+    return topic not in _topics[id(cluster)]
 
 
 def say(text: str) -> None:
@@ -101,8 +140,7 @@ def _things(chosen: Iterable[str], values: dict[str, Any]) -> Iterator[Any]:
 
 
 def _is_cluster(thing: Any) -> bool:
-    from minikafka.cluster import Cluster
-    return isinstance(thing, Cluster)
+    return "minikafka.cluster.cluster" in sys.modules and isinstance(thing, sys.modules["minikafka.cluster.cluster"].Cluster)
 
 
 def _is_over(thing: Any) -> bool:

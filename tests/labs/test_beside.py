@@ -23,7 +23,10 @@ CELLS = {
     "ended": "print(first.closed, old[0]._closed, cluster.closed)",
     "admin": "admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)",
     "topic": TOPIC,
+    "record": "KafkaProducer(bootstrap_servers=cluster.bootstrap).send('t', b'x').get().offset",
     "topic again": TOPIC,
+    "no record": "print(KafkaConsumer(bootstrap_servers=cluster.bootstrap).end_offsets([kafka.TopicPartition('t', 0)]))",
+    "topic from another cell": TOPIC + "  # again",
     "fleet": "fleet = Fleet(cluster, 't')",
     "driving": "driver = fleet\nfirst_promise = cluster.wait(lambda: fleet.acknowledged)",
     "fleet again": "fleet = Fleet(cluster, 't')",
@@ -77,7 +80,7 @@ def text(output: Any) -> str:
 STARTED = "Run the cell with the line `cluster = Cluster(brokers=1, preset='class')`, then those after it."
 ENDED = f"The cluster `cluster` has ended. {STARTED}"
 SAID = {
-    "topic again": "Topic 't' already exists. Go on with the next cell. To begin anew, start the cluster again: "
+    "topic from another cell": "Topic 't' already exists. Go on with the next cell. To begin anew, start the cluster again: "
                    f"r{STARTED[1:]}",
     "wait": "waited 0.1 s in vain for `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
             "run the cells before this one, then this one again.",
@@ -118,6 +121,11 @@ def test_a_start_that_runs_again_ends_the_one_before(ran):
     """Fails if three more brokers run that nobody can reach, or if a client of the old ones lives on."""
     assert ran["ended"][0] == "True True False\n"
     assert any("what it had begun has ended: Cluster" in html for html in ran["start again"][1])
+
+
+def test_a_topic_that_is_created_again_is_empty(ran):
+    """Fails if the second run of a cell ends in TopicAlreadyExistsError, or finds the records of the first."""
+    assert ran["topic again"][0] == "" and "=0): 0}" in ran["no record"][0]
 
 
 def test_traffic_that_runs_again_is_there_once(ran):
