@@ -40,6 +40,10 @@ _before: set[int] = set()          # what was there when the running cell began
 _clusters: list[Any] = []          # real ones that a name of the notebook held after some cell
 
 
+class DoneBefore(Exception):
+    """A step of an experiment that cannot be done a second time; its text names the step."""
+
+
 def before_cell(info: Any) -> None:
     """End what the last run of this cell has begun. `info`: IPython's ExecutionInfo."""
     global repeated

@@ -42,6 +42,8 @@ def told(error: BaseException) -> str:
     closed = CLOSED.search(str(error)) is not None
     of_client = root in CLIENTS or isinstance(error, ConnectionError) or closed and bool(passed & CLIENTS)
     of_wait = isinstance(error, (ClusterError, TimeoutError)) and "minikafka" in passed
+    if isinstance(error, again.DoneBefore):
+        return f"The step “{error}” was done before: go on with the next cell. To see it again: {start(_caller(error) or 'cluster')}"
     if of_spark and (name := _stopped_spark()):
         return f"Spark has ended. {start(name)}"
     if not (of_spark or of_client or of_wait or code(error)):
@@ -55,7 +57,7 @@ def told(error: BaseException) -> str:
         return said
     if of_spark:
         return ""
-    if closed and (client := _closed_client(error)):
+    if closed and (client := _caller(error)):
         return f"`{client}` is closed. {start(client)}"
     return f"{_words(error)} {_remedy(known, name)}"
 
@@ -155,10 +157,10 @@ def _clusters(value: Any, depth: int = 2) -> Iterator[Any]:
             yield from _clusters(each, depth - 1)
 
 
-def _closed_client(error: BaseException) -> str:
-    """Return the name of the closed client in whose call an error was raised, "" if no name of the notebook holds it."""
+def _caller(error: BaseException) -> str:
+    """Return the first name of the notebook in a method of which an error was raised, "" if no name holds the thing."""
     called = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return next((name for name, value in names().items() if any(value is each for each in called) and value is not None), "")
+    return next((name for name, value in names().items() if value is not None and any(value is each for each in called)), "")
 
 
 def _stopped_spark() -> str:

@@ -35,6 +35,7 @@ CELLS = {
     "slow": "time.sleep(\n    4.2)",
     "slow wait": "try:\n    cluster.wait(lambda: cluster.leader('nobody') == 7, timeout=4.5)\nexcept TimeoutError:\n    pass",
     "wait": WAIT,
+    "step again": "from minikafka.lab.again import DoneBefore\nraise DoneBefore('the crash')",
     "moving": "raise kafka.errors.RebalanceInProgressError()",
     "moving, confluent": "raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(27))",
     "own": "1 / 0",
@@ -84,6 +85,7 @@ SAID = {
                    f"r{STARTED[1:]}",
     "wait": "waited 0.1 s in vain for `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
             "run the cells before this one, then this one again.",
+    "step again": f"The step “the crash” was done before: go on with the next cell. To see it again: {STARTED}",
     "died": "node 1 died (signal SIGKILL). Another program has killed it, or Linux has, for want of memory. The memory is full: "
             "shut down the kernels of other notebooks, then start the cluster again. Start it again with `cluster.mend()` in a "
             "cell of your own, then run this cell again.",

@@ -73,12 +73,13 @@ class Stream:
     """A streaming query over one topic, and the steps so far. Use as a context manager, or call `stop`."""
 
     def __init__(self, spark: SparkSession, bootstrap: str, topic: str, build: Callable[[DataFrame], DataFrame],
-                 mode: str = "append", partitions: int = 1) -> None:
+                 mode: str = "append", partitions: int = 1, filled: bool = False) -> None:
         self.topic, self.steps = topic, list[Step]()
         self._rows: dict[int, list[dict[str, Any]]] = {}
         self._told = 0                          # progress reports read so far
         self._redraw: Callable[[], None] = lambda: None
-        fresh_topic(bootstrap, topic, partitions, **{"retention.ms": -1})
+        if not filled:  # else the topic is there, with its records
+            fresh_topic(bootstrap, topic, partitions, **{"retention.ms": -1})
         # A step's records for one partition are one batch, which Spark sees whole or not at all: `flush` sends it.
         self._producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all", linger_ms=1000)
         source = kafka_format(spark)
@@ -111,6 +112,8 @@ class Stream:
         with waiting("Spark works off what was sent; the first micro-batch of a query takes longest"):
             self.query.processAllAvailable()
         reports = [json.loads(r.json) for r in self.query.recentProgress][self._told:]
+        if self.steps and not events and not any(r["numInputRows"] or self._rows.get(r["batchId"]) for r in reports):
+            return self.steps[-1]  # nothing new has come: the cell has run twice
         self._told += len(reports)
         before = self.steps[-1].watermark if self.steps else None
         marks = [mark for r in reports if (mark := _mark(r)) is not None]

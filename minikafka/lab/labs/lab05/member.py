@@ -86,7 +86,9 @@ class Member:
 def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None:
     """Run the program of a member: poll, work, print, until told to leave."""
     from kafka import KafkaConsumer
+    from kafka.errors import CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 
+    others_now = (RebalanceInProgressError, IllegalGenerationError, UnknownMemberIdError, CommitFailedError)
     asked_to_leave = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: asked_to_leave.set())
     consumer = KafkaConsumer(topic, **settings)
@@ -100,7 +102,10 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
                 time.sleep(WORK)
                 print(record.offset, flush=True)
         if not settings.get("enable_auto_commit", True):
-            consumer.commit()
+            try:
+                consumer.commit()
+            except others_now:  # somebody joined or died while it worked
+                continue  # the next poll joins the group again, and what was not committed comes once more
     consumer.close()
 
 

@@ -27,6 +27,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.cluster.folder import temporary_folder
+from minikafka.lab.again import DoneBefore
 from minikafka.lab.labs.streaming import patience
 from minikafka.lab.waiting import waiting
 from minikafka.spark import kafka_format
@@ -59,6 +60,7 @@ class Job:
         self.folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         self.checkpoint, self.database = self.folder / "checkpoint", self.folder / "sink.db"
         self.batches: list[tuple[int, list[str]]] = []
+        self.steps: set[str] = set()
         with self._table():
             pass
 
@@ -72,6 +74,12 @@ class Job:
     def start(self, crash_in: int | None = None, **options: str) -> StreamingQuery:
         """Start the query; it goes on until it is stopped, or dies in the micro-batch `crash_in`."""
         return self._writer(crash_in, options).start()
+
+    def step(self, what: str) -> None:
+        """Note a step that changes the job's story for good. Raises DoneBefore the second time."""
+        if what in self.steps:
+            raise DoneBefore(what)
+        self.steps.add(what)
 
     def rows(self) -> list[Row]:
         """Return the table, by place."""
