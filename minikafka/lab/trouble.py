@@ -43,7 +43,8 @@ def told(error: BaseException) -> str:
     of_client = root in CLIENTS or isinstance(error, ConnectionError) or closed and bool(passed & CLIENTS)
     of_wait = isinstance(error, (ClusterError, TimeoutError)) and "minikafka" in passed
     if isinstance(error, again.DoneBefore):
-        return f"The step “{error}” was done before: go on with the next cell. To see it again: {start(_caller(error) or 'cluster')}"
+        how = start(_caller(error) or "cluster")
+        return f"The step “{error}” was done before: go on with the next cell. To see it again: {how}"
     if of_spark and (name := _stopped_spark()):
         return f"Spark has ended. {start(name)}"
     if not (of_spark or of_client or of_wait or code(error)):
