@@ -25,9 +25,12 @@ class Soon:
         self._made = made
 
     def result(self) -> SparkSession:
-        """Return the session. Raises what has kept it from starting (NoJava, for one)."""
+        """Return the session, a new one if it was stopped. Raises what has kept it from starting (NoJava, for one)."""
+        from minikafka.spark import spark_session
+
         with waiting("Spark starts (10 to 60 seconds)"):
-            return self._made.result()
+            session = self._made.result()
+            return session if session._sc._jsc is not None else spark_session()
 
 
 def try_spark() -> Finding:
