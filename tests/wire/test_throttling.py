@@ -142,6 +142,19 @@ def test_whoever_is_above_the_limit_is_not_listened_to(at: Place, limit: Ask, na
         assert time.monotonic() - before >= wait_of(used, 900.0) / 1000 - 0.01 > 2
 
 
+
+def test_a_quota_that_is_removed_while_its_client_waits(at: Place, limit: Ask, name: str) -> None:
+    """Fails if the removal ends the wait of a connection that is not listened to, or if a new connection still has the limit."""
+    limit(({CLIENT: name}, {PRODUCE: 900.0}))
+    with Sent(at.addresses[at.leader], name) as own, Sent(at.addresses[at.leader], name) as new:
+        told_at, wait_ms = time.monotonic(), own.ask(produce_request(at.name, b"x" * 12_000), 9).throttle_time_ms
+        assert wait_ms > 2000
+        limit(({CLIENT: name}, {PRODUCE: None}))
+        assert new.ask(produce_request(at.name, b"x" * 12_000), 9).throttle_time_ms == 0
+        assert own.ask(produce_request(at.name, b"x" * 12_000), 9).throttle_time_ms == 0
+        assert time.monotonic() - told_at >= wait_ms / 1000 - 0.1
+
+
 # --- consumers --------------------------------------------------------------------------------------------------------
 
 
