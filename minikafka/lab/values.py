@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import itertools
 import re
+from pathlib import PurePath
 from typing import Any
 
 ROOM = 160     # letters of a value
@@ -27,7 +28,7 @@ OBJECTS = [
     (re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>"), r"a \1"),
     (re.compile(r" at 0x[0-9a-f]+"), ""),
     (re.compile(r"\bminikafka(?:\.\w+)*\.(\w+)"), r"\1"),
-    (re.compile(r"(?<![\w/:])(?:/[\w.+-]+){2,}/([\w.+-]+)"), r"…/\1"),
+    (re.compile(r"(?<![\w/:])(?:/[\w.+-]+)+/([\w.+-]+)"), r"…/\1"),
 ]
 LAST = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Interrupt)\b.*)$", re.MULTILINE)
 
@@ -46,6 +47,8 @@ def _text(value: Any, many: int, depth: int) -> str:
     try:
         if isinstance(value, enum.Enum):
             return _text(value.value, many, depth)
+        if isinstance(value, PurePath):
+            return f"…/{value.name}"
         if isinstance(value, (str, bytes)):
             return _short(repr(value[:LETTERS])) + ("…" if len(value) > LETTERS else "")
         if kind in BRACKETS or isinstance(value, dict):

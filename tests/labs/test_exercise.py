@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -52,7 +53,7 @@ def slips():
 
 
 @pytest.mark.parametrize("answer, told", [
-    (slips, 'in slips, line 51 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
+    (slips, 'in slips, line 52 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
 def test_an_error_is_told_with_the_line_of_the_student(answer, told):
     """I-LAB-3. Fails if one must look for the line oneself, or is shown one of the library's or the check's."""
     assert check("99.1", answer).excerpt == ((told,) if told else ())
@@ -159,7 +160,8 @@ def test_what_differs_is_told_with_what_is_left_out_first(said, told):
 @pytest.mark.parametrize("value, told", [
     (10 ** 5000, "an int"), ("x" * 999, "'" + "x" * 60 + "'…"), (list(range(99)), "[0, 1, 2, 3, 4, 5, 6, 7, …]"),
     (object(), "an object"), (lambda: 0, "a lambda"), (len, "the function len"), (int, "the class int"), (Secret(), "a Secret"),
-    ({1: {2: [(3,)]}}, "{1: {2: [(3,)]}}"), (set(), "set()"), ((), "()"), ([[[[[1]]]]], "[[[[…]]]]"), (json, "a module"),
+    ({1: {2: [(3,)]}}, "{1: {2: [(3,)]}}"), (Path("/tmp/x"), "…/x"), (set(), "set()"), ((), "()"), ([[[[[1]]]]], "[[[[…]]]]"),
+    (json, "a module"),
     ({}, "{}"), (b"", "b''"), (None, "None")], ids=lambda value: type(value).__name__)
 def test_any_value_can_be_shown_in_short(value, told):
     """I-VALUE-1, I-VALUE-2. Fails if a value without an end, or one whose repr raises, cannot be shown, or if an address is."""
@@ -170,7 +172,8 @@ def test_any_value_can_be_shown_in_short(value, told):
     ("it is <function f.<locals>.<lambda> at 0x7f00aa>", "it is the function lambda"),
     ("<class 'minikafka.lab.room.CrowdRow'>", "CrowdRow"),
     ("a minikafka.lab.verdict.Verdict", "a Verdict"), ("<minikafka.sim.World object at 0x7f00aa11>", "a World"),
-    ("no file /tmp/pytest-1/x/meta.json", "no file …/meta.json"), ("3/4 of a/b, 0 of 3", "3/4 of a/b, 0 of 3"),
+    ("no file /tmp/pytest-1/x/meta.json", "no file …/meta.json"), ("/tmp/x is gone", "…/x is gone"),
+    ("3/4 of a/b, 0 of 3", "3/4 of a/b, 0 of 3"),
     ("<generator object g at 0x7f00aa11>", "the generator g"), ("python -m minikafka sim run", "python -m minikafka sim run")])
 def test_a_sentence_names_nothing_of_ours(text, told):
     """I-VALUE-2. Fails if an address, a path or a module of ours is shown, or if a sentence without them is altered."""

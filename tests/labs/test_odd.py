@@ -23,6 +23,7 @@ LABS = range(15)
 INSIDE = re.compile(r"minikafka|Traceback|<lambda>|<locals>|\b0x[0-9a-f]{6,}|/(?:tmp|work|home|usr|root|var)/|org\.apache|py4j"
                     r"|Plan\b")
 LONG = 1500  # letters of a verdict
+SPARK = ("11.", "12.")
 LONGER = ("7.7", "8.1")  # 8 to 20 s for all odd answers
 
 
@@ -32,7 +33,7 @@ def exercises() -> Iterator[Any]:
         importlib.import_module(f"minikafka.lab.labs.lab{lab:02d}.checks")
     for name in sorted(exercise.CHECKS, key=lambda name: [*map(int, name.split("."))]):
         if name != "0.0" and int(name.split(".")[0]) in LABS:
-            yield pytest.param(name, marks=pytest.mark.soak if int(name.split(".")[0]) >= 11 or name in LONGER else ())
+            yield pytest.param(name, marks=pytest.mark.soak if name.startswith(SPARK) or name in LONGER else ())
 
 
 class Odd:
