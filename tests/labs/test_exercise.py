@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.lab import check, exercise, hint, hints, todo
+from minikafka.lab import check, exercise, hint, hints, predict, progress, reveal, todo
 from minikafka.lab.compare import difference
 from minikafka.lab.exercise import NotPassed, Unknown, Wrong, checks
 from minikafka.lab.values import clean, reason, shown
-from minikafka.lab.verdict import Outcome
+from minikafka.lab.verdict import AS_IT_IS, Outcome
+from minikafka.lab.waiting import line
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def slips():
 
 
 @pytest.mark.parametrize("answer, told", [
-    (slips, 'in slips, line 52 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
+    (slips, 'in slips, line 53 of its cell: return json.loads("{")'), (no_cluster, ""), (5, "")])
 def test_an_error_is_told_with_the_line_of_the_student(answer, told):
     """I-LAB-3. Fails if one must look for the line oneself, or is shown one of the library's or the check's."""
     assert check("99.1", answer).excerpt == ((told,) if told else ())
@@ -192,3 +193,12 @@ def test_an_item_is_shown_whole_before_others_are():
     """Fails if the one field of a record that matters is cut out while there is room for it."""
     record = {"partition": 1, "offset": 7, "key": b"truck-1", "value": b"43.71, -79.30"}
     assert shown([record] * 9) == f"[{record}, …]"
+
+
+@pytest.mark.parametrize("html", [
+    lambda: check("99.1", lambda: "$a$ \\(b\\)")._repr_html_(), lambda: predict("99.2", "$a$ \\(b\\)")._repr_html_(),
+    lambda: reveal("99.2", "$b$")._repr_html_(), lambda: hint("$a$ \\(b\\)")._repr_html_(), lambda: progress()._repr_html_(),
+    lambda: progress().misconceptions._repr_html_(), lambda: line("check $a$", 3)["text/html"]])
+def test_no_words_of_others_are_set_as_a_formula(html):
+    """Fails if HTML with a student's words, or with those of a check, is left to MathJax (test_browser.py asks a real one)."""
+    assert AS_IT_IS in html().partition(">")[0]
