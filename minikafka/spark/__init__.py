@@ -11,6 +11,7 @@
     standalone.py  a Spark cluster on this machine: a master and workers as processes
     source.py   the source as Spark calls it: schema, partitions, offsets of each micro-batch
     options.py  the connector's options: which are served, which are refused; the settings of the Kafka client
+    pattern.py  a regular expression of Java, for subscribePattern, as one of Python
     offsets.py  which offsets a query starts from and how far a micro-batch reads
     fetch.py    the records of one range of offsets, read in a Spark task
     sink.py     rows to records

@@ -37,6 +37,8 @@ from .options import (
 from .pattern import topic_pattern
 
 T = TypeVar("T")
+CHANGED = ("This could be either 1) a user error that the start offset (option startingOffsets) is set beyond available offset "
+           "when starting query, or 2) the kafka topic-partition is deleted and re-created.")
 API_TIMEOUT_S = 60.0                             # default.api.timeout.ms: how long a retriable error is retried
 
 
@@ -225,7 +227,7 @@ def stream_ranges(start: Offsets, end: Offsets, first_of_new: Offsets, report: C
     begin = start | first_of_new
     for tp in sorted(end.keys() & begin.keys()):
         if end[tp] < begin[tp]:
-            report(f"Partition {tp_name(tp)} offset was changed from {begin[tp]} to {end[tp]}.")
+            report(f"Partition {tp_name(tp)} offset was changed from {begin[tp]} to {end[tp]}. {CHANGED}")
     return [OffsetRange(*tp, begin[tp], end[tp]) for tp in sorted(end) if tp in begin and begin[tp] < end[tp]]
 
 

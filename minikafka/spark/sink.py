@@ -10,7 +10,7 @@ Invariants
               does.
 
 At least once, as with the connector: a task that is repeated, or a micro-batch that is replayed, writes its records
-again. Unlike the connector: a row with neither key nor value is refused (kafka-python cannot send it).
+again. Unlike the connector: a header without a value is refused (kafka-python cannot send it).
 """
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 from kafka import KafkaProducer
+from kafka.serializer import Serializer
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import BinaryType, DataType, IntegerType, StringType, StructType
@@ -29,7 +30,15 @@ from .options import client_config
 ALLOWED: dict[str, tuple[DataType, ...]] = {
     "topic": (StringType(),), "key": (StringType(), BinaryType()), "value": (StringType(), BinaryType()),
     "headers": (HEADERS,), "partition": (IntegerType(),)}
+NOTHING = object()                               # a null value: kafka-python takes None only beside a key
 DEFAULTS = {"linger_ms": 20, "batch_size": 128 << 10, "max_request_size": 8 << 20, "metrics_enabled": False}
+
+
+class Values(Serializer):
+    """Gives the producer the bytes as they are, and null for NOTHING."""
+
+    def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:
+        return None if data is NOTHING else data
 
 
 class KafkaWriterCommitMessage(WriterCommitMessage):
@@ -69,7 +78,7 @@ class KafkaDataWriter:
         producer, records, failures = None, 0, []
         try:
             for batch in batches:
-                producer = producer or KafkaProducer(**(DEFAULTS | self.client))
+                producer = producer or KafkaProducer(**(DEFAULTS | self.client), value_serializer=Values())
                 for topic, key, value, partition, headers in self._rows(batch):
                     producer.send(topic, value, key, headers, partition).add_errback(failures.append)
                 records += batch.num_rows
@@ -91,10 +100,13 @@ class KafkaDataWriter:
                                     "Use the `topic` option for setting a default topic.")
         nothing = [None] * n
         headers = [[(h["key"], h["value"]) for h in hs or ()] for hs in column.get("headers", nothing)]
+        if any(None in header for of_row in headers for header in of_row):
+            raise KafkaIllegalState("A header without a key, or without a value: kafka-python cannot send it. Give it an "
+                                    "empty value in the column `headers`, or use the official connector.")
         return zip(
             topics,
             map(_bytes, column.get("key", nothing)),
-            map(_bytes, column["value"]),
+            (NOTHING if value is None else _bytes(value) for value in column["value"]),
             column.get("partition", nothing),
             headers,
         )

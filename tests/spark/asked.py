@@ -118,13 +118,13 @@ BATCH = [
 ]
 
 STREAM = [
-    *ask("startingOffsets", same=["earliest", "latest", at(10, -1), at(10, -2), at(77, 0)], refused=["oldest", at('"5"', 0)],
-         late=['{"@": {"0": 0}}'], ours=[at(-3, 0)]),
+    *ask("startingOffsets", same=["earliest", "latest", at(10, -1), at(10, -2)], refused=["oldest", at('"5"', 0)],
+         late=['{"@": {"0": 0}}', at(77, 0)], ours=[at(-3, 0)]),
     *ask("startingTimestamp", same=["1060000"], refused=["soon"], late=["9000000"]),
     *ask("startingOffsetsByTimestamp", same=[at(1040000, 1041500)], refused=["soon"]),
     *ask("endingOffsets", refused=["latest", "nonsense"]),
     *ask("endingOffsetsByTimestamp", refused=[at(0, 0)]),
-    *ask("endingTimestamp", refused=["1060000"]),
+    *ask("endingTimestamp", ours=["1060000"]),
 ]
 EARLY = TRIPS | {"startingOffsets": "earliest"}
 STREAM += [
@@ -142,8 +142,8 @@ STREAM += [
     *ask("kafka.isolation.level", EARLY, same=["read_committed"]),
 ]
 
-# Frames that a sink is given: columns of one row or two.
-KEY_VALUE = "SELECT 'k' AS key, 'v' AS value, 0 AS partition UNION ALL SELECT NULL, 'w', 0"
+# What a sink is given: rows and their schema.
+KEY_VALUE = ([("k", "v", 0), (None, "w", 0), ("k", None, 0), (None, None, 0)], "key string, value string, partition int")
 TO = {"topic": "@-out"}
 SINK = [
     *ask("topic", {}, same=["@-out", " @-out "], late=["", "a b"]),

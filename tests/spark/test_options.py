@@ -157,5 +157,6 @@ def write(spark: SparkSession, source: str, kafka: Kafka, folder: Path, options:
     kafka.create(topic, 1)
     given = {"kafka.bootstrap.servers": kafka.bootstrap}
     given |= {name: re.sub(r"\S+-out", topic, value) for name, value in options.items()}
-    spark.sql(KEY_VALUE).write.format(source).options(**given).mode("append").save()
+    frame = spark.createDataFrame(*KEY_VALUE).coalesce(1)  # this call makes the session that of this thread
+    frame.write.format(source).options(**given).mode("append").save()
     return [(r.partition, r.offset, r.key, r.value, list(r.headers)) for r in kafka.read(topic)]
