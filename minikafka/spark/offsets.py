@@ -244,8 +244,9 @@ def split(ranges: list[OffsetRange], min_partitions: int | None, max_records: in
         return ranges
     total = sum(r.size for r in ranges)
     short = [r for r in ranges if _share(r, total, min_partitions) == 1]
+    whole = {(r.topic, r.partition) for r in short}                  # of which the connector cuts no other range either
     total, parts = total - sum(r.size for r in short), max(1, min_partitions - len(short))
-    return [part for r in ranges for part in r.cut(1 if r in short else _share(r, total, parts))]
+    return [part for r in ranges for part in r.cut(1 if (r.topic, r.partition) in whole else _share(r, total, parts))]
 
 
 def _share(r: OffsetRange, total: int, parts: int) -> int:

@@ -51,6 +51,13 @@ def test_split(drawn, wanted, most):
     assert all(0 < r.size <= (most or r.size) for r in parts)
 
 
+def test_split_as_the_connector_does():
+    """Fails if both options together cut otherwise than KafkaOffsetRangeCalculator of Spark 4.2, whose numbers these are."""
+    ranges = [OffsetRange("t", 0, 0, 30), OffsetRange("t", 1, 0, 20)]
+    for wanted, most, number in ((None, 7, 8), (11, 7, 8), (11, 30, 11)):
+        assert len(split(ranges, wanted, most)) == number, (wanted, most)
+
+
 def test_what_counts_as_data_loss():
     """I-SPARK-4. Fails if one of the four signs of lost data were not reported, or an ordinary batch were."""
     told: list[str] = []
