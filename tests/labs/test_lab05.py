@@ -172,6 +172,21 @@ def test_paper_agrees_with_the_brokers(policy):
     assert len(world.done) - len(set(world.done)) == run.duplicates and 40 - len(set(world.done)) == run.lost
 
 
+@pytest.mark.parametrize("fails, committed", [(False, 0), (True, 10)])
+def test_a_dead_process_does_nothing_and_one_with_an_error_may(fails, committed):
+    """Fails if the code behind a `kill -9` still ran on paper, or if an error of `work` ended the process at once."""
+    def loop(consumer, work):
+        for ride in consumer.poll()[lab05_paper.TP]:
+            try:
+                work(ride)
+            finally:
+                consumer.commit()
+
+    world = lab05_paper.PaperWorld()
+    lab05_paper.life(loop, world, dies=2, fails=fails)
+    assert (world.committed, world.done) == ([committed], [])
+
+
 # --- section 9 -------------------------------------------------------------------------------------------------------
 
 def test_with_processes(cluster, name):

@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Number
+from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 
 Lags = dict[int, int | None]
 Shares = dict[str, list[tuple[str, int]]]
+Log = list[tuple[int, int]]  # (offset, timestamp) of each record
+Logs = dict[int, Log]
 
 
 # --- 4.3 ----------------------------------------------------------------------------------------------------------------
@@ -25,20 +28,20 @@ def lag_of(answer: Callable[[dict[int, int], dict[int, int]], Lags]) -> str:
     earlier."""
     for ends, committed in [({0: 100, 1: 100}, {0: 90, 1: 100}), ({0: 100, 1: 7}, {1: 7}), ({0: 5}, {}),
                             ({0: 5, 1: 5}, {0: 0, 1: 6}), *(_group(number) for number in range(36))]:
-        expected, said = _lags(ends, committed), answer(dict(ends), dict(committed))
-        assert isinstance(said, Mapping), f"return a dictionary, partition -> lag; yours is {said!r}"
-        for p in sorted(ends):
+        said, told = answer(dict(ends), dict(committed)), [f"log ends:  {ends}", f"committed: {committed}"]
+        for p, end in sorted(ends.items()):
             if p not in said:
-                raise Wrong(f"partition {p} is missing in your answer {dict(said)!r}", excerpt=_shown(ends, committed))
-            if said[p] != expected[p]:
-                raise Wrong(f"partition {p}: you said {said[p]!r}, it is {expected[p]!r}", excerpt=_shown(ends, committed))
-        if {*said} - {*ends}:
-            raise Wrong(f"there is no partition {min({*said} - {*ends})}", excerpt=_shown(ends, committed))
+                raise Wrong(f"partition {p} is missing in your answer {dict(said)!r}", excerpt=told)
+            lag, why = None, "nothing is committed there, so nobody can know"
+            if p in committed:
+                lag = max(end, committed[p]) - committed[p]
+                why = (f"the commit, {committed[p]}, is newer than the end that you were given, {end}; a lag is never below 0"
+                       if committed[p] > end else f"from the committed offset {committed[p]} to the end {end}")
+            if said[p] != lag:
+                raise Wrong(f"partition {p}: you said {said[p]!r}, it is {lag!r}: {why}", excerpt=told)
+        if strangers := [p for p in said if p not in ends]:
+            raise Wrong(f"there is no partition {strangers[0]!r}", excerpt=told)
     return "40 groups, unknown lags among them"
-
-
-def _lags(ends: dict[int, int], committed: dict[int, int]) -> Lags:
-    return {p: max(0, end - committed[p]) if p in committed else None for p, end in ends.items()}
 
 
 def _group(number: int) -> tuple[dict[int, int], dict[int, int]]:
@@ -46,10 +49,6 @@ def _group(number: int) -> tuple[dict[int, int], dict[int, int]]:
     ends = {p: rng.choice([0, 1, rng.randrange(10_000)]) for p in range(rng.randint(1, 6))}
     committed = {p: min(end + 2, rng.randrange(end + 3)) for p, end in ends.items() if rng.random() < 0.7}
     return ends, committed
-
-
-def _shown(ends: dict[int, int], committed: dict[int, int]) -> list[str]:
-    return [f"log ends:  {ends}", f"committed: {committed}"]
 
 
 # --- 4.5 ----------------------------------------------------------------------------------------------------------------
@@ -62,34 +61,66 @@ hints("4.5", "If you deal out each topic by itself and begin with the same membe
 
 @checks("4.5", matters="A partition that is given to two members is worked on twice; one that is given to nobody is never read.")
 def share_out(answer: Callable[[list[str], dict[str, int]], Shares]) -> str:
-    """Check with sixty groups: fewer members than partitions, more members, many small topics, members in any order."""
-    for number in range(60):
-        members, topics = _assignment(number)
-        said = answer(list(members), dict(topics))
-        told = [f"members: {', '.join(members)}", f"partitions: {topics}"]
-        assert isinstance(said, Mapping), f"return a dictionary, member -> list of (topic, partition); yours is {said!r}"
-        if {*said} != {*members}:
-            raise Wrong(f"your answer has the members {sorted(said)}; one without partitions gets an empty list", excerpt=told)
-        _check_shares({member: list(each) for member, each in said.items()}, topics, told)
-        again = answer(list(reversed(members)), dict(reversed(topics.items())))
-        if {m: sorted(each) for m, each in again.items()} != {m: sorted(each) for m, each in said.items()}:
-            raise Wrong("the same members in another order got other partitions: then two members that compute the shares do not "
-                        "agree", excerpt=told)
+    """Check with sixty groups: fewer members than partitions, more members, many small topics, members in any order. One rule
+    after the other, the gravest first."""
+    groups = [_assignment(number) for number in range(60)]
+    shares = [_pairs(answer(list(members), dict(topics))) for members, topics in groups]
+    for rule in (_all_given, _given_once, _even):
+        for said, (members, topics) in zip(shares, groups):
+            if told := rule(said, members, topics):
+                raise Wrong(told, excerpt=_told(members, topics))
+    for said, (members, topics) in zip(shares, groups):
+        for order in (members[::-1], members[1:] + members[:1]):
+            again = _pairs(answer(list(order), dict(topics)))
+            if {m: sorted(each) for m, each in again.items()} != {m: sorted(each) for m, each in said.items()}:
+                raise Wrong(f"the same members in another order, {', '.join(order)}, got other partitions: then two members that "
+                            "compute the shares do not agree", excerpt=_told(members, topics))
     return "60 groups: every partition exactly once, and nobody has two more than another"
 
 
-def _check_shares(said: Shares, topics: dict[str, int], told: list[str]) -> None:
-    wanted = {(topic, p) for topic, count in topics.items() for p in range(count)}
-    given = Counter(tp for each in said.values() for tp in each)
-    if twice := [tp for tp, times in given.items() if times > 1]:
-        raise Wrong(f"{twice[0]} is given out {given[twice[0]]} times", excerpt=told)
-    if missing := sorted(wanted - {*given}):
-        raise Wrong(f"nobody gets {missing[0]}", excerpt=told)
-    if unknown := sorted({*given} - wanted):
-        raise Wrong(f"there is no partition {unknown[0]}", excerpt=told)
-    sizes = sorted(len(each) for each in said.values())
-    if sizes[-1] - sizes[0] > 1:
-        raise Wrong(f"one member has {sizes[-1]} partitions, another one {sizes[0]}", excerpt=told)
+def _told(members: list[str], topics: dict[str, int]) -> list[str]:
+    return [f"members: {', '.join(members)}", f"partitions: {topics}"]
+
+
+def _pairs(said: Any) -> Shares:
+    """Return the shares with every pair as a tuple; Wrong where there are no pairs."""
+    found: Shares = {}
+    for member, share in said.items():
+        share = list(share) if isinstance(share, Iterable) and not isinstance(share, (str, Mapping)) else [share]
+        found[member] = [tuple(pair) if isinstance(pair, Iterable) else (pair,) for pair in share]
+        for pair, each in zip(found[member], share):
+            if [isinstance(part, kind) for part, kind in zip(pair, (str, Integral))] != [True, True] or len(pair) > 2:
+                raise Wrong(f"{member} gets {each!r}; a list of pairs (topic, number) is wanted")
+    return found
+
+
+def _all_given(said: Shares, members: list[str], topics: dict[str, int]) -> str:
+    given = {pair for each in said.values() for pair in each}
+    missing = [(topic, p) for topic, count in topics.items() for p in range(count) if (topic, p) not in given]
+    unknown = [pair for pair in given if pair[1] not in range(topics.get(pair[0], 0))]
+    told = [f"nobody gets {missing[0]}"] if missing else []
+    if unknown:
+        told += [f"there is no partition {unknown[0]}: those of a topic are counted from 0"]
+    return "; ".join(told)
+
+
+def _given_once(said: Shares, members: list[str], topics: dict[str, int]) -> str:
+    owners: dict[tuple[str, int], list[str]] = {}
+    for member, each in said.items():
+        for pair in each:
+            owners.setdefault(pair, []).append(member)
+    twice = [f"{pair} is given out {len(who)} times: to {', '.join(who)}" for pair, who in owners.items() if len(who) > 1]
+    return twice[0] if twice else ""
+
+
+def _even(said: Shares, members: list[str], topics: dict[str, int]) -> str:
+    if absent := sorted({*members} - {*said}):
+        return f"{absent[0]} is missing in your answer; a member without partitions gets an empty list"
+    if strangers := [member for member in said if member not in members]:
+        return f"there is no member {strangers[0]!r}"
+    most, least = max(said, key=lambda m: len(said[m])), min(said, key=lambda m: len(said[m]))
+    more = len(said[most]) - len(said[least])
+    return f"{most} has {more} partitions more than {least}: {len(said[most])} and {len(said[least])}" if more > 1 else ""
 
 
 def _assignment(number: int) -> tuple[list[str], dict[str, int]]:
@@ -108,21 +139,44 @@ hints("4.11", "The group shall see everything of the last ten minutes again. Whi
 
 
 @checks("4.11", matters="An offset that is one too high leaves out a record; a partition that is forgotten is not rewound.")
-def rewound(answer: Callable[[dict[int, list[tuple[int, int]]], dict[int, int], int], dict[int, int]]) -> str:
-    """Check with forty topics: in order, out of order, with gaps, with records of exactly that moment, and with partitions in
-    which no record is young enough."""
-    for number in range(40):
-        logs, ends, since = _log(number)
-        said = answer({p: list(log) for p, log in logs.items()}, dict(ends), since)
-        assert isinstance(said, Mapping), f"return a dictionary, partition -> offset; yours is {said!r}"
-        for p, log in logs.items():
-            expected = min((offset for offset, stamp in log if stamp >= since), default=ends[p])
-            if said.get(p) != expected:
-                raise Wrong(f"partition {p}: you said {said.get(p)!r}, it is {expected}", excerpt=_around(log, ends[p], since))
+def rewound(answer: Callable[[Logs, dict[int, int], int], dict[int, int]]) -> str:
+    """Check with forty topics: in order, out of order, with gaps, with records of exactly that moment, from offset 0 on, and
+    with partitions in which no record is young enough. First whether a record is left out, then whether old ones come again."""
+    topics = [({0: [(0, 1_000_000), (1, 1_010_000)]}, {0: 2}, 1_000_000), *(_log(number) for number in range(39))]
+    answers = [answer({p: list(log) for p, log in logs.items()}, dict(ends), since) for logs, ends, since in topics]
+    for rule in (_left_out, _again):
+        for said, (logs, ends, since) in zip(answers, topics):
+            for p, log in logs.items():
+                if told := rule(said[p], log, ends[p], since) if p in said else "it is missing in your answer":
+                    raise Wrong(f"partition {p}: {told}", excerpt=_around(log, ends[p], since))
     return "40 topics, partitions without any young record among them"
 
 
-def _log(number: int) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int], int]:
+def _left_out(said: Any, log: Log, end: int, since: int) -> str:
+    """Say which records the group would not see."""
+    if not isinstance(said, Number):
+        return f"you said {said!r}; an offset is wanted, and the end where no record is of `since` or later"
+    missed = [(offset, stamp) for offset, stamp in log if stamp >= since and offset < said]
+    if not missed:
+        return ""
+    offset, stamp = missed[0]
+    why = "; its timestamp is exactly `since`" if stamp == since else ""
+    if older := [each for each, stamp in log if each > offset and stamp < since]:
+        why += f"; an older one, {older[0]}, stands behind it"
+    return f"you said {said}; the group would miss {len(missed)} records, the first of them at offset {offset}{why}"
+
+
+def _again(said: int, log: Log, end: int, since: int) -> str:
+    """Say that the group would not begin with a record that is young enough."""
+    places = [place for place, (_, stamp) in enumerate(log) if stamp >= since]
+    if not places:
+        return "" if said == end else f"you said {said}; no record is of `since` or later, so the place is the end, {end}"
+    first, place = log[places[0]][0], places[0]
+    why = f"; {place} is its place in the list" if said == place else ": older ones would come again"
+    return "" if said == first else f"you said {said}; the first record of `since` or later has offset {first}{why}"
+
+
+def _log(number: int) -> tuple[Logs, dict[int, int], int]:
     rng = random.Random(number + 411)
     since, logs, ends = 1_000_000, {}, {}
     for p in range(rng.randint(1, 4)):
@@ -135,6 +189,13 @@ def _log(number: int) -> tuple[dict[int, list[tuple[int, int]]], dict[int, int],
     return logs, ends, since
 
 
-def _around(log: Sequence[tuple[int, int]], end: int, since: int) -> list[str]:
-    shown = [f"offset {offset}: timestamp {stamp}{'  <- not before' if stamp >= since else ''}" for offset, stamp in log[:8]]
-    return [f"since {since}; the log ends at {end}", *shown, *["..."] * (len(log) > 8)]
+def _around(log: Log, end: int, since: int) -> list[str]:
+    """Show the log round its first record that is young enough."""
+    first = next((place for place, (_, stamp) in enumerate(log) if stamp >= since), len(log))
+    begin = max(0, min(first - 3, len(log) - 8))
+    shown = [f"offset {offset}: timestamp {stamp}{_beside(stamp, since)}" for offset, stamp in log[begin:begin + 8]]
+    return [f"since {since}; the log ends at {end}", *["..."] * (begin > 0), *shown, *["..."] * (begin + 8 < len(log))]
+
+
+def _beside(stamp: int, since: int) -> str:
+    return "" if stamp < since else "  <- exactly that moment" if stamp == since else "  <- later"

@@ -2,7 +2,7 @@
 
 Against a real broker one can try a dozen crashes; on paper, every one there is. `every_crash(loop)` runs a loop once for
 each thing that it does (a poll, a record's work, a commit), lets the process die just before or just after it, and has a second
-process go on from what was committed.
+process go on from what was committed. Each record's work also fails once: that is an exception, and the loop may still act.
 
 Owns: the paper log, the steps, the crash.
 Invariants
@@ -22,7 +22,7 @@ Place = tuple[int, int]  # partition and offset
 PATIENCE = 50  # empty polls in a row
 
 
-class PaperRecord(NamedTuple):
+class Ride(NamedTuple):
     """As much of kafka-python's ConsumerRecord as a loop needs."""
 
     topic: str
@@ -32,17 +32,22 @@ class PaperRecord(NamedTuple):
 
 
 class ProcessKilled(BaseException):
-    """kill -9; no `except Exception` catches it."""
+    """kill -9; no `except Exception` catches it, and nothing that a `finally` does takes effect."""
+
+
+class RideFailed(Exception):
+    """An error of `work`."""
 
 
 @dataclass
 class PaperWorld:
     """The things that stay when a process dies: the logs of some partitions, each of `size` records, the committed offset of
-    each, the work that was done. `said` lists the steps."""
+    each, the work that was done. `said` lists the steps; the poll number `short` brings one record of each partition."""
 
     size: int = 25
     batch: int = 10
     partitions: int = 1
+    short: int = 0
     committed: list[int] = field(default_factory=list)
     commits: int = 0
     polls: int = 0
@@ -58,26 +63,49 @@ class PaperWorld:
 
 
 class PaperConsumer:
-    """One process's consumer; it dies at step `dies`, before (`after=False`) or after what that step does."""
+    """One process's consumer; it dies at step `dies`, before (`after=False`) or after what that step does. With `fails` the
+    step raises an exception instead."""
 
-    def __init__(self, world: PaperWorld, dies: int | None = None, after: bool = False) -> None:
-        self.world, self.dies, self.after = world, dies, after
-        self.position_, self.steps, self.empty = list(world.committed), 0, 0
+    def __init__(self, world: PaperWorld, dies: int | None = None, after: bool = False, fails: bool = False) -> None:
+        self.world, self.dies, self.after, self.fails = world, dies, after, fails
+        self.position_, self.steps, self.empty, self.dead = list(world.committed), 0, 0, False
 
     def _step(self, what: str, do: Callable[[], None]) -> None:
         self.steps += 1
-        if self.dies == self.steps and not self.after:
-            self.world.said.append(f"-- dies before: {what} --")
-            raise ProcessKilled
+        now = self.dies == self.steps
+        if now and self.fails:
+            self.world.said.append(f"-- an error: {what} --")
+            raise RideFailed(what)
+        if self.dead or now and not self.after:
+            self._die(f"-- dies before: {what} --")
         do()
         self.world.said.append(what)
-        if self.dies == self.steps:
-            self.world.said.append("-- dies --")
-            raise ProcessKilled
+        if now:
+            self._die("-- dies --")
 
-    def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[PaperRecord]]:
+    def _die(self, what: str) -> None:
+        """Raise ProcessKilled, from now on at every call: a dead process does nothing more, whatever its code still calls."""
+        if not self.dead:
+            self.world.said.append(what)
+        self.dead = True
+        raise ProcessKilled
+
+    def __repr__(self) -> str:
+        return "a consumer on paper"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"on paper a consumer has poll(), commit() and close(), and no {name}")
+
+    def __iter__(self) -> Iterator[Ride]:
+        raise TypeError("on paper a consumer gives its records by poll() only")
+
+    def close(self, **_: Any) -> None:
+        """Do nothing: without auto-commit, a consumer that is closed commits nothing."""
+
+    def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Ride]]:
         """Return at most ten records from the positions on, as many of each partition."""
-        each = min(max_records or self.world.batch, self.world.batch) // self.world.partitions or 1
+        most = 1 if self.world.polls + 1 == self.world.short else self.world.batch
+        each = min(max_records or most, most) // self.world.partitions or 1
         found = {p: range(at, min(at + each, self.world.size)) for p, at in enumerate(self.position_) if at < self.world.size}
 
         def move() -> None:
@@ -90,7 +118,7 @@ class PaperConsumer:
         self.empty = 0 if found else self.empty + 1
         if self.empty > PATIENCE:
             raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
-        return {TopicPartition("rides", p): [PaperRecord("rides", p, n, b"ride %d" % n) for n in offsets]
+        return {TopicPartition("rides", p): [Ride("rides", p, n, b"ride %d" % n) for n in offsets]
                 for p, offsets in found.items()}
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
@@ -105,8 +133,10 @@ class PaperConsumer:
 
         self._step("commit " + ", ".join(self.world.told(p, offset) for p, offset in given.items()), write)
 
-    def work(self, record: PaperRecord) -> None:
+    def work(self, record: Ride) -> None:
         """Note a record as worked on: the loop calls this for each record."""
+        if not isinstance(record, Ride):
+            raise TypeError(f"work() takes one record; your loop gives it a {type(record).__name__}")
         place = record.partition, record.offset
         self._step(f"work on {self.world.told(*place)}", lambda: self.world.done.append(place))
 
@@ -114,22 +144,26 @@ class PaperConsumer:
 Loop = Callable[[Any, Callable[[Any], None]], Any]
 
 
-def life(loop: Loop, world: PaperWorld, dies: int | None = None, after: bool = False) -> int:
+def life(loop: Loop, world: PaperWorld, dies: int | None = None, after: bool = False, fails: bool = False) -> int:
     """Run one process, from its start to its crash or its end; return how many steps it took."""
-    consumer = PaperConsumer(world, dies, after)
+    consumer = PaperConsumer(world, dies, after, fails)
     try:
         loop(consumer, consumer.work)
     except ProcessKilled:
         pass
+    except Exception:
+        if not fails:  # else the process died of the error that it was given, or of one that it made of it
+            raise
     return consumer.steps
 
 
 def every_crash(loop: Loop, **world: int) -> Iterator[PaperWorld]:
     """Yield the world after each possible crash and a second process that is not disturbed."""
-    steps = life(loop, PaperWorld(**world))
-    for dies in range(1, steps + 1):
-        for after in (False, True):
+    calm = PaperWorld(**world)
+    life(loop, calm)
+    for dies, what in enumerate(calm.said, 1):
+        for after, fails in [(False, False), (True, False), (False, True)][:3 if what.startswith("work") else 2]:
             struck = PaperWorld(**world)
-            life(loop, struck, dies, after)
+            life(loop, struck, dies, after, fails)
             life(loop, struck)
             yield struck

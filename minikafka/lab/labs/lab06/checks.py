@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
@@ -23,15 +23,32 @@ hints("6.2", "Three replicas have 50, 48 and 47 records. Up to where do all agre
 
 @checks("6.2", matters="The slowest replica in sync sets the pace of every consumer and of every acks=all producer.")
 def high_watermark(answer: Callable[[Ends, list[int]], int]) -> str:
-    """Check with the state of the experiment, one with a straggler outside the ISR, and random ones of one to five replicas."""
-    for ends, isr in [({1: 50, 2: 48, 3: 47}, [1, 2, 3]), ({1: 50, 2: 48, 3: 12}, [1, 2]), ({1: 50, 2: 48, 3: 47}, [1]),
-                      *_states(30)]:
-        expected, said = min(ends[broker] for broker in isr), answer(dict(ends), list(isr))
-        assert said is not None, "your function returned nothing; is there a `return`?"
-        if said != expected:
-            raise Wrong(f"log ends {ends}, in sync {isr}: you said {said}, the high watermark is {expected}",
-                        excerpt=_lanes(ends, isr))
-    return "right for 33 states, with replicas that lag inside the ISR and outside of it"
+    """Check with the state of the experiment, with a straggler outside the ISR, with an empty log, and with random states of one
+    to five replicas: first whether the answer promises too much, then whether it holds records back."""
+    cases = [({1: 50, 2: 48, 3: 47}, [1, 2, 3]), ({1: 50, 2: 48, 3: 12}, [1, 2]), ({1: 50, 2: 48, 3: 47}, [1]),
+             ({1: 5, 2: 0}, [1, 2]), *_states(30)]
+    answers = [answer(dict(ends), list(isr)) for ends, isr in cases]
+    for rule in (_not_everywhere, _held_back):
+        for said, (ends, isr) in zip(answers, cases):
+            if told := rule(said, ends, isr):
+                raise Wrong(f"log ends {ends}, in sync {isr}: you said {said}; {told}", excerpt=_lanes(ends, isr))
+    return f"right for {len(cases)} states, with replicas that lag inside the ISR and outside of it"
+
+
+def _not_everywhere(said: int, ends: Ends, isr: list[int]) -> str:
+    lacks = [broker for broker in isr if ends[broker] < said]
+    return f"broker {lacks[0]} is in sync, and its log ends at {ends[lacks[0]]}" if lacks else ""
+
+
+def _held_back(said: int, ends: Ends, isr: list[int]) -> str:
+    if any(ends[broker] == said for broker in isr):
+        return ""
+    return f"every replica in sync has record {said}, so the line is behind it" + _out(ends, isr)
+
+
+def _out(ends: Ends, isr: Sequence[int]) -> str:
+    out = [f"; broker {broker} is out of sync and holds nobody back" for broker in ends if broker not in isr]
+    return out[0] if out else ""
 
 
 def _states(count: int) -> list[tuple[Ends, list[int]]]:
@@ -63,42 +80,73 @@ SIZES = [(3, 6, 3), (3, 1, 3), (3, 12, 2), (4, 12, 3), (5, 20, 3), (5, 7, 2), (6
 
 @checks("6.6", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
 def placement(answer: Callable[[list[int], int, int], Placement]) -> str:
-    """Check with nine clusters, and one that is too small: the shape, the leaders, the copies, and which brokers lead
-    after a death."""
-    for size, partitions, copies in SIZES:
-        brokers = list(range(1, size + 1))
-        placed = answer(list(brokers), partitions, copies)
-        assert placed is not None, "your function returned nothing; is there a `return`?"
-        about = f"{partitions} partitions, {copies} copies, brokers 1 to {size}"
-        try:
-            _judge(brokers, partitions, copies, [list(replicas) for replicas in placed])
-        except AssertionError as wrong:
-            raise Wrong(f"{about}: {wrong}", excerpt=[f"partition {p}: {list(r)}" for p, r in enumerate(placed)][:12]) from None
+    """Check with nine clusters, and one that is too small; in the first the brokers are 1 to 3, in the others they begin at
+    another number. One rule after the other: the shape, what is impossible, the leaders, the copies, who leads after a death."""
+    clusters = [(list(range(1 + place, 1 + place + size)), partitions, copies)
+                for place, (size, partitions, copies) in enumerate(SIZES)]
+    placed = [_rows(answer(list(brokers), partitions, copies)) for brokers, partitions, copies in clusters]
+    _all_rules([_shape], clusters, placed)
+    _refuses(answer)
+    _all_rules([_leaders, _copies, _heirs], clusters, placed)
+    return f"{len(SIZES)} clusters: leaders even, copies even, and no survivor inherits more than its share"
+
+
+def _all_rules(rules: list[Callable[..., None]], clusters: list[tuple[list[int], int, int]], placed: list[Placement]) -> None:
+    for rule in rules:
+        for rows, (brokers, partitions, copies) in zip(placed, clusters):
+            try:
+                rule(brokers, partitions, copies, rows)
+            except AssertionError as wrong:
+                about = f"{partitions} partition{'s' * (partitions > 1)}, {copies} copies, brokers {brokers[0]} to {brokers[-1]}"
+                raise Wrong(f"{about}: {wrong}", [f"partition {p}: {row}" for p, row in enumerate(rows)][:12]) from None
+
+
+def _rows(placed: Any) -> Placement:
+    """Return the lists of brokers; Wrong where there is something else."""
+    placed = list(placed)
+    if strange := [row for row in placed if not isinstance(row, Iterable) or isinstance(row, (str, Mapping))]:
+        raise Wrong(f"for a partition you return {strange[0]!r}; a list of brokers is wanted for each")
+    return [list(row) for row in placed]
+
+
+def _refuses(answer: Callable[[list[int], int, int], Placement]) -> None:
     try:
-        impossible = answer([1, 2], 3, 3)
+        said = f"you returned {_rows(answer([1, 2], 3, 3))}"
     except ValueError:
-        return f"{len(SIZES)} clusters: leaders even, copies even, and no survivor inherits more than its share"
-    raise AssertionError(f"three copies on two brokers are impossible; you said {impossible}, raise ValueError instead")
+        return
+    except AssertionError:  # of the student, or because it is no list that was returned
+        said = "your function did not"
+    except Exception as error:
+        said = f"your code raised {type(error).__name__}"
+    raise AssertionError(f"three copies on two brokers cannot be done: raise ValueError ({said})")
 
 
-def _judge(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
+def _shape(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
     assert len(placed) == partitions, f"you placed {len(placed)} partitions"
     for number, replicas in enumerate(placed):
-        assert len(replicas) == copies, f"partition {number} has {len(replicas)} replicas: {replicas}"
-        assert len({*replicas}) == copies, f"partition {number} has two copies on one broker: {replicas}"
+        assert len(replicas) == copies, f"partition {number} has {len(replicas)} copies: {replicas}"
         assert {*replicas} <= {*brokers}, f"partition {number} is on a broker that is not there: {replicas}"
+        assert len({*replicas}) == copies, f"partition {number} has two copies on one broker: {replicas}"
+
+
+def _leaders(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
     _even(Counter(replicas[0] for replicas in placed), brokers, "as leaders")
+
+
+def _copies(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
     if partitions % len(brokers) == 0:
         _even(Counter(broker for replicas in placed for broker in replicas), brokers, "as copies")
-    if copies > 1:
-        for dead in brokers:
-            heirs = Counter(replicas[1] for replicas in placed if replicas[0] == dead)
-            _even(heirs, [b for b in brokers if b != dead], f"when broker {dead} has died and the next replica leads")
+
+
+def _heirs(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
+    for dead in brokers if copies > 1 else ():
+        heirs = Counter(replicas[1] for replicas in placed if replicas[0] == dead)
+        _even(heirs, [b for b in brokers if b != dead], f"when broker {dead} has died: the survivors inherit")
 
 
 def _even(counts: Counter[int], brokers: list[int], what: str) -> None:
     shares = {broker: counts[broker] for broker in brokers}
-    assert max(shares.values()) - min(shares.values()) <= 1, f"uneven {what}: {shares} (broker: partitions)"
+    assert max(shares.values()) - min(shares.values()) <= 1, f"uneven {what} {shares} (broker: partitions)"
 
 
 # --- 6.8 ----------------------------------------------------------------------------------------------------------
@@ -136,22 +184,27 @@ hints("6.8", "Which of four reasons may apply: no leader, deleted, not written y
       "for the high watermark itself")
 
 
-@checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.")
-def readable(answer: Callable[[int, PartitionState], bool]) -> str:
-    """Check with twenty random states; in each with the offsets around every border."""
-    asked = 0
+@checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.",
+        wants="True or False")
+def readable(answer: Callable[[int, PartitionState], Any]) -> str:
+    """Check with twenty random states; in each with the offsets around every border. First whether the answer promises a record
+    that cannot be read, then whether it denies one that can."""
+    cases = []
     for state in states():
         borders = {state.start, state.high_watermark, *state.ends.values()}
-        for n in sorted({offset + d for offset in borders for d in (-1, 0, 1) if offset + d >= 0}):
-            said, reason = answer(n, state), state.why_not(n)
-            assert said is not None, "your function returned nothing; is there a `return`?"
-            if bool(said) != (reason is None):
-                because = "nothing is in its way" if reason is None else reason
-                raise Wrong(f"record {n}: you said {bool(said)}, but {because}",
+        cases += [(n, state) for n in sorted({offset + d for offset in borders for d in (-1, 0, 1) if offset + d >= 0})]
+    answers = [answer(n, replace(state, ends=dict(state.ends))) for n, state in cases]
+    if strange := [said for said in answers if said not in (True, False, None)]:
+        raise Wrong(f"you said {strange[0]!r}; True or False is wanted")
+    for can in (False, True):
+        for said, (n, state) in zip(answers, cases):
+            reason = state.why_not(n)
+            if bool(said) != can and (reason is None) == can:
+                reason = reason or "it can be read: every replica in sync has it" + _out(state.ends, state.isr)
+                raise Wrong(f"record {n}: you said {said}, but {reason}",
                             excerpt=[f"leader {state.leader}, in sync {list(state.isr)}, log start {state.start}",
                                      *_lanes(dict(state.ends), state.isr)])
-            asked += 1
-    return f"right for {asked} records in 20 states"
+    return f"right for {len(cases)} records in 20 states"
 
 
 def states(seed: int = 63) -> list[PartitionState]:

@@ -57,15 +57,16 @@ class AcksCluster:
         settings = {"delivery_timeout": 60.0, "idempotent": acks == ALL, **settings}
         made = Writer(self.cluster, TOPIC, rate, acks=acks, count=count, **settings)
         made._producer.client.metadata_max_age = metadata_max_age
+        made.acks = acks
         self.writers.append(made)
         return made
 
-    def until_sent(self, writer: Any, count: int) -> None:
-        """Let the time pass until the writer has sent so many records."""
+    def until_sent(self, writer: Any, n: int) -> None:
+        """Let the time pass until the writer has sent `n` records."""
         def enough() -> bool:
-            return bool(writer.sent >= count)
+            return bool(writer.sent >= n)
 
-        enough.__doc__ = f"{count} records are sent (this writer sends {writer.count or 'some'} in all)"
+        enough.__doc__ = f"{n} records are sent (this writer sends {writer.count or 'some'} in all)"
         self.cluster.wait(enough, timeout=120)
 
     def readable(self) -> list[str]:
