@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab08.traces import LIMIT, Case, cases, members, shortest
+from minikafka.lab.labs.lab08.traces import FOLLOWERS, LIMIT, Case, cases, members, shortest, watches
 
 Entry = tuple[int, str]
 Loss = tuple[int, str, str | None]
@@ -24,7 +24,8 @@ hints("8.1", "The leader compares the clock with one moment of each follower. Wh
 
 
 @checks("8.1", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
-                       "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.")
+                       "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.",
+        wants="a set of names")
 def in_sync(isr: Isr) -> str:
     """Check with forty fetch logs, judged by the code that runs in the brokers."""
     wrong = [case for case in cases() if differs(isr, case)]
@@ -35,9 +36,9 @@ def in_sync(isr: Isr) -> str:
 
 
 def ask(isr: Isr, case: Case) -> set[str]:
-    answer = isr(case.now, list(case.fetches), case.end)
-    assert answer is not None, "your function returned nothing; is there a `return`?"
-    return set(answer)
+    names = isr(case.now, list(case.fetches), case.end)
+    assert not isinstance(names, str), f"a set of names is wanted; you returned one text, {names!r}"
+    return set(names)
 
 
 def differs(isr: Isr, case: Case) -> bool:
@@ -49,15 +50,30 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
     again."""
     said, right = sorted(ask(isr, case)), sorted(members(case))
     return (f"{count} of 40 logs come out wrong. In the shortest you say {{{', '.join(said)}}}, the broker says "
-            f"{{{', '.join(right)}}}. The leader looks at t={case.now} and its log ends at {case.end}; the limit is {LIMIT:g} s.",
+            f"{{{', '.join(right)}}}: {reason(sorted(set(said) ^ set(right))[0], case)}. The leader looks at t={case.now:g}, and its "
+            f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
             f"python -m minikafka.lab.labs.lab08.traces {case.number}")
+
+
+def reason(name: str, case: Case) -> str:
+    """Return why a replica is in sync, or is not."""
+    if name not in FOLLOWERS:
+        return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {name!r}"
+    watch = watches(case)[name]
+    if watch.log_end_offset == case.end:
+        return f"{name} is in sync, for it has everything there is"
+    moment = f"it was last caught up at t={watch.last_caught_up_time:g}, {case.now - watch.last_caught_up_time:g} s ago"
+    return f"{name} is {'in sync' if name in members(case) else 'late'}: {moment}"
 
 
 # --- 8.2 --------------------------------------------------------------------------------------------------------------
 
 COMMON, ALONE = 50, 12
 CELLS = [(min_insync, unclean) for min_insync in (1, 2) for unclean in (False, True)]
+
+ELR = (". Since Kafka 4.1 a replica that left the ISR when it became too small may lead: it has all that was acknowledged "
+       "(older books do not know it)")
 
 hints("8.2", "Three questions for each cell. May C acknowledge anything while it is alone in the ISR? Is there anybody who may "
              "lead when C is dead? And which records does the new leader not have?",
@@ -82,7 +98,7 @@ def measured(min_insync: int, unclean: bool) -> tuple[tuple[int, bool, int], tup
 def two_settings(answer: Callable[[], Table] | Table) -> str:
     """Play the four disasters, with the numbers of the exercise, and compare the answer cell by cell."""
     table = answer() if callable(answer) else answer
-    assert table is not None, "your function returned nothing; is there a `return`?"
+    assert isinstance(table, Mapping), "a dictionary is wanted: from (min.insync.replicas, unclean) to three values"
     missing = [cell for cell in CELLS if cell not in table or len(tuple(table[cell])) != 3]
     assert not missing, f"the table needs three values for each of {CELLS}; not there: {missing}"
     for cell in CELLS:
@@ -91,7 +107,7 @@ def two_settings(answer: Callable[[], Table] | Table) -> str:
             pairs = zip(("accepted", "somebody leads", "lost"), table[cell], truth)
             wrong = [name for name, said, found in pairs if said != found]
             raise Wrong(f"min.insync.replicas={cell[0]}, unclean election {'on' if cell[1] else 'off'}: "
-                        f"{' and '.join(wrong)} came out differently when I ran it", told,
+                        f"{' and '.join(wrong)} came out differently when I ran it{ELR * (cell == (2, False))}", told,
                         f"python -m minikafka.lab.labs.lab08.unclean {cell[0]} {str(cell[1]).lower()} {COMMON} {ALONE}")
     return f"all four, measured with {COMMON} common records and {ALONE} that only C had"
 
@@ -106,18 +122,19 @@ hints("8.3", "A promise was: this value, at this offset. What can stand at that 
 
 @checks("8.3", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "
                        "a third of what they have lost.")
-def losses(find: Callable[[list[Entry], list[Entry]], Iterable[Loss]]) -> str:
+def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
     """Check with histories that have nothing lost, a hole, a torn end, replaced records, equal values, and with the one
     of this lab."""
     for number, (name, acknowledged, readable) in enumerate(histories()):
-        answer = find(list(acknowledged), list(readable))
-        assert answer is not None, "your function returned nothing; is there a `return`?"
+        answer = list(find(list(acknowledged), list(readable)))
+        for each in answer:
+            assert isinstance(each, (tuple, list)) and len(each) == 3, \
+                f"each entry is (offset, value, what stands there instead); you gave {each!r}"
         said, right = sorted(map(tuple, answer), key=repr), sorted(broken(acknowledged, readable), key=repr)
         if said != right:
-            shapeless = next((entry for entry in said if len(entry) != 3), None)
-            assert shapeless is None, f"each entry is (offset, value, what stands there instead); you gave {shapeless!r}"
             odd = next(entry for entry in [*said, *right] if (entry in said) != (entry in right))
-            kind = "you do not name it" if odd in right else "you name it, and it is not lost"
+            kind = "you do not name it" if odd in right else "you name it, and it is not lost" \
+                if odd[:2] in acknowledged else "you name it, and it was never acknowledged"
             if (instead := [entry for entry in right if entry[:2] == odd[:2]]) and odd in said:
                 kind = f"it is lost, and what stands there instead is {instead[0][2]!r}"
             raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example {odd!r}: {kind}.",

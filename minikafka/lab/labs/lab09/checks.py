@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
@@ -20,13 +20,20 @@ hints("9.5", "Two halves of four voters are cut off from each other. How many of
       "minikafka/broker/raft/election.py: how many votes a candidate needs")
 
 
-@checks("9.5", matters="An even voter costs a machine and survives nothing more.")
-def majorities(answer: Callable[[int], tuple[int, int]]) -> str:
+@checks("9.5", matters="An even voter costs a machine and survives nothing more.",
+        wants="a pair: the majority, and how many may die")
+def majorities(answer: Callable[[int], Any]) -> str:
     """Check with one to nine voters."""
     for voters in range(1, 10):
-        right, said = (voters // 2 + 1, (voters - 1) // 2), answer(voters)
-        if not isinstance(said, (tuple, list)) or tuple(said) != right:
-            raise Wrong(f"{voters} voters: you said {said!r}, it is {right}")
+        said = tuple(answer(voters))
+        assert len(said) == 2, f"two numbers are wanted: the majority, and how many may die; you gave {said!r}"
+        most, may_die = said
+        if 2 * most <= voters:
+            raise Wrong(f"{voters} voters: {most} is no majority, for it is not more than half")
+        if most != int(most) or 2 * (most - 1) > voters:
+            raise Wrong(f"{voters} voters: {most} is not the smallest majority in whole numbers")
+        if most + may_die != voters:
+            raise Wrong(f"{voters} voters: if {may_die} die, {voters - may_die} are left, and {most} are needed")
     return "one to nine voters: the majority, and how many may die"
 
 
@@ -54,8 +61,10 @@ def leadership(answer: Callable[[list[dict[str, Any]], int], Any]) -> str:
             records.append(change)
         for at in (records[0]["offset"], rng.randrange(records[0]["offset"], offset + 1), offset, offset + 3):
             right, said = _leadership(records, at), answer([dict(record) for record in records], at)
-            if not isinstance(said, (tuple, list)) or tuple(said) != right:
-                raise Wrong(f"at offset {at}: you said {said!r}, it is {right} (leader, epoch)", [str(r) for r in records])
+            assert isinstance(said, (tuple, list)) and len(said) == 2, f"a pair is wanted: (leader, epoch); you gave {said!r}"
+            if tuple(said) != right:
+                raise Wrong(f"at offset {at}, that record included: you said {said!r}, it is {right} (leader, epoch)",
+                            [str(r) for r in records])
     return "eighty histories, each at four offsets"
 
 
@@ -79,8 +88,8 @@ hints("9.8", "Which of these change many times a second, and which only now and 
 def duties(answer: Callable[[], Any]) -> str:
     """Compare seven letters with the table of section 8."""
     given = answer()
-    assert isinstance(given, (str, list, tuple)), f"seven letters are wanted, such as ABCDEAB; you gave {given!r}"
-    said = "".join("".join(map(str, given)).split()).upper()
+    assert isinstance(given, Iterable), f"seven letters are wanted, such as ABCDEAB; you gave {given!r}"
+    said = "".join(letter for letter in "".join(map(str, given)).upper() if letter.isalnum())
     assert len(said) == len(DUTIES), f"seven letters are wanted, one for each duty; you gave {len(said)}"
     for number, (duty, place, letter) in enumerate(zip(DUTIES, DUTIES.values(), said), start=1):
         assert letter in DUTIES.values(), f"{letter} is no place of the table: A to E"

@@ -50,15 +50,24 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             states = ProducerStates(LiveFs(), folder, "trips-0")
             for batch in story:
-                expected, said = judge(states, end, batch), answer(table, end, batch)
-                assert isinstance(said, tuple), f"return a pair such as ('append', 0); you returned {said!r}"
+                expected, said = judge(states, end, batch), tuple(answer(table, end, batch))
+                assert len(said) == 2, f"a pair is wanted, such as ('append', 0); you returned {said!r}"
                 told.append(f"producer {batch.producer}, epoch {batch.epoch}, "
                             f"sequence {batch.sequence} to {batch.last}: {expected}")
                 if said != expected:
-                    raise Wrong(f"you said {said}, the broker says {expected}", excerpt=[*told[-8:], f"log end: {end}"])
+                    raise Wrong(f"you said {said}, the broker says {expected}{why(story, batch, said, expected)}",
+                                excerpt=[*told[-8:], f"log end: {end}"])
                 end += batch.count if expected[0] == "append" else 0
                 count += 1
     return f"{count} batches judged as the broker judges them"
+
+
+def why(story: list[Batch], batch: Batch, said: Answer, expected: Answer) -> str:
+    """Return what a wrong answer has overlooked, "" if the answers alone say it."""
+    if said[0] == "duplicate" != expected[0]:
+        same = any(b.epoch == batch.epoch for b in story if b.producer == batch.producer and b is not batch and b == batch)
+        return ": only the last five batches are remembered" if same else ": the epoch is part of a batch's name"
+    return ""
 
 
 def judge(states: ProducerStates, end: int, batch: Batch) -> Answer:
@@ -121,11 +130,24 @@ hints("10.5", "Go through the log once. What must you remember of each key to kn
 def alarm(answer: Callable[[Sequence[Entry]], list[Entry]]) -> str:
     """Check with small logs that have one trap each, and with random ones."""
     for log in logs():
-        said, expected = answer(list(log)), late(log)
-        assert said is not None, "your function returned nothing; is there a `return`?"
-        if list(said) != expected:
-            raise Wrong(f"you said {said}, too late are {expected}", excerpt=["the log: " + " ".join(f"{k}:{n}" for k, n in log)])
+        said, expected = list(answer(list(log))), late(log)
+        for each in said:
+            assert isinstance(each, (tuple, list)) and len(each) == 2, f"pairs (truck, number) are wanted; you gave {each!r}"
+        said = [tuple(each) for each in said]
+        if said != expected:
+            raise Wrong(misjudged(log, said, expected), excerpt=["the log: " + " ".join(f"{k}:{n}" for k, n in log)])
     return f"right for {len(logs())} logs, with duplicates, gaps and several trucks"
+
+
+def misjudged(log: Sequence[Entry], said: list[Entry], expected: list[Entry]) -> str:
+    """Return why the first entry of which the answer is wrong is too late, or is not."""
+    for key, number in (each for each in [*said, *expected] if (each in said) != (each in expected)):
+        if (key, number) in expected:
+            return f"{key}:{number} comes behind a larger number of truck {key}, and you do not name it"
+        if log.count((key, number)) > 1:
+            return f"{key}:{number} was there already: a repetition is a duplicate, and not too late"
+        return f"you name {key}:{number}, and no larger number of truck {key} is before it"
+    return f"the right ones in another order: you said {said}; as they were read they are {expected}"
 
 
 def late(log: Sequence[Entry]) -> list[Entry]:
@@ -183,10 +205,11 @@ def store(answer: Callable[[sqlite3.Connection, ConsumedTrip], object]) -> str:
             if not dies and (name := (trip.topic, trip.partition, trip.offset)) not in done:
                 done.add(name)
                 naive(right, trip)
-        if bill(db) != bill(right):
-            raise Wrong(f"the bills are {bill(db)}, right are {bill(right)}", excerpt=told[-12:])
-        if sorted(rows(db)) != sorted(rows(right)):
-            raise Wrong(f"booked are the offsets {sorted(rows(db))}, right are {sorted(rows(right))}", excerpt=told[-12:])
+        booked, due = sum(bill(db).values()), sum(bill(right).values())
+        if (bill(db), sorted(rows(db))) != (bill(right), sorted(rows(right))):
+            what = "a trip was never booked" if booked < due else "a trip was booked twice" if booked > due else "not each trip once"
+            raise Wrong(f"{what}: the bills are {bill(db)}, right are {bill(right)}; booked are the offsets {sorted(rows(db))}, "
+                        f"right are {sorted(rows(right))}", excerpt=told[-12:])
     return f"{len(nights())} nights with deaths and repetitions: every trip booked once"
 
 

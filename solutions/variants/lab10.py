@@ -1,0 +1,385 @@
+"""Answers to the exercises of lab 10, from the text of its notebook alone (tools/notebooks/gate.py: what they are for)."""
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict, deque, namedtuple
+from dataclasses import dataclass, field
+from itertools import accumulate
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from minikafka.lab.labs.lab10.outside import naive
+
+
+def broker_by_rules(table, end, batch):
+    known = table.get(batch.producer)
+    if known is not None:
+        epoch, last, recent = known
+        if batch.epoch < epoch:
+            return ("fenced", None)
+        if batch.epoch == epoch:
+            for first, until, offset in recent:
+                if (first, until) == (batch.sequence, batch.last):
+                    return ("duplicate", offset)
+            if batch.sequence != last + 1:
+                return ("out of order", None)
+        elif batch.sequence != 0:
+            return ("out of order", None)
+        else:
+            recent = []
+    else:
+        recent = []
+    table[batch.producer] = (batch.epoch, batch.last, [*recent, (batch.sequence, batch.last, end)][-5:])
+    return ("append", end)
+
+
+@dataclass
+class Producer:
+    epoch: int
+    batches: deque = field(default_factory=lambda: deque(maxlen=5))
+
+
+def broker_with_objects(table, end, batch):
+    new = batch.producer not in table
+    mine = table.get(batch.producer) or Producer(batch.epoch)
+    if batch.epoch < mine.epoch:
+        return "fenced", None
+    if batch.epoch == mine.epoch:
+        old = [offset for first, last, offset in mine.batches if first == batch.sequence and last == batch.last]
+        if old:
+            return "duplicate", old[0]
+    expected = mine.batches[-1][1] + 1 if batch.epoch == mine.epoch and mine.batches else 0
+    if not new and batch.sequence != expected:
+        return "out of order", None
+    if batch.epoch > mine.epoch:
+        mine = Producer(batch.epoch)
+    mine.batches.append((batch.sequence, batch.last, end))
+    table[batch.producer] = mine
+    return "append", end
+
+
+def broker_with_one_list(table, end, batch):
+    """Everything that was appended stands in one list of the table."""
+    log = table.setdefault("log", [])
+    mine = [each for each in log if each.producer == batch.producer]
+    if mine and batch.epoch < mine[-1].epoch:
+        return ["fenced", None]
+    current = [each for each in mine if each.epoch == batch.epoch]
+    for each in current[-5:]:
+        if (each.sequence, each.last) == (batch.sequence, batch.last):
+            return ["duplicate", each.offset]
+    if mine and batch.sequence != (current[-1].last + 1 if current else 0):
+        return ["out of order", None]
+    log.append(SimpleNamespace(producer=batch.producer, epoch=batch.epoch, sequence=batch.sequence, last=batch.last, offset=end))
+    return ["append", end]
+
+
+def broker_by_epochs(table, end, batch):
+    """A dictionary for each producer, by epoch; only the newest epoch is kept."""
+    epochs = table.get(batch.producer, {})
+    newest = max(epochs, default=batch.epoch)
+    if batch.epoch < newest:
+        return ("fenced", None)
+    batches = epochs.get(batch.epoch, {})
+    numbers = (batch.sequence, batch.last)
+    if numbers in list(batches)[-5:]:
+        return ("duplicate", batches[numbers])
+    if epochs:
+        follows = list(batches)[-1][1] + 1 if batches else 0
+        if batch.sequence != follows:
+            return ("out of order", None)
+    table[batch.producer] = {batch.epoch: {**batches, numbers: end}}
+    return ("append", end)
+
+
+Answer = namedtuple("Answer", "what offset")
+
+
+def broker_that_names_its_answer(table, end, batch):
+    return Answer(*broker_by_rules(table, end, batch))
+
+
+def broker_by_match(table, end, batch):
+    match broker_by_rules(table, end, batch):
+        case (what, None):
+            return what, None
+        case (what, offset):
+            return what, np.int64(offset)
+
+
+def remembers_all(table, end, batch):
+    epoch, recent = table.get(batch.producer, (batch.epoch, []))
+    new = batch.producer not in table
+    if batch.epoch < epoch:
+        return "fenced", None
+    recent = recent if batch.epoch == epoch else []
+    for first, last, offset in recent:
+        if (first, last) == (batch.sequence, batch.last):
+            return "duplicate", offset
+    if not new and batch.sequence != (recent[-1][1] + 1 if recent else 0):
+        return "out of order", None
+    table[batch.producer] = (batch.epoch, [*recent, (batch.sequence, batch.last, end)])
+    return "append", end
+
+
+def never_fences(table, end, batch):
+    held = table.get(batch.producer)
+    if held is not None and batch.epoch < held[0]:
+        table[batch.producer] = (batch.epoch, batch.sequence - 1, held[2])
+    return broker_by_rules(table, end, batch)
+
+
+def keeps_old_batches(table, end, batch):
+    held = table.get(batch.producer)
+    if held is not None:
+        for first, last, offset in held[2]:
+            if (first, last) == (batch.sequence, batch.last):
+                return "duplicate", offset
+    return broker_by_rules(table, end, batch)
+
+
+def lets_gaps_pass(table, end, batch):
+    found = broker_by_rules(table, end, batch)
+    if found[0] == "out of order":
+        table[batch.producer] = (batch.epoch, batch.last, [(batch.sequence, batch.last, end)])
+        return "append", end
+    return found
+
+
+def strangers_begin_at_zero(table, end, batch):
+    if batch.producer not in table and batch.sequence != 0:
+        return "out of order", None
+    return broker_by_rules(table, end, batch)
+
+
+def late_by_a_loop(log):
+    largest, seen, late = {}, set(), []
+    for truck, number in log:
+        if (truck, number) not in seen and truck in largest and number < largest[truck]:
+            late.append((truck, number))
+        seen.add((truck, number))
+        largest[truck] = max(number, largest.get(truck, number))
+    return late
+
+
+def late_by_places(log):
+    log = list(log)
+    return [(truck, number) for place, (truck, number) in enumerate(log)
+            if (truck, number) not in log[:place] and any(t == truck and n > number for t, n in log[:place])]
+
+
+def late_by_pandas(log):
+    if not log:
+        return []
+    frame = pd.DataFrame(list(log), columns=["truck", "number"])
+    largest = frame.groupby("truck")["number"].cummax()
+    late = frame[(frame["number"] < largest) & ~frame.duplicated()]
+    return list(late.itertuples(index=False, name=None))
+
+
+def late_by_truck(log):
+    of = defaultdict(list)
+    for place, (truck, number) in enumerate(log):
+        of[truck].append((number, place))
+    found = []
+    for truck, reports in of.items():
+        tops, seen = list(accumulate((number for number, _ in reports), max)), set()
+        for (number, place), top in zip(reports, tops):
+            if number < top and number not in seen:
+                found.append((place, (truck, number)))
+            seen.add(number)
+    return [pair for _, pair in sorted(found)]
+
+
+def late_one_by_one(log):
+    yield from late_by_a_loop(log)
+
+
+class Alarm:
+    def __call__(self, log):
+        return tuple([truck, number] for truck, number in late_by_a_loop(log))
+
+
+def late_repetitions_too(log):
+    largest, late = {}, []
+    for truck, number in log:
+        if number < largest.get(truck, number):
+            late.append((truck, number))
+        largest[truck] = max(number, largest.get(truck, number))
+    return late
+
+
+def late_to_the_one_before(log):
+    before, seen, late = {}, set(), []
+    for truck, number in log:
+        if number < before.get(truck, number) and (truck, number) not in seen:
+            late.append((truck, number))
+        seen.add((truck, number))
+        before[truck] = number
+    return late
+
+
+def late_of_all_trucks(log):
+    largest, seen, late = float("-inf"), set(), []
+    for truck, number in log:
+        if number < largest and (truck, number) not in seen:
+            late.append((truck, number))
+        seen.add((truck, number))
+        largest = max(largest, number)
+    return late
+
+
+def overtakers(log):
+    late = set(late_by_a_loop(log))
+    return [(t, n) for place, (t, n) in enumerate(log) if any(t == u and n > m for u, m in late.intersection(log[place:]))]
+
+
+def name(trip):
+    return trip.topic, trip.partition, trip.offset
+
+
+def store_by_insert(db, trip):
+    try:
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
+    except sqlite3.IntegrityError:
+        return
+    naive(db, trip)
+
+
+def store_by_ignore(db, trip):
+    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip)).rowcount:
+        naive(db, trip)
+
+
+def store_by_select(db, trip):
+    found = db.execute("SELECT 1 FROM done WHERE topic = ? AND part = ? AND offset = ?", name(trip)).fetchone()
+    if found is None:
+        db.execute("INSERT INTO done (topic, part, offset) VALUES (?, ?, ?)", name(trip))
+        naive(db, trip)
+
+
+def store_by_conflict(db, trip):
+    new = db.execute("INSERT INTO done VALUES (:topic, :partition, :offset) ON CONFLICT DO NOTHING RETURNING topic",
+                     {"topic": trip.topic, "partition": trip.partition, "offset": trip.offset}).fetchall()
+    if new:
+        naive(db, trip)
+
+
+def store_by_count(db, trip):
+    before = db.total_changes
+    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip))
+    if db.total_changes > before:
+        naive(db, trip)
+
+
+def store_that_names_it_last(db, trip):
+    if name(trip) not in db.execute("SELECT topic, part, offset FROM done").fetchall():
+        naive(db, trip)
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
+
+
+def store_that_commits(db, trip):
+    found = db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip)).rowcount
+    db.commit()
+    if found:
+        naive(db, trip)
+
+
+def store_by_offset(db, trip):
+    if db.execute("INSERT OR IGNORE INTO done VALUES ('', 0, ?)", (trip.offset,)).rowcount:
+        naive(db, trip)
+
+
+def store_by_partition(db, trip):
+    if db.execute("INSERT OR IGNORE INTO done VALUES ('', ?, ?)", (trip.partition, trip.offset)).rowcount:
+        naive(db, trip)
+
+
+def store_by_content(db, trip):
+    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", (trip.customer, 0, trip.amount)).rowcount:
+        naive(db, trip)
+
+
+def store_by_the_last(db, trip):
+    last = db.execute("SELECT max(offset) FROM done WHERE topic = ?", (trip.topic,)).fetchone()[0]
+    if last is None or trip.offset > last:
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
+        naive(db, trip)
+
+
+def store_in_memory(db, trip, done=set()):
+    if name(trip) not in done:
+        done.add(name(trip))
+        naive(db, trip)
+
+
+def store_that_only_notes(db, trip):
+    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip))
+
+
+RIGHT = {
+    "10.3": {
+        "the rules one after the other": broker_by_rules,
+        "an object for each producer": broker_with_objects,
+        "one list of all batches, answers as lists": broker_with_one_list,
+        "by epoch": broker_by_epochs,
+        "named answers": broker_that_names_its_answer,
+        "numpy's offsets": broker_by_match,
+    },
+    "10.5": {
+        "a loop": late_by_a_loop,
+        "each place looks back": late_by_places,
+        "pandas": late_by_pandas,
+        "truck by truck": late_by_truck,
+        "a generator": late_one_by_one,
+        "an object, lists for pairs": Alarm(),
+        "numpy's numbers": lambda log: [(truck, np.int64(number)) for truck, number in late_by_a_loop(log)],
+    },
+    "10.10": {
+        "the key refuses": store_by_insert,
+        "insert or ignore": store_by_ignore,
+        "looks first": store_by_select,
+        "on conflict": store_by_conflict,
+        "counts changes": store_by_count,
+        "writes the name last": store_that_names_it_last,
+    },
+}
+
+WRONG = {
+    "10.3": {
+        "remembers every batch": (remembers_all, r"five|sixth"),
+        "never fences": (never_fences, r"fenced"),
+        "an old epoch's batches are duplicates": (keeps_old_batches, r"epoch|append|fenced"),
+        "gaps pass": (lets_gaps_pass, r"out of order"),
+        "strangers begin at 0": (strangers_begin_at_zero, r"append"),
+        "the offset is the end for a duplicate": (
+            lambda t, e, b: ("duplicate", e) if broker_by_rules(t, e, b)[0] == "duplicate" else ("append", e),
+            r"offset|duplicate|fenced|out of order"),
+        "the word only": (lambda t, e, b: broker_by_rules(t, e, b)[0], r"pair|two|\("),
+        "everything is new": (lambda t, e, b: ("append", e), r"duplicate|fenced|out of order"),
+        "0 for nothing": (lambda t, e, b: tuple(x or 0 for x in broker_by_rules(t, e, b)), r"None"),
+    },
+    "10.5": {
+        "repetitions are late": (late_repetitions_too, r"duplicate|already|repetition"),
+        "later than the one before": (late_to_the_one_before, r"larg"),
+        "one clock for all trucks": (late_of_all_trucks, r"truck"),
+        "those that overtook": (overtakers, r"late|overt|larger"),
+        "numbers only": (lambda log: [number for _, number in late_by_a_loop(log)], r"pair|truck"),
+        "how many": (lambda log: len(late_by_a_loop(log)), r"list"),
+        "whether any": (lambda log: bool(late_by_a_loop(log)), r"list"),
+        "nothing is late": (lambda log: [], r"you do not name it"),
+        "sorted anew": (lambda log: sorted(late_by_a_loop(log)), r"order"),
+    },
+    "10.10": {
+        "books each time": (lambda db, trip: naive(db, trip), r"twice|2|two|again"),
+        "by the offset": (store_by_offset, r"partition|topic|lost|never|missing"),
+        "by partition and offset": (store_by_partition, r"topic|lost|never|missing"),
+        "by what is in the trip": (store_by_content, r"lost|never|missing|0 times|not booked"),
+        "only later offsets": (store_by_the_last, r"lost|never|missing|not booked|partition"),
+        "in memory": (store_in_memory, r"rolled back|lost|never|missing|crash|die|not booked"),
+        "commits by itself": (store_that_commits, r"commit"),
+        "notes it, and books nothing": (store_that_only_notes, r"lost|never|missing|not booked"),
+    },
+}
