@@ -49,8 +49,9 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
     """Return what is said about the shortest log that shows the mistake: a sentence, the log, the command that shows it
     again."""
     said, right = sorted(ask(isr, case)), sorted(members(case))
+    odd = min(set(said) ^ set(right))
     return (f"{count} of 40 logs come out wrong. In the shortest you say {{{', '.join(said)}}}, the broker says "
-            f"{{{', '.join(right)}}}: {reason(sorted(set(said) ^ set(right))[0], case)}. The leader looks at t={case.now:g}, and its "
+            f"{{{', '.join(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
             f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
             f"python -m minikafka.lab.labs.lab08.traces {case.number}")

@@ -207,7 +207,8 @@ def store(answer: Callable[[sqlite3.Connection, ConsumedTrip], object]) -> str:
                 naive(right, trip)
         booked, due = sum(bill(db).values()), sum(bill(right).values())
         if (bill(db), sorted(rows(db))) != (bill(right), sorted(rows(right))):
-            what = "a trip was never booked" if booked < due else "a trip was booked twice" if booked > due else "not each trip once"
+            what = "a trip was never booked" if booked < due else "a trip was booked twice" if booked > due \
+                else "not each trip once"
             raise Wrong(f"{what}: the bills are {bill(db)}, right are {bill(right)}; booked are the offsets {sorted(rows(db))}, "
                         f"right are {sorted(rows(right))}", excerpt=told[-12:])
     return f"{len(nights())} nights with deaths and repetitions: every trip booked once"
