@@ -14,9 +14,11 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 from jupyter_client import BlockingKernelClient
@@ -68,12 +70,12 @@ class Lab:
                                             stdout=told, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit)
         address = self._wait(lambda: re.search(r"(http://127\.0\.0\.1:\d+)/lab\S*\?token=(\w+)", self.text))
         self.address, self.token = address.groups()
-        kernel = self._ask("POST", "/api/kernels", {"name": "python3", "path": "labs"})["id"]
+        kernel = self._wait(lambda: self._ask("POST", "/api/kernels", {"name": "python3", "path": "labs"}))["id"]
         found = self._wait(lambda: next((file for place in self.places for file in place.rglob(f"kernel-{kernel}.json")), None))
         self.client = BlockingKernelClient(connection_file=str(found))
         self.client.load_connection_file()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=PATIENCE)
+        self.client.start_channels(hb=False)
+        self._wait(self._heard)
 
     @property
     def text(self) -> str:
@@ -106,8 +108,19 @@ class Lab:
     def _ask(self, method: str, path: str, body: Mapping[str, str]) -> Any:
         request = urllib.request.Request(self.address + path, json.dumps(body).encode(), method=method, headers={
             "Authorization": f"token {self.token}"})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
+                return json.load(answer)
+        except urllib.error.URLError:  # it says its address before it listens
+            return None
+
+    def _heard(self) -> bool:
+        """Ask the kernel something; return whether both channels answer (wait_for_ready takes a slow kernel for a dead one)."""
+        self.client.kernel_info()
+        try:
+            return bool(self.client.get_shell_msg(timeout=5) and self.client.get_iopub_msg(timeout=1))
+        except Empty:
+            return False
 
     def _wait(self, look: Any) -> Any:
         until = time.monotonic() + PATIENCE

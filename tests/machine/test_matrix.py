@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,8 +186,9 @@ def told(place: Place) -> dict[str, Any]:
             return {**json.loads(line.removeprefix("TOLD ")), "terminal": opened.text}
     finally:
         for link in LINKS.glob(f"mk-{os.geteuid()}-*"):
-            if str(place.folder) in os.readlink(link):
-                link.unlink()
+            with suppress(FileNotFoundError):  # of another worker, which has ended too
+                if str(place.folder) in os.readlink(link):
+                    link.unlink()
         shutil.rmtree(place.folder, ignore_errors=True)
 
 
