@@ -55,6 +55,7 @@ SHOWN = {
     "delete.retention.ms": "tests/clients/test_compaction.py::test_a_tombstone_removes_its_key_and_then_itself",
     "metadata.max.idle.interval.ms": "test_an_idle_controller_writes",
     "metadata.log.max.snapshot.interval.ms": "test_an_idle_controller_writes",
+    "metadata.log.segment.ms": "tests/metadata/test_metadata_damage.py::test_a_file_ends_once_it_is_flushed",
     "metadata.max.retention.ms": "tests/raft/test_raft_live_snapshots.py::"
                                  "test_older_snapshots_are_kept_while_they_are_small_and_young",
     "transactional.id.expiration.ms": "test_an_unused_transactional_id_is_forgotten",

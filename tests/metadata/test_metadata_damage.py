@@ -25,11 +25,11 @@ def opens(tmp_path: Path) -> Iterator[Opens]:
     """Opens the metadata log in a folder, again and again."""
     loop, opened = asyncio.new_event_loop(), list[MetadataLog]()
 
-    def open_it(is_voter: bool = True) -> MetadataLog:
+    def open_it(is_voter: bool = True, **limits: int) -> MetadataLog:
         for before in opened:
             if not before.log.offline:
                 before.close()
-        opened.append(MetadataLog(LiveEnv(loop), str(tmp_path), is_voter))
+        opened.append(MetadataLog(LiveEnv(loop), str(tmp_path), is_voter, **limits))
         return opened[-1]
 
     yield open_it
@@ -118,6 +118,18 @@ def test_a_roll_marks_only_what_is_flushed(opens: Opens, tmp_path: Path) -> None
     log._env.loop.run_until_complete(log.flush())
     log.delete_prefix(-1, -1)
     assert marks()[-1] == COUNT
+
+
+@pytest.mark.parametrize("limits", [{"segment_ms": -1}, {"segment_bytes": 1}], ids=["old", "large"])
+def test_a_file_ends_once_it_is_flushed(opens: Opens, tmp_path: Path, limits: dict[str, int]) -> None:
+    """Fails if metadata.log.segment.* does nothing, or begins a file while what is before it may yet be lost."""
+    def files() -> list[int]:
+        return sorted(int(path.name[:20]) for path in (tmp_path / FOLDER).glob("*.log"))
+
+    log = filled(opens(**limits))
+    assert files() == [0]
+    log._env.loop.run_until_complete(log.flush())
+    assert files() == [0, COUNT]
 
 
 def test_what_was_truncated_is_not_missed(opens: Opens, tmp_path: Path) -> None:

@@ -184,6 +184,8 @@ _BROKERS = [
             "Bytes of metadata after which a snapshot is made.", "HIGH"),
     _broker("metadata.log.max.snapshot.interval.ms", "LONG", 3600000, NATURAL,
             "Time after which a snapshot is made if there is new metadata, in ms; 0 never.", "HIGH"),
+    _broker("metadata.log.segment.bytes", "INT", 1 << 30, Range(8 << 20), "Size of a file of the metadata log.", "HIGH"),
+    _broker("metadata.log.segment.ms", "LONG", WEEK, None, "Age at which a file of the metadata log is closed, in ms.", "HIGH"),
     _broker("metadata.max.retention.bytes", "LONG", 100 << 20, None,
             "Size of metadata log and snapshots above which old snapshots go.", "HIGH"),
     _broker("metadata.max.retention.ms", "LONG", 604800000, None,

@@ -37,13 +37,14 @@ from minikafka.broker.server.env import Env, Fs
 from minikafka.broker.storage.shell.log_dir import LogDirError
 from minikafka.log import AppendInfo, Log, LogConfig, producers
 from minikafka.log import batch as batches
+from minikafka.log.config import FOREVER
 from minikafka.log.records import MalformedRecord
 from minikafka.log.segment import scan
 from minikafka.protocol.errors import KafkaError
 
 FOLDER, QUORUM_STATE_FILE = "__cluster_metadata-0", "quorum-state"
 READ_BYTES = 1 << 20
-SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
+SETTINGS = LogConfig(retention_ms=-1, max_message_bytes=8 << 20, segment_ms=FOREVER)  # an append begins no file: _roll_if_due
 
 
 class Decision(NamedTuple):
@@ -59,9 +60,11 @@ class Decision(NamedTuple):
 class MetadataLog:
     """The log on disk; it is also the core's view of the log (effects.LogView)."""
 
-    def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True) -> None:
-        """Open and recover the folder in `metadata_dir`, or begin it. Raises LogDirError."""
-        self._env = env
+    def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True, segment_bytes: int = SETTINGS.segment_bytes,
+                 segment_ms: int = FOREVER) -> None:
+        """Open and recover the folder in `metadata_dir`, or begin it. A file of the log ends after so many bytes or ms. Raises
+        LogDirError."""
+        self._env, self._segment_bytes, self._segment_ms = env, segment_bytes, segment_ms
         self._folder = f"{metadata_dir}/{FOLDER}"
         self._election_state_path = f"{self._folder}/{QUORUM_STATE_FILE}"
         env.fs.mkdir(self._folder)
@@ -145,7 +148,15 @@ class MetadataLog:
                 self.log.truncate(self._durable)
         self.log.finish_flush(flush)
         self._durable = flush.end_offset
+        self._roll_if_due()
         return flush.end_offset
+
+    def _roll_if_due(self) -> None:
+        """Begin a new file after metadata.log.segment.*, once all is flushed: a roll marks its offset as flushed (I-MLOG-6)."""
+        now_ms, active = self._env.wall_ms(), self.log.active
+        old = active.first_timestamp >= 0 and now_ms - active.first_timestamp > self._segment_ms
+        if self._durable == self.log.end_offset and (old or active.size >= self._segment_bytes):
+            self.log.roll(now_ms)
 
     def to_batch(self, records: list[MetadataRecord]) -> bytes:
         """Return the metadata records of one decision as one batch."""
@@ -189,7 +200,7 @@ class MetadataLog:
 
     def delete_prefix(self, max_bytes: int, max_age_ms: int) -> None:
         """Delete the oldest snapshots while they and the log have more than `max_bytes`, or while they are too old; then delete
-        the log below the oldest snapshot that is left."""
+        the log below the oldest snapshot that is left. There must be a snapshot."""
         now_ms = self._env.wall_ms()
         while len(self.snapshots.ids) > 1 and self._may_go(self.snapshots.ids[0], max_bytes, max_age_ms, now_ms):
             self.snapshots.remove(self.snapshots.ids[0])

@@ -99,7 +99,8 @@ class Quorum:
         """Recover the log, take the role that follows from the disk, begin to take events. Does not wait for a leader."""
         config = self.node.config
         voters = tuple(sorted(self.node.peers.voters))
-        self.log = MetadataLog(self.env, config.metadata_dir, self.node_id in voters)
+        self.log = MetadataLog(self.env, config.metadata_dir, self.node_id in voters, config["metadata.log.segment.bytes"],
+                               config["metadata.log.segment.ms"])
         election_state = self.log.read_election_state()
         self.raft = Raft(self.node_id, voters, self.log, _times(config), self.env.rng("raft"), election_state)
         self.network = QuorumNetwork(self.node, self.raft, self.log.snapshots, self.post)

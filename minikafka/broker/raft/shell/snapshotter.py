@@ -9,8 +9,8 @@ Invariants: I-SNAP-3 a snapshot is the image at a batch's end. The image holds c
             I-SNAP-4 the log begins at the end of the oldest snapshot. The older snapshot is deleted before the log's start
               moves, so that a crash in between leaves too many records, never too few.
 What Kafka does differently: it keeps the log below its first snapshot until there is a second snapshot and
-`metadata.max.retention.*` let the first one go; here the log below the first snapshot is deleted at once. Kafka rolls the log
-by `metadata.log.segment.*`, we roll it at each snapshot.
+`metadata.max.retention.*` let the first one go; here the log below the first snapshot is deleted at once, and the log is also
+rolled at each snapshot.
 Source: org.apache.kafka.image.publisher.SnapshotGenerator, kafka.raft.KafkaMetadataLog.maybeClean.
 """
 
@@ -29,6 +29,9 @@ from minikafka.broker.server.node import Node
 log = logging.getLogger("minikafka.quorum")
 
 
+LOOK_S = 60.0  # as KafkaRaftClient's RaftMetadataLogCleanerManager
+
+
 class Snapshotter:
     """Decides for one node when to make a snapshot; the quorum reports every committed batch to it."""
 
@@ -41,6 +44,7 @@ class Snapshotter:
         self._max_kept: int = config["metadata.max.retention.bytes"]
         self._max_age_ms: int = config["metadata.max.retention.ms"]
         self._writing = False
+        self._looks_at = self._env.now() + LOOK_S  # at whether snapshots have become too old
         self.restart()
 
     def restart(self) -> None:
@@ -55,6 +59,9 @@ class Snapshotter:
 
     def make_if_due(self, image: MetadataImage) -> None:
         """Begin a snapshot of `image`, which is at the end of the last batch noted, if bytes or time call for it."""
+        if self._env.now() >= self._looks_at:
+            self._looks_at = self._env.now() + LOOK_S
+            self._post(self._delete_old)
         late = self._env.now() >= self._since + self._max_interval
         if self._last is None or self._writing or not (late or self._bytes >= self._max_bytes):
             return
@@ -79,5 +86,11 @@ class Snapshotter:
             files.remove(id)
         else:
             log.info("snapshot of the metadata up to offset %d, epoch %d", *id)
+            self._log.delete_prefix(self._max_kept, self._max_age_ms)
+        return []
+
+    def _delete_old(self, now: float) -> list[Effect]:
+        """Delete the snapshots that have become too old since the last one was made; it is an event, as above."""
+        if self._log.snapshots.oldest != self._log.snapshots.latest:
             self._log.delete_prefix(self._max_kept, self._max_age_ms)
         return []
