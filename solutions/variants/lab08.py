@@ -60,7 +60,7 @@ def isr_by_objects(now, fetches, end):
     watches = {"A": Stopwatch(), "D": Stopwatch()}
     for fetch in fetches:
         watches[fetch.follower].fetched(fetch)
-    return tuple(["C", *(name for name, watch in watches.items() if watch.in_sync(now, end))])
+    return ("C", *(name for name, watch in watches.items() if watch.in_sync(now, end)))
 
 
 def isr_backwards(now, fetches, end):
@@ -235,7 +235,8 @@ WRONG = {
         "the values only": (lambda a, r: [v for _, v, _ in lost_by_a_loop(a, r)], r"offset, value, what"),
         "how many": (lambda a, r: len(lost_by_a_loop(a, r)), r"list"),
         "also what was never promised": (
-            lambda a, r: lost_by_a_loop(a, r) + [(o, None, v) for o, v in r if o not in dict(a)], r"never (acknowledged|promised)"),
+            lambda a, r: lost_by_a_loop(a, r) + [(o, None, v) for o, v in r if o not in dict(a)],
+            r"never (acknowledged|promised)"),
         "an empty text for nothing": (lambda a, r: [(o, v, i or "") for o, v, i in lost_by_a_loop(a, r)], r"None"),
         "nothing": (lambda a, r: [], r"\d+"),
         "the first one only": (lambda a, r: lost_by_a_loop(a, r)[:1], r"\d+"),

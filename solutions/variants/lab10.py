@@ -309,9 +309,12 @@ def store_by_the_last(db, trip):
         naive(db, trip)
 
 
-def store_in_memory(db, trip, done=set()):
-    if name(trip) not in done:
-        done.add(name(trip))
+IN_MEMORY = set()
+
+
+def store_in_memory(db, trip):
+    if name(trip) not in IN_MEMORY:
+        IN_MEMORY.add(name(trip))
         naive(db, trip)
 
 
