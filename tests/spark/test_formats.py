@@ -185,6 +185,8 @@ def test_equal_data_loss(spark, both, kafka, name, tmp_path):
 
 
 @pytest.mark.judge_first
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_equal_on_odd_logs(spark, both, kafka, name, tmp_path):
     """Transactions, one of them aborted; a header without a value; deleted records; a partition more; a checkpoint of the
     other format. Fails if our source showed a marker or an aborted record, stumbled over a gap in the offsets, took a
