@@ -41,7 +41,19 @@ _clusters: list[Any] = []          # real ones that a name of the notebook held 
 
 
 class DoneBefore(Exception):
-    """A step of an experiment that cannot be done a second time; its text names the step."""
+    """An error: a step of an experiment was done before with this thing, and cannot be done a second time."""
+
+    def __init__(self, what: str, thing: Any) -> None:
+        super().__init__(what)
+        self.thing = thing
+
+
+def step(thing: Any, what: str) -> None:
+    """Note a step that changes a thing of a lab for good, a job or a simulated cluster. Raises DoneBefore the second time."""
+    done = thing.__dict__.setdefault("steps", set())
+    if what in done:
+        raise DoneBefore(what, thing)
+    done.add(what)
 
 
 def before_cell(info: Any) -> None:

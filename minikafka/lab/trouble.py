@@ -43,7 +43,7 @@ def told(error: BaseException) -> str:
     of_client = root in CLIENTS or isinstance(error, ConnectionError) or closed and bool(passed & CLIENTS)
     of_wait = isinstance(error, (ClusterError, TimeoutError)) and "minikafka" in passed
     if isinstance(error, again.DoneBefore):
-        how = start(_caller(error) or "cluster")
+        how = start(_held([error.thing]) or "cluster")
         return f"The step “{error}” was done before: go on with the next cell. To see it again: {how}"
     if of_spark and (name := _stopped_spark()):
         return f"Spark has ended. {start(name)}"
@@ -160,8 +160,12 @@ def _clusters(value: Any, depth: int = 2) -> Iterator[Any]:
 
 def _caller(error: BaseException) -> str:
     """Return the first name of the notebook in a method of which an error was raised, "" if no name holds the thing."""
-    called = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return next((name for name, value in names().items() if value is not None and any(value is each for each in called)), "")
+    return _held([frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)])
+
+
+def _held(things: list[Any]) -> str:
+    """Return the first name of the notebook that holds one of these things, "" if none does."""
+    return next((name for name, value in names().items() if value is not None and any(value is each for each in things)), "")
 
 
 def _stopped_spark() -> str:

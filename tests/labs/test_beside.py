@@ -35,7 +35,7 @@ CELLS = {
     "slow": "time.sleep(\n    4.2)",
     "slow wait": "try:\n    cluster.wait(lambda: cluster.leader('nobody') == 7, timeout=4.5)\nexcept TimeoutError:\n    pass",
     "wait": WAIT,
-    "step again": "from minikafka.lab.again import DoneBefore\nraise DoneBefore('the crash')",
+    "step again": "from minikafka.lab.again import step\nstep(cluster, 'the crash')\nstep(cluster, 'the crash')",
     "moving": "raise kafka.errors.RebalanceInProgressError()",
     "moving, confluent": "raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(27))",
     "own": "1 / 0",

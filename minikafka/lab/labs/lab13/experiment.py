@@ -27,7 +27,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.cluster.folder import temporary_folder
-from minikafka.lab.again import DoneBefore
+from minikafka.lab.again import step
 from minikafka.lab.labs.streaming import patience
 from minikafka.lab.waiting import waiting
 from minikafka.spark import kafka_format
@@ -60,7 +60,6 @@ class Job:
         self.folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         self.checkpoint, self.database = self.folder / "checkpoint", self.folder / "sink.db"
         self.batches: list[tuple[int, list[str]]] = []
-        self.steps: set[str] = set()
         with self._table():
             pass
 
@@ -77,9 +76,7 @@ class Job:
 
     def step(self, what: str) -> None:
         """Note a step that changes the job's story for good. Raises DoneBefore the second time."""
-        if what in self.steps:
-            raise DoneBefore(what)
-        self.steps.add(what)
+        step(self, what)
 
     def rows(self) -> list[Row]:
         """Return the table, by place."""
