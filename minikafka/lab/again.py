@@ -95,7 +95,7 @@ def cluster_closed(cluster: Any) -> None:
     """End what is connected to a cluster that has ended; the cluster calls this."""
     addresses = {node.address for node in cluster.plan.brokers} if hasattr(cluster, "plan") else set()
     for thing in list(_things(names(), names())):
-        if not _is_cluster(thing) and addresses & set(_connected(thing)):
+        if _ways(thing) and not _is_cluster(thing) and addresses & set(_connected(thing)):
             end(thing)
 
 
@@ -189,7 +189,7 @@ def _parameters(method: Callable[..., Any]) -> Iterable[str]:
 def _connected(thing: Any) -> Iterator[str]:
     """Yield the addresses that a client was given, or the client that a lab's thing has."""
     for each in (thing, *getattr(thing, "__dict__", {}).values()):
-        config = getattr(each, "config", None)
+        config = getattr(each, "config", None) if type(each).__module__.startswith("kafka.") else None
         given = config.get("bootstrap_servers", ()) if isinstance(config, dict) else ()
         yield from given.split(",") if isinstance(given, str) else given
 
