@@ -1,0 +1,488 @@
+"""Answers to the exercises of lab 13, from the text of its notebook alone (tools/notebooks/gate.py: what they are for)."""
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from contextlib import suppress
+from functools import reduce
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from minikafka.lab.labs.lab13.books import batches, numbered
+
+# --- 13.3 -------------------------------------------------------------------------------------------------------------------
+
+
+def ends_of(file):
+    (ends,) = json.loads(file.read_text().splitlines()[2]).values()
+    return {int(partition): end for partition, end in ends.items()}
+
+
+def replayed(checkpoint):
+    plans, done = numbered(checkpoint / "offsets"), numbered(checkpoint / "commits")
+    if not plans or max(plans) in done:
+        return {}
+    newest = max(plans)
+    before = ends_of(plans[newest - 1]) if newest - 1 in plans else {}
+    return {p: (before.get(p, 0), end) for p, end in ends_of(plans[newest]).items() if end > before.get(p, 0)}
+
+
+def replayed_by_loop(checkpoint):
+    result, before, last = {}, defaultdict(int), None
+    for number, file in numbered(checkpoint / "offsets").items():
+        if last is not None:
+            before.update(ends_of(last))
+        last, newest = file, number
+    if last is None or newest in numbered(checkpoint / "commits"):
+        return result
+    for partition, end in ends_of(last).items():
+        if before[partition] != end:
+            result[partition] = [before[partition], end]
+    return result
+
+
+def replayed_by_os(checkpoint):
+    folder = os.path.join(str(checkpoint), "offsets")
+    names = sorted((name for name in os.listdir(folder) if name.isdigit()), key=int) if os.path.isdir(folder) else []
+    if not names or os.path.exists(os.path.join(str(checkpoint), "commits", names[-1])):
+        return {}
+    plans = [{}]
+    for name in names:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            plans.append(next(iter(json.loads(file.readlines()[2]).values())))
+    return {int(p): (plans[-2].get(p, 0), end) for p, end in plans[-1].items() if plans[-2].get(p, 0) < end}
+
+
+def replayed_by_batches(checkpoint):
+    found = batches(checkpoint)
+    if not found or found[-1].done:
+        return {}
+    before = found[-2].ends if len(found) > 1 else {}
+    spans = {p: (before.get(p, 0), end) for p, end in found[-1].ends.items()}
+    return {p: span for p, span in spans.items() if span[0] != span[1]}
+
+
+def replayed_by_glob(checkpoint):
+    def numbers(folder):
+        return [int(file.name) for file in (Path(checkpoint) / folder).glob("[0-9]*")]
+    newest = max(numbers("offsets"), default=None)
+    if newest is None or newest in numbers("commits"):
+        return dict()
+    before = {}
+    with suppress(FileNotFoundError):
+        before = ends_of(checkpoint / "offsets" / f"{newest - 1}")
+    ends = ends_of(checkpoint / "offsets" / f"{newest}")
+    return dict(item for item in ((p, (before.get(p, 0), ends[p])) for p in ends) if item[1][0] < item[1][1])
+
+
+def replayed_by_numpy(checkpoint):
+    plans = numbered(checkpoint / "offsets")
+    if not plans or list(plans)[-1] in numbered(checkpoint / "commits"):
+        return {}
+    last = [ends_of(file) for file in list(plans.values())[-2:]]
+    before, ends = last if len(last) == 2 else ({}, last[0])
+    partitions = np.array(sorted(ends), dtype=np.int64)
+    spans = np.array([[before.get(int(p), 0), ends[int(p)]] for p in partitions], dtype=np.int64)
+    return {p: (low, high) for p, (low, high) in zip(partitions, spans) if low < high}
+
+
+def replayed_by_pop(checkpoint):
+    plans = [*numbered(checkpoint / "offsets").items()]
+    try:
+        number, file = plans.pop()
+    except IndexError:
+        return {}
+    if (checkpoint / "commits" / str(number)).exists():
+        return {}
+    before = ends_of(plans.pop()[1]) if plans else {}
+    return {p: (first, end) for p, end in sorted(ends_of(file).items()) if (first := before.get(p, 0)) != end}
+
+
+def replayed_wrong(before=lambda old, p: old.get(p, 0), end=lambda n: n, keep=lambda a, b: a < b, name=int, done=True, pair=tuple,
+                   start=lambda n: n):
+    """The recipe; each argument is one thing in it that one may get wrong."""
+    def replays(checkpoint):
+        plans = numbered(checkpoint / "offsets")
+        if not plans or done and max(plans) in numbered(checkpoint / "commits"):
+            return {}
+        newest = max(plans)
+        old = ends_of(plans[newest - 1]) if newest - 1 in plans else {}
+        return {name(p): pair((start(before(old, p)), end(last))) for p, last in ends_of(plans[newest]).items()
+                if keep(before(old, p), last)}
+    return replays
+
+
+def replayed_by_name(checkpoint):
+    names = sorted(file.name for file in (checkpoint / "offsets").glob("[0-9]*"))
+    if not names or (checkpoint / "commits" / names[-1]).exists():
+        return {}
+    before = ends_of(checkpoint / "offsets" / names[-2]) if len(names) > 1 else {}
+    return {p: (before.get(p, 0), e) for p, e in ends_of(checkpoint / "offsets" / names[-1]).items() if e > before.get(p, 0)}
+
+
+def replayed_the_last_done(checkpoint):
+    plans, done = numbered(checkpoint / "offsets"), numbered(checkpoint / "commits")
+    if not done:
+        return {}
+    before = ends_of(plans[max(done) - 1]) if max(done) - 1 in plans else {}
+    return {p: (before.get(p, 0), end) for p, end in ends_of(plans[max(done)]).items() if end > before.get(p, 0)}
+
+
+def replayed_not_the_first(checkpoint):
+    plans, done = numbered(checkpoint / "offsets"), numbered(checkpoint / "commits")
+    if not plans or max(plans) in done:
+        return {}
+    before = ends_of(plans[max(plans) - 1])
+    return {p: (before.get(p, 0), end) for p, end in ends_of(plans[max(plans)]).items() if end > before.get(p, 0)}
+
+
+def replayed_partition_0(checkpoint):
+    return {p: span for p, span in replayed(checkpoint).items() if p == 0}
+
+
+def replayed_known_partitions(checkpoint):
+    plans, done = numbered(checkpoint / "offsets"), numbered(checkpoint / "commits")
+    if not plans or max(plans) in done:
+        return {}
+    newest = max(plans)
+    ends = ends_of(plans[newest])
+    if newest - 1 not in plans:
+        return {p: (0, end) for p, end in ends.items() if end}
+    return {p: (first, ends[p]) for p, first in ends_of(plans[newest - 1]).items() if first < ends[p]}
+
+
+# --- 13.4 -------------------------------------------------------------------------------------------------------------------
+
+INDEX = "CREATE UNIQUE INDEX IF NOT EXISTS place ON orders (part, pos)"
+
+
+def save(db, rows, batch):
+    db.execute(INDEX)
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_delete_first(db, rows, batch):
+    for part, pos, value in rows:
+        db.execute("DELETE FROM orders WHERE part = ? AND pos = ?", (part, pos))
+        db.execute("INSERT INTO orders (part, pos, value) VALUES (?, ?, ?)", (part, pos, value))
+
+
+def save_look_first(db, rows, batch):
+    there = set(db.execute("SELECT part, pos FROM orders"))
+    for row in rows:
+        if row[:2] not in there:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", row)
+            there.add(row[:2])
+
+
+def save_ignore(db, rows, batch):
+    cursor = db.cursor()
+    cursor.execute("CREATE UNIQUE INDEX IF NOT EXISTS once ON orders (pos, part)")
+    cursor.executemany("INSERT OR IGNORE INTO orders (value, pos, part) VALUES (?3, ?2, ?1)", rows)
+    cursor.close()
+
+
+def save_on_conflict(db, rows, batch):
+    db.execute(INDEX)
+    for part, pos, value in rows:
+        db.execute("INSERT INTO orders VALUES (:part, :pos, :value) ON CONFLICT (part, pos) DO UPDATE SET value = excluded.value",
+                   {"part": part, "pos": pos, "value": value})
+
+
+def save_not_exists(db, rows, batch):
+    db.executemany("INSERT INTO orders SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
+                   "(SELECT 1 FROM orders WHERE part = ?1 AND pos = ?2)", rows)
+
+
+def save_update_first(db, rows, batch):
+    for part, pos, value in rows:
+        if db.execute("UPDATE orders SET value = ? WHERE part = ? AND pos = ?", (value, part, pos)).rowcount == 0:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", (part, pos, value))
+
+
+def save_tidy_after(db, rows, batch):
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+    db.execute("DELETE FROM orders WHERE rowid NOT IN (SELECT min(rowid) FROM orders GROUP BY part, pos)")
+
+
+def save_in_a_savepoint(db, rows, batch):
+    db.execute(INDEX)
+    db.execute("SAVEPOINT rows")
+    for row in rows:
+        db.execute("REPLACE INTO orders VALUES (?, ?, ?)", tuple(row))
+    db.execute("RELEASE rows")
+
+
+def save_as_on_the_first_day(db, rows, batch):
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_commits(db, rows, batch):
+    save(db, rows, batch)
+    db.commit()
+
+
+def save_with_db(db, rows, batch):
+    with db:
+        save(db, rows, batch)
+
+
+def save_by_script(db, rows, batch):
+    db.executescript(INDEX)
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_begins(db, rows, batch):
+    save(db, rows, batch)
+    db.execute("COMMIT")
+
+
+def save_rolls_back(db, rows, batch):
+    save(db, rows, batch)
+    db.rollback()
+
+
+def save_by_value(db, rows, batch):
+    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS place ON orders (value)")
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_by_all_but_partition(db, rows, batch):
+    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS place ON orders (pos)")
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_by_partition(db, rows, batch):
+    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS place ON orders (part)")
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_by_batch(db, rows, batch):
+    db.execute("CREATE TABLE IF NOT EXISTS done (batch INTEGER PRIMARY KEY)")
+    if db.execute("SELECT 1 FROM done WHERE batch = ?", (batch,)).fetchone():
+        return
+    db.execute("INSERT INTO done VALUES (?)", (batch,))
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_index_each_time(db, rows, batch):
+    db.execute("CREATE UNIQUE INDEX place ON orders (part, pos)")
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_only_this(db, rows, batch):
+    db.execute("DELETE FROM orders")
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_an_index_that_is_not_unique(db, rows, batch):
+    db.execute("CREATE INDEX IF NOT EXISTS place ON orders (part, pos)")
+    db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_columns_mixed(db, rows, batch):
+    db.execute(INDEX)
+    db.executemany("INSERT OR REPLACE INTO orders (pos, part, value) VALUES (?, ?, ?)", rows)
+
+
+def save_strict(db, rows, batch):
+    db.execute(INDEX)
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
+
+
+def save_newer_only(db, rows, batch):
+    (last,) = db.execute("SELECT coalesce(max(pos), -1) FROM orders").fetchone()
+    db.executemany("INSERT INTO orders VALUES (?, ?, ?)", [row for row in rows if row[1] > last])
+
+
+def save_the_first(db, rows, batch):
+    db.execute(INDEX)
+    for row in rows:
+        db.execute("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", row)
+        return
+
+
+# --- 13.11 ------------------------------------------------------------------------------------------------------------------
+
+def positions(report, topic):
+    found = {}
+    for source in report["sources"]:
+        for partition, offset in ((source["endOffset"] or {}).get(topic) or {}).items():
+            if offset is not None:
+                found[int(partition)] = offset
+    return found
+
+
+def positions_in_one(report, topic):
+    return {int(p): int(offset) for source in report["sources"] for name, ends in (source["endOffset"] or {}).items()
+            if name == topic for p, offset in (ends or {}).items() if offset is not None}
+
+
+def positions_by_update(report, topic):
+    found = dict()
+    for source in report.get("sources", []):
+        end = source.get("endOffset")
+        if isinstance(end, dict) and topic in end:
+            found.update({int(p): n for p, n in end[topic].items() if n is not None})
+    return found
+
+
+def positions_by_try(report, topic):
+    found = defaultdict(int)
+    for source in report["sources"]:
+        try:
+            ends = source["endOffset"][topic].items()
+        except (KeyError, TypeError, AttributeError):
+            continue
+        for partition, offset in ends:
+            try:
+                found[int(partition)] = int(offset)
+            except TypeError:
+                pass
+    return found
+
+
+def positions_by_chain(report, topic):
+    every = chain.from_iterable((source["endOffset"] or {}).get(topic, {}).items() for source in report["sources"])
+    return dict((int(p), offset) for p, offset in every if offset is not None)
+
+
+def positions_by_numpy(report, topic):
+    pairs = np.array([[int(p), offset] for source in report["sources"] for p, offset in
+                      ((source["endOffset"] or {}).get(topic) or {}).items() if offset is not None], dtype=np.int64)
+    return {p: offset for p, offset in pairs.reshape(-1, 2)}
+
+
+def positions_by_fold(report, topic):
+    return reduce(lambda found, source: {**found, **positions(SimpleReport([source]), topic)}, report["sources"], {})
+
+
+class SimpleReport(SimpleNamespace):
+    def __init__(self, sources):
+        super().__init__(sources=sources)
+
+    def __getitem__(self, name):
+        return getattr(self, name)
+
+
+def positions_wrong(side="endOffset", move=lambda n: n, name=int, keep_none=False, sources=lambda s: s, any_topic=False):
+    """The recipe; each argument is one thing in it that one may get wrong."""
+    def told(report, topic):
+        found = {}
+        for source in sources(report["sources"]):
+            for each, ends in (source[side] or {}).items():
+                if any_topic or each == topic:
+                    found.update({name(p): None if offset is None else move(offset) for p, offset in (ends or {}).items()
+                                  if keep_none or offset is not None})
+        return found
+    return told
+
+
+def positions_of_known(report, topic):
+    return {int(p): offset for source in report["sources"] for p, offset in source["endOffset"][topic].items()
+            if offset is not None}
+
+
+def positions_zero_is_none(report, topic):
+    return {p: offset for p, offset in positions(report, topic).items() if offset}
+
+
+def positions_returned_early(report, topic):
+    for source in report["sources"]:
+        if topic in (source["endOffset"] or {}):
+            return {int(p): offset for p, offset in source["endOffset"][topic].items() if offset is not None}
+    return {}
+
+
+RIGHT = {
+    "13.3": {
+        "a comprehension": replayed,
+        "a loop, pairs as lists": replayed_by_loop,
+        "os.path": replayed_by_os,
+        "the batches of the books": replayed_by_batches,
+        "glob and max": replayed_by_glob,
+        "numpy": replayed_by_numpy,
+        "pop": replayed_by_pop,
+    },
+    "13.4": {
+        "an index and REPLACE": save,
+        "DELETE, then INSERT": save_delete_first,
+        "a set of what is there": save_look_first,
+        "an index and IGNORE": save_ignore,
+        "ON CONFLICT": save_on_conflict,
+        "NOT EXISTS": save_not_exists,
+        "UPDATE, else INSERT": save_update_first,
+        "tidies up afterwards": save_tidy_after,
+        "a savepoint": save_in_a_savepoint,
+    },
+    "13.11": {
+        "loops": positions,
+        "a comprehension": positions_in_one,
+        "update": positions_by_update,
+        "exceptions": positions_by_try,
+        "a chain": positions_by_chain,
+        "numpy": positions_by_numpy,
+        "a fold": positions_by_fold,
+    },
+}
+
+WRONG = {
+    "13.3": {
+        "from the beginning": (replayed_wrong(before=lambda old, p: 0), r"plan before|begins? where"),
+        "does not ask whether it is done": (replayed_wrong(done=False), r"done|commit"),
+        "ranges without a row": (replayed_wrong(keep=lambda a, b: True), r"no row|nothing new|empty"),
+        "sorts names": (replayed_by_name, r"10.*9|by number|newest"),
+        "partition as text": (replayed_wrong(name=str), r"number|text|type str"),
+        "the last offset, not the end": (replayed_wrong(end=lambda n: n - 1), r"end|exclusive"),
+        "one too late": (replayed_wrong(start=lambda n: n + 1), r"begins?|first"),
+        "how many": (lambda checkpoint: {p: b - a for p, (a, b) in replayed(checkpoint).items()}, r"pair|\(first"),
+        "the ends only": (lambda checkpoint: {p: b for p, (_, b) in replayed(checkpoint).items()}, r"pair|\(first"),
+        "the last that is done": (replayed_the_last_done, r"done|comes again|plan"),
+        "no first plan": (replayed_not_the_first, r"KeyError.*-1"),
+        "partition 0 only": (replayed_partition_0, r"partition [1-9]"),
+        "a new partition is forgotten": (replayed_known_partitions, r"partition [1-9]"),
+        "a list": (lambda checkpoint: [(p, a, b) for p, (a, b) in replayed(checkpoint).items()], r"dictionary"),
+        "None for nothing": (lambda checkpoint: replayed(checkpoint) or None, r"None.*\{\}|\{\}.*None|returned None|dictionary"),
+        "always nothing": (lambda checkpoint: {}, r"comes? again|not done|no commit"),
+    },
+    "13.4": {
+        "on the first day": (save_as_on_the_first_day, r"twice|once more|again|2 times|copies|repetition"),
+        "a commit inside": (save_commits, r"commit|ends the transaction"),
+        "with db": (save_with_db, r"commit|ends the transaction"),
+        "executescript": (save_by_script, r"commit|ends the transaction"),
+        "COMMIT": (save_begins, r"commit|ends the transaction|caller"),
+        "rolls back": (save_rolls_back, r"roll|transaction|caller"),
+        "what the order says": (save_by_value, r"tea|same value|what it says|customers"),
+        "the offset only": (save_by_all_but_partition, r"partition"),
+        "the partition only": (save_by_partition, r"offset|place|missing"),
+        "the number of the micro-batch": (save_by_batch, r"number"),
+        "the index each time": (save_index_each_time, r"already exists"),
+        "only this micro-batch": (save_only_this, r"gone|missing|before"),
+        "an index that is not unique": (save_an_index_that_is_not_unique, r"twice|once more|again|2 times|copies|repetition"),
+        "columns mixed": (save_columns_mixed, r"column|part|place"),
+        "an error for what is there": (save_strict, r"UNIQUE constraint failed"),
+        "newer than all partitions": (save_newer_only, r"missing|partition"),
+        "the first row": (save_the_first, r"missing|1 of|row"),
+    },
+    "13.11": {
+        "the start": (positions_wrong(side="startOffset"), r"endOffset|startOffset|where .* began"),
+        "the log's end": (positions_wrong(side="latestOffset"), r"latestOffset|endOffset|not read"),
+        "one more": (positions_wrong(move=lambda n: n + 1), r"exclusive|one (more|too)|next"),
+        "the last offset": (positions_wrong(move=lambda n: n - 1), r"exclusive|one (less|too)|next"),
+        "texts": (positions_wrong(name=str), r"number|text|type str"),
+        "the first source": (positions_wrong(sources=lambda s: s[:1]), r"source"),
+        "the last source": (positions_wrong(sources=lambda s: s[-1:]), r"source"),
+        "None is an offset": (positions_wrong(keep_none=True), r"None"),
+        "all topics": (positions_wrong(any_topic=True), r"topic"),
+        "every source has the topic": (positions_of_known, r"KeyError|TypeError|topic"),
+        "0 is no offset": (positions_zero_is_none, r"\b0\b"),
+        "the first source with the topic": (positions_returned_early, r"source"),
+        "pairs": (lambda report, topic: list(positions(report, topic).items()), r"dictionary"),
+        "with the topic": (lambda report, topic: {topic: positions(report, topic)}, r"partition|number"),
+        "offsets as text": (lambda report, topic: {p: str(n) for p, n in positions(report, topic).items()}, r"number|text|type str|'"),
+    },
+}
