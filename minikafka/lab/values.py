@@ -53,6 +53,8 @@ def _text(value: Any, many: int, depth: int) -> str:
             return _short(repr(value[:LETTERS])) + ("…" if len(value) > LETTERS else "")
         if kind in BRACKETS or isinstance(value, dict):
             return _items(value, many, depth)
+        if isinstance(value, PurePath):
+            return repr(value.name)  # I-VALUE-2
         return _short(_named(value) or clean(repr(value)))
     except Exception:  # I-VALUE-1
         return article(kind.__name__)

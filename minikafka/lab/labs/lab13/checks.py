@@ -1,6 +1,8 @@
 """Checks of lab 13: which rows come again (13.3), a sink that bears repetition (13.4), Spark's progress for a group (13.11)."""
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import random
 import sqlite3
@@ -9,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab13.experiment import TABLE, Row
+from minikafka.lab.values import shown
 
 Ranges = dict[int, tuple[int, int]]
 META = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
@@ -24,8 +28,9 @@ hints("13.3", "Spark writes one file before a micro-batch and one after it. Whic
       "minikafka/lab/labs/lab13/books.py: batches; section 2 of this lab prints the files")
 
 
-@checks("13.3", matters="After a crash the checkpoint says, before anything is started, which rows the sink will get again.")
-def replayed(answer: Callable[[Path], Ranges]) -> str:
+@checks("13.3", matters="After a crash the checkpoint says, before anything is started, which rows the sink will get again.",
+        wants="a dictionary {partition: (first offset, end)}")
+def replayed(answer: Callable[[Path], dict[int, Any]]) -> str:
     """Check with eighty seeded checkpoints: crashed or not, old files deleted, partitions that were added, rows in some
     of them only."""
     rng = random.Random(133)
@@ -35,17 +40,38 @@ def replayed(answer: Callable[[Path], Ranges]) -> str:
         done = len(history) - (case % 3 != 0)
         oldest = max(0, done - rng.choice((2, 5, 100)))
         right = _again(history, done)
-        with tempfile.TemporaryDirectory(prefix="checkpoint-") as name:
-            _write(Path(name), history, done, oldest)
-            said = answer(Path(name))
-        if not isinstance(said, dict):
-            raise Wrong(f"a dictionary is wanted, you returned {said!r}")
-        if {int(p): tuple(span) for p, span in said.items()} != right:
-            raise Wrong(f"you have {said!r}, Spark reads {right!r} again",
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name) / f"planned up to {len(history) - 1}, {f'done up to {done - 1}' if done else 'nothing done'}"
+            _write(folder, history, done, oldest)
+            said = answer(folder)
+        if wrong := _misread(said, right, history, done):
+            raise Wrong(f"you have {shown(said)}, Spark reads {shown(right)} again: {wrong}",
                         [f"offsets/{n}: {_line(ends)}" for n, ends in list(enumerate(history))[-2:]]
-                        + [f"commits: up to {done - 1}"])
+                        + [f"commits: up to {done - 1}" if done else "commits: none"])
         crashed += bool(right)
     return f"80 checkpoints, {crashed} of them after a crash: exactly the rows that come again"
+
+
+def _misread(said: dict[int, Any], right: Ranges, history: list[dict[int, int]], done: int) -> str:
+    """Return what is wrong with the ranges that a student read from a checkpoint, rows that are missing first; or ""."""
+    newest = len(history) - 1
+    if text := [p for p in said if isinstance(p, str)]:
+        return f"a partition is a number, {text[0]!r} is text"
+    if odd := [span for span in said.values() if not wants.fits(tuple, span) or len(tuple(span)) != 2]:
+        return f"a pair (first offset, end) is wanted for each partition; you have {wants.kind(odd[0])}"
+    if missing := sorted(right.keys() - said.keys()):
+        return f"partition {missing[0]} is missing. The newest plan is offsets/{newest}, and it has no commit"
+    if done == len(history) and said:
+        return f"the newest plan is offsets/{newest}, and commits/{newest} says that it is done"
+    if more := sorted(said.keys() - right.keys()):
+        return f"partition {more[0]} has no row in offsets/{newest}"
+    for p, (begin, end) in right.items():
+        if said[p][0] != begin:
+            return f"partition {p} begins at {begin}, " + (
+                "where the plan before it ends" if p in _before(history) else "for it is in no plan before")
+        if said[p][1] != end:
+            return f"partition {p} ends at {end} (an end is exclusive: the first offset that is not read)"
+    return ""
 
 
 def _history(rng: random.Random) -> list[dict[int, int]]:
@@ -63,8 +89,13 @@ def _history(rng: random.Random) -> list[dict[int, int]]:
 def _again(history: list[dict[int, int]], done: int) -> Ranges:
     if done == len(history):
         return {}
-    before = history[-2] if len(history) > 1 else {}
+    before = _before(history)
     return {p: (before.get(p, 0), end) for p, end in history[-1].items() if end > before.get(p, 0)}
+
+
+def _before(history: list[dict[int, int]]) -> dict[int, int]:
+    """Return the ends of the plan before the newest."""
+    return history[-2] if len(history) > 1 else {}
 
 
 def _line(ends: dict[int, int]) -> str:
@@ -73,7 +104,7 @@ def _line(ends: dict[int, int]) -> str:
 
 def _write(folder: Path, history: list[dict[int, int]], done: int, oldest: int) -> None:
     for name in ("offsets", "commits"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(parents=True)
     for number, ends in list(enumerate(history))[max(0, oldest - 1):]:
         (folder / "offsets" / str(number)).write_text(f"v1\n{META}\n{_line(ends)}")
         (folder / "offsets" / f".{number}.crc").write_bytes(b"crc\0")
@@ -97,19 +128,50 @@ def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> 
     for case in range(60):
         log = sorted((p, o, rng.choice(("tea", "tea", "coffee"))) for p in range(2) for o in range(rng.randrange(3, 9)))
         runs = _runs(rng, log, case % 3)
-        db = sqlite3.connect(":memory:")
-        db.execute(TABLE)
-        for number, rows in runs:
-            answer(db, list(rows), number)
-            db.commit()
-        found = sorted(db.execute("SELECT part, pos, value FROM orders").fetchall())
-        db.close()
-        if found != log:
-            doubles = len(found) - len(set(found))
-            lost = len(set(log) - set(found))
-            raise Wrong(f"{len(log)} orders in the log, {len(found)} rows in the table: {doubles} twice, {lost} missing",
-                        [f"batch {number}: {rows}" for number, rows in runs[:4]])
+        told: list[str] = []
+        with contextlib.closing(sqlite3.connect(":memory:")) as db:
+            db.execute(TABLE)
+            for number, rows in runs:
+                ended = _ended_by(db, functools.partial(answer, db, list(rows), number))
+                told += [f"batch {number}: {rows}", *ended]
+                if ended[:1] == ["ROLLBACK"]:
+                    raise Wrong("your function rolls back what it wrote; its caller ends the transaction", told)
+                db.commit()
+            found = sorted(db.execute("SELECT part, pos, value FROM orders").fetchall(), key=str)
+        if wrong := _differs(found, log):
+            lost = " The checkpoint was deleted: the numbers begin at 0 again, for other rows." if case % 3 else ""
+            raise Wrong(f"{len(log)} orders in the log, {len(found)} rows in the table: {wrong}.{lost}", told[:5])
+        if "COMMIT" in told:
+            raise Wrong("the table is the log, but your function commits. Its caller ends the transaction: what is committed "
+                        "inside is not undone if the caller fails", told[:5])
     return "60 runs with repeated batches, deleted checkpoints and equal orders: the table is the log"
+
+
+def _ended_by(db: sqlite3.Connection, write: Callable[[], None]) -> list[str]:
+    """Return the statements that ended a transaction while `write` ran: COMMIT, ROLLBACK."""
+    seen: list[str] = []
+    db.set_trace_callback(seen.append)
+    write()
+    try:
+        db.set_trace_callback(None)
+    except sqlite3.ProgrammingError:
+        raise Wrong("your function closed the connection; its caller ends the transaction, and needs it") from None
+    ends = {"COMMIT": "COMMIT", "END": "COMMIT", "ROLLBACK": "ROLLBACK"}
+    return [ends[words[0]] for words in (text.upper().rstrip("; ").split() for text in seen)
+            if words and words[0] in ends and "TO" not in words]
+
+
+def _differs(found: list[Row], log: list[Row]) -> str:
+    """Return how the table differs from the log, orders that are lost first; "" if it does not."""
+    lost, strange = sorted(set(log) - set(found)), [row for row in found if row not in log]
+    if strange:
+        return f"the log has no order {strange[0]}; the columns are part, pos, value"
+    if lost:
+        by_value = " (two orders of the same value are two orders)" if len(found) == len({value for *_, value in log}) else ""
+        by_place = " (each partition has its own offsets)" if len(found) == len({pos for _, pos, _ in log}) else ""
+        return f"{len(lost)} missing, such as {lost[0]}{by_value or by_place}"
+    twice = [row for row in log if found.count(row) > 1]
+    return f"{len(twice)} are there more than once, such as {twice[0]}" if twice else ""
 
 
 def _runs(rng: random.Random, log: list[Row], kind: int) -> list[tuple[int, list[Row]]]:
@@ -135,28 +197,61 @@ hints("13.11", "A group's commit names the record that is read next. Which offse
 
 @checks("13.11", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
 def positions(answer: Callable[[dict[str, Any], str], dict[int, int]]) -> str:
-    """Check with sixty seeded reports: one topic or two, a source that has read nothing yet, more in the log than was read."""
+    """Check with sixty seeded reports: one topic or two, one source or two, a source that has read nothing yet, more in the
+    log than was read."""
     rng = random.Random(1311)
     for case in range(60):
-        report, right = _report(rng, case)
+        report = _report(rng, case)
         said = answer(report, "orders")
-        if not isinstance(said, dict) or {int(p): o for p, o in said.items()} != right:
-            raise Wrong(f"you have {said!r}, a consumer of `orders` would have committed {right!r}",
-                        [json.dumps(source)[:110] for source in report["sources"]])
+        right = _side(report, "endOffset")
+        if said != right:
+            raise Wrong(f"you have {shown(said)}, a consumer of `orders` would have committed {shown(right)}: "
+                        + _miscounted(said, report), [json.dumps(source) for source in report["sources"]])
     return "60 reports: what a consumer would have committed"
 
 
-def _report(rng: random.Random, case: int) -> tuple[dict[str, Any], dict[int, int]]:
-    start = {p: rng.randrange(0, 50) for p in range(rng.randrange(1, 4))}
+def _side(report: dict[str, Any], side: str, topic: str = "orders") -> dict[int, int]:
+    """Return the offsets of one side of a report."""
+    return {int(p): offset for source in report["sources"] for p, offset in (source[side] or {}).get(topic, {}).items()}
+
+
+def _miscounted(said: dict[int, int], report: dict[str, Any]) -> str:
+    """Return why these are not the positions of a report, a partition that is missing first."""
+    right, begun, latest = (_side(report, side) for side in ("endOffset", "startOffset", "latestOffset"))
+    if text := [each for each in (*said, *said.values()) if isinstance(each, str)]:
+        return f"partitions and offsets are numbers, {text[0]!r} is text"
+    if "orders" in said or "payments" in said:
+        return "a partition is wanted, and its offset, without the topic"
+    if missing := sorted(right.keys() - said.keys()):
+        owners = (n for n, source in enumerate(report["sources"]) if str(missing[0]) in source["endOffset"].get("orders", ()))
+        return f"partition {missing[0]} is missing; it is in sources[{next(owners)}], with offset {right[missing[0]]}"
+    if more := sorted(said.keys() - right.keys()):
+        return f"partition {more[0]} is none of the topic's; another topic has its own partitions"
+    p = next(p for p in right if said[p] != right[p])
+    if said[p] in _side(report, "endOffset", "payments").values():
+        return f"{said[p]} is an offset of another topic"
+    if said[p] == begun[p]:
+        return f"partition {p}: {said[p]} is its startOffset, where the micro-batch began; its rows are done by now"
+    if said[p] == latest[p]:
+        return f"partition {p}: {said[p]} is its latestOffset; Spark has not read so far"
+    return f"partition {p}: its endOffset is {right[p]}, and that is exclusive already: the next record to read, as a commit is"
+
+
+def _report(rng: random.Random, case: int) -> dict[str, Any]:
+    """Return a report. Rows of each kind: one source; two topics in it; another source before; one that has read nothing yet;
+    partitions of the topic in two sources; another source behind, and a partition without a record."""
+    if case % 6 == 3:
+        return {"batchId": 0, "sources": [dict.fromkeys(("startOffset", "endOffset", "latestOffset"))]}
+    kind, parts = case % 6, range(rng.randrange(1, 4))
+    start = {str(p): rng.randrange(1, 50) for p in parts}
     end = {p: offset + rng.choice((0, 3, 9)) for p, offset in start.items()}
     latest = {p: offset + rng.choice((0, 4)) for p, offset in end.items()}
-    other = {"payments": {"0": rng.randrange(60, 90)}}
     sides = {"startOffset": start, "endOffset": end, "latestOffset": latest}
-    more = other if case % 4 == 1 else {}
-    sources: list[dict[str, Any]] = [{side: {"orders": {str(p): o for p, o in ends.items()}, **more}
-                                      for side, ends in sides.items()}]
-    if case % 4 == 2:
-        sources.insert(0, dict.fromkeys(sides, other))
-    if case % 4 == 3:
-        return {"batchId": 0, "sources": [dict.fromkeys(sides)]}, {}
-    return {"batchId": case, "sources": sources}, end
+    payments = {"payments": {"0": rng.randrange(60, 90)}}
+    if kind == 5:
+        for ends in sides.values():
+            ends["3"] = 0
+    source = {side: {"orders": ends, **(payments if kind == 1 else {})} for side, ends in sides.items()}
+    second = {side: {"orders": {"4": n}} for n, side in enumerate(sides, 20)}
+    other = dict.fromkeys(sides, payments)
+    return {"batchId": case, "sources": {2: [other, source], 4: [source, second], 5: [source, other]}.get(kind, [source])}
