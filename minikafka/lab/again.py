@@ -61,6 +61,8 @@ def before_cell(info: Any) -> None:
     global repeated
     repeated = repeated or _key(info) in _ran
     _ran.add(_key(info))
+    if "step(" in info.raw_cell:
+        return  # such a cell does nothing the second time, so what it has begun is still needed
     gone = [topic for cluster, topic in _created.pop(_key(info), ()) if _delete(cluster, topic)]
     ended = [thing for thing in reversed(_begun.pop(_key(info), ())) if end(thing)]  # the cluster last, as a rule
     if gone or ended:

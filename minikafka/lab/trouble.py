@@ -54,12 +54,12 @@ def told(error: BaseException) -> str:
         return f"The cluster `{name}` has ended. {start(name)}"
     if isinstance(error, BrokerDied):
         return f"{_words(error)} Start it again with `{name}.mend()` in a cell of your own, then run this cell again."
+    if closed and (client := _caller(error)):
+        return f"`{client}` is closed. {start(client)}"
     if (known := code(error)) not in DONE and (said := state(cluster, name)):
         return said
     if of_spark:
         return ""
-    if closed and (client := _caller(error)):
-        return f"`{client}` is closed. {start(client)}"
     return f"{_words(error)} {_remedy(known, name)}"
 
 
