@@ -31,7 +31,7 @@ NEEDED = {"kafka-python": "kafka", "crc32c": "crc32c", "uvloop": "uvloop", "rich
 OPTIONAL = {"confluent-kafka": "confluent_kafka", "aiokafka": "aiokafka"}
 OLDEST_PYTHON = (3, 11)
 MEMORY_WANTED = 3 << 30  # bytes: three brokers, a notebook, Spark
-FILES_WANTED = 4096
+FILES_WANTED, FILES_NEEDED = 4096, 1024  # Spark's Java alone opens some 300
 OTHER_PLACE = "start with `make lab`; if that is no help, `make distclean setup`"
 STARTS_WITHIN = 300.0  # seconds, for Spark on a busy machine
 TRIAL = "minikafka.spark.trial"  # run by name: it stands upstairs
@@ -132,7 +132,8 @@ def _machine() -> Iterator[Finding]:
                   "close other programs, or start one broker instead of three", needed=False)
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     enough = files == resource.RLIM_INFINITY or files >= FILES_WANTED
-    yield Finding("open files", enough, str(files), f"ulimit -n {FILES_WANTED}", needed=False)
+    yield Finding("open files", enough, f"{files} at once", f"`ulimit -n {FILES_WANTED}` in the terminal, then `make lab` again",
+                  needed=files < FILES_NEEDED)
     free = shutil.disk_usage(cache_folder()).free
     yield Finding("disk", free > 1 << 30, f"{free / 2**30:.1f} GiB free at {cache_folder()}", "1 GiB", needed=False)
 

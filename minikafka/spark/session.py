@@ -59,12 +59,14 @@ def spark_session(master: str | None = None, connector: bool = True, **config: s
     builder = SparkSession.builder.appName("minikafka").master(master)
     local = master.startswith("local")
     jars = _connector() if connector else []
-    settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)} | ({"spark.jars": ",".join(jars)} if jars else {})
+    settings = EVERYWHERE | {DRIVER_OPTIONS: java_options(local)}
     if local:
         settings |= SMALL
     here = local or master.startswith("spark://127.")
     if here:
         settings |= ONE_MACHINE
+    if jars and not (local and _behind_links(jars)):
+        settings["spark.jars"] = ",".join(jars)
     for name, value in (settings | {name.replace("__", "."): value for name, value in config.items()}).items():
         builder = builder.config(name, value)
     use_java()
@@ -104,11 +106,15 @@ def _connector() -> list[str]:
         return []
 
 
+def _behind_links(jars: list[str]) -> bool:
+    return any(str(Path(jar).resolve()) != jar for jar in jars)
+
+
 def _variables(here: bool, jars: list[str]) -> dict[str, str]:
     """Return what Spark's launcher, its Java and its Python workers find in their environment; `here`: on this machine.
 
     A worker starts in the notebook's folder; PYTHONSAFEPATH keeps it from looking for modules there first. The connector is in
-    the class path, too: of spark.jars Spark follows the links, to folders whose names it may not understand (files.py, `plain`).
+    the class path, too: of spark.jars Spark follows the links, to folders whose names it may not understand.
     """
     home = {"SPARK_HOME": str(spark_home()), "SPARK_DIST_CLASSPATH": os.pathsep.join(jars)}
     workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # I-SPARK-13

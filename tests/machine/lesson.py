@@ -15,12 +15,11 @@ from kafka import KafkaConsumer, KafkaProducer  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
 from minikafka.lab.labs.begin import begin_spark  # noqa: E402
-from minikafka.lab.labs.streaming import START, Stream, create_topic, seconds  # noqa: E402
+from minikafka.lab.labs.streaming import START, Stream, seconds  # noqa: E402
 from minikafka.spark import kafka_format, python_format  # noqa: E402
 
 soon = begin_spark()
-cluster = Cluster(brokers=3, preset="class")
-create_topic(cluster.bootstrap, "noon")
+cluster = Cluster(brokers=3, preset="class", config={"log.retention.ms": -1})  # the records are old
 producer = KafkaProducer(bootstrap_servers=cluster.bootstrap)
 at = int(START.timestamp() * 1000)
 for second in range(3):

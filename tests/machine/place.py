@@ -64,7 +64,8 @@ class Lab:
         self.said, self.places = home / "said", (home, root / ".cache" / "home")
         # `-o setup`: the environment is a copy, which make would install anew.
         command = ["make", "-o", "setup", "lab", "ARGS=--no-browser --ServerApp.port=0"]
-        limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))) if files else None
         with self.said.open("w") as told:
             self.process = subprocess.Popen(command, cwd=root, env={**plain, "HOME": str(home), **variables}, stderr=told,
                                             stdout=told, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=limit)

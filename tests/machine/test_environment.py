@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.cluster.doctor import findings
 from minikafka.environment import KEPT, ROOT, foreign, lent, settle
 from minikafka.files import plain
 
@@ -103,3 +105,11 @@ def test_a_link_of_another_is_not_followed(tmp_path: Path) -> None:
     assert second != first and second.samefile(folder)
     first.unlink()
     second.unlink()
+
+
+@pytest.mark.parametrize("most, needed", [(256, True), (2048, False)])
+def test_too_few_files_are_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch, most: int, needed: bool) -> None:
+    """Fails if a machine on which Java cannot open its jars passes check 0.0, or if nobody says what to do."""
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (most, most))
+    (found,) = (finding for finding in findings() if finding.what == "open files")
+    assert (found.good, found.needed) == (False, needed) and "ulimit -n 4096" in found.remedy

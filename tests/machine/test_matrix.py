@@ -122,7 +122,7 @@ def all_at_once(place: Place) -> None:
     place.variables = {**spark(place), **java(place), **python(place), **jupyter(place), "MINIKAFKA_CACHE": str(kept),
                        "TMPDIR": str(place.make(f"tmp {ODD}")), "TZ": "Asia/Kolkata", "LC_ALL": "C", "LANG": "tr_TR.UTF-8",
                        "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "http_proxy": "http://127.0.0.1:9", "all_proxy": "socks5://gone"}
-    place.files = 4096
+    place.files = 256
 
 
 def variables(**values: str) -> Callable[[Place], None]:
