@@ -2,17 +2,20 @@
 "setting is for (14.8)."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab14.notary import COUNTERS, Sealed, notary, told
+from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Sealed, notary, told
 from minikafka.lab.labs.lab14.paper import cries
-from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, prices_added_up
+from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, prices_added_up, surge
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
+from minikafka.lab.values import shown
 
 # --- 14.3 ------------------------------------------------------------------------------------------------------------
 
@@ -24,6 +27,7 @@ hints("14.3",
       "minikafka/lab/labs/lab14/notary.py: `Facts.must`, `Facts.may`, and the function `lost`")
 
 Case = tuple[bool, bool | None, bool | None, bool]
+VERDICTS = ("PASS", "FAIL", "UNKNOWN")
 CASES: list[Case] = list(itertools.product((True, False), (True, False, None), (True, False, None), (True, False)))
 
 
@@ -38,6 +42,21 @@ def fate(acked: bool, in_log: bool | None, in_sink: bool | None, settled: bool) 
     return "FAIL" if settled or in_log is False else "UNKNOWN"
 
 
+def because(acked: bool, in_log: bool | None, in_sink: bool | None, settled: bool) -> str:
+    """Return the reason for the verdict on one trip."""
+    if in_sink:
+        return "it is in the sink"
+    if not acked and not in_log:
+        return "nobody promised it" if in_log is False else "nobody could look whether it is in the log, so whether it was owed"
+    owed = "it was acknowledged, so it is owed" if acked else "it is in the log, so it is owed"
+    if in_sink is None:
+        return f"{owed}, and nobody could look into the sink"
+    if settled:
+        return f"{owed}, and the pipeline has come to its end without it"
+    return f"{owed}; " + ("it is not in the log, so it cannot come any more, and no PASS is left" if in_log is False
+                          else "it can still come, for the pipeline has not come to the end of the log")
+
+
 @checks("14.3", matters="The most expensive sentence after an incident is `nothing was lost` from somebody who has not "
                         "looked everywhere. A third answer costs nothing, and it names what to look at next.")
 def one_trip(answer: Callable[..., str]) -> str:
@@ -46,9 +65,11 @@ def one_trip(answer: Callable[..., str]) -> str:
     if wrong:
         (acked, in_log, in_sink, settled), said = wrong[0]
         assert said is not None, "your function returned nothing; is there a `return`?"
+        assert said in VERDICTS, f'one of "PASS", "FAIL" and "UNKNOWN" is wanted, you returned {shown(said)}'
         raise Wrong(f"{len(wrong)} of {len(CASES)} cases come out wrong. One of them: you say {said}, it is "
-                    f"{fate(*wrong[0][0])}.", [f"acknowledged: {acked}", f"in the log: {in_log}", f"in the sink: {in_sink}",
-                                               f"the pipeline had come to the end: {settled}"])
+                    f"{fate(*wrong[0][0])}: {because(*wrong[0][0])}.",
+                    [f"acknowledged: {acked}", f"in the log: {in_log}", f"in the sink: {in_sink}",
+                     f"the pipeline had come to the end: {settled}"])
     return f"right in all {len(CASES)} cases, {sum(fate(*case) == 'UNKNOWN' for case in CASES)} of them UNKNOWN"
 
 
@@ -70,10 +91,15 @@ hints("14.5",
         matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
                 "promise is that a second time changes nothing, and that somebody looks.")
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
-    """Check with a hundred seeds on paper, then with ten hidden schedules on simulated brokers."""
+    """Check with a hundred seeds on paper, then the prices, then with ten hidden schedules on simulated brokers; last the
+    settings whose fault no schedule has."""
     pipeline = answer() if callable(answer) else answer
-    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {pipeline!r}"
-    if (found := cries(pipeline, PAPER)) is not None:
+    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {shown(pipeline)}"
+    assert pipeline.acks in ("0", "1", "all"), f'acks is "0", "1" or "all"; yours is {shown(pipeline.acks)}'
+    found = cries(pipeline, PAPER)
+    if found is None and (wrong := mispriced(pipeline)):
+        raise Wrong(wrong)
+    if found is not None:
         seed, report = found
         raise Wrong(f"on paper, with seed {seed}, the notary does not let it pass", complaint(report),
                     f"notary(on_paper(my_pipeline(), seed={seed}))")
@@ -82,7 +108,47 @@ def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
         if report.valid is not True:
             raise Wrong(f"the hidden schedule {seed} breaks it", [*map(str, schedule(seed).faults), *complaint(report)],
                         f"notary(rehearse(my_pipeline(), schedule(seed={seed})))")
-    return f"{len(PAPER)} seeds on paper, and the hidden schedules {', '.join(map(str, HIDDEN))}: nothing lost, nothing twice"
+    if wrong := (ends_early(pipeline) or unsafe(pipeline)):
+        raise Wrong(wrong)
+    again = "" if pipeline.checkpoint else " (after a death all work is done again: no checkpoint; your sink bears it)"
+    return (f"{len(PAPER)} seeds on paper, and the hidden schedules {', '.join(map(str, HIDDEN))}: nothing lost, nothing twice"
+            + again)
+
+
+ROWS = [Row(n, f"taxi-{n % 4}", "airport", "2025-06-02T07:20:00Z", n % 3, n // 3) for n in range(25)]
+
+
+def mispriced(pipeline: Pipeline) -> str:
+    """Return what is wrong with the prices after each of some batches, one of them twice; "" if they are right."""
+    with contextlib.closing(Sink(pipeline)) as sink:
+        for batch, upto in ((0, 4), (1, 12), (1, 12), (2, 25)):
+            sink.take(ROWS[{0: 0, 1: 4, 2: 12}[batch]:upto], batch)
+            for zone, trips, price in sink.db.execute("SELECT zone, trips, surge FROM prices"):
+                if not isinstance(price, (int, float)) or abs(price - surge(upto)) > 1e-6:
+                    return f"the totals are right, but a price is not: {zone}, {trips} trips, surge {price}; it is {surge(upto)}"
+    return ""
+
+
+def ends_early(pipeline: Pipeline) -> str:
+    """Return what is wrong if `write` ends the transaction; "" if it leaves that to its caller."""
+    seen: list[str] = []
+    with contextlib.closing(Sink(pipeline)) as sink:
+        sink.db.set_trace_callback(seen.append)
+        pipeline.write(ROWS, 0, sink.db)
+    if any(text.upper().startswith(("COMMIT", "END")) for text in seen):
+        return "`write` commits. What it does is one transaction, and its caller ends it: half a batch must not stay if it dies"
+    return ""
+
+
+def unsafe(pipeline: Pipeline) -> str:
+    """Return what these schedules do not show of `min_insync`; "" if it is 2."""
+    if pipeline.min_insync < 2:
+        return ("min_insync=1 passes these schedules, for none of them leaves a leader alone in the ISR and then kills it. "
+                "Such a leader acknowledges alone, and a trip is lost with it (Lab 8)")
+    if pipeline.min_insync > 2:
+        return (f"min_insync={pipeline.min_insync} of 3 replicas: nothing is lost, but with one broker down every send is "
+                "refused (NOT_ENOUGH_REPLICAS)")
+    return ""
 
 
 def complaint(report: Sealed) -> list[str]:
@@ -129,10 +195,13 @@ def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
     """Run the pipeline without each setting and compare the answer with what rises."""
     table = answer() if callable(answer) else answer
     assert table is not None, "your function returned nothing; is there a `return`?"
-    missing = sorted(REMOVED.keys() - table.keys())
+    assert isinstance(table, Mapping), f"a dictionary from the setting to a set of counters is wanted, you have {shown(table)}"
+    missing = [setting for setting in REMOVED if setting not in table]
     assert not missing, f"the table has no line for {', '.join(missing)}"
-    text = [setting for setting in REMOVED if isinstance(table[setting], str)]
-    assert not text, f"a set of counters is wanted, such as {{'lost'}}; for {text[0]} you have {table[text[0]]!r}"
+    strange = [setting for setting in table if setting not in REMOVED]
+    assert not strange, f"{shown(strange[0])} is none of the seven settings"
+    other = [setting for setting in REMOVED if not wants.fits(set, table[setting]) and table[setting] != {}]
+    assert not other, f"a set of counters is wanted, such as {{'lost'}}; for {other[0]} you have {shown(table[other[0]])}"
     odd = sorted({name for setting in REMOVED for name in table[setting]} - set(COUNTERS))
     assert not odd, f"{odd[0]!r} is no counter; there are {', '.join(COUNTERS)}"
     for setting in REMOVED:

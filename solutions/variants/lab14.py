@@ -1,0 +1,434 @@
+"""Answers to the exercises of lab 14, from the text of its notebook alone (tools/notebooks/gate.py: what they are for)."""
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from minikafka.lab.labs.lab14.checks import REMOVED, ablated
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Pipeline, surge
+
+# --- 14.3 -------------------------------------------------------------------------------------------------------------------
+
+
+def lost_trip(acked, in_log, in_sink, settled):
+    if in_sink:
+        return "PASS"
+    if acked is False and in_log is False:
+        return "PASS"
+    if not acked and not in_log or in_sink is None or not settled and in_log is not False:
+        return "UNKNOWN"
+    return "FAIL"
+
+
+def both(*values):
+    return False if False in values else None if None in values else True
+
+
+def either(*values):
+    return True if True in values else None if None in values else False
+
+
+def negated(value):
+    return None if value is None else not value
+
+
+def lost_by_logic(acked, in_log, in_sink, settled):
+    lost = both(either(acked, in_log), negated(in_sink), either(settled, negated(in_log)) or None)
+    return {True: "FAIL", False: "PASS", None: "UNKNOWN"}[lost]
+
+
+def lost_by_match(acked, in_log, in_sink, settled):
+    match acked, in_log, in_sink, settled:
+        case (_, _, True, _) | (False, False, _, _):
+            return "PASS"
+        case (True, _, False, True) | (_, True, False, True) | (True, False, False, _):
+            return "FAIL"
+    return "UNKNOWN"
+
+
+TABLE = {told: lost_by_logic(*told) for told in itertools.product([True, False, None], repeat=4)}
+
+
+def lost_by_table(*told):
+    return TABLE[told]
+
+
+def lost_by_numbers(acked, in_log, in_sink, settled):
+    number = {True: 1.0, None: 0.5, False: 0.0}
+    owed, there, over = max(number[acked], number[in_log]), number[in_sink], 1.0 if settled or in_log is False else 0.5
+    lost = min(owed, 1 - there, over)
+    return "FAIL" if lost == 1 else "PASS" if lost == 0 else "UNKNOWN"
+
+
+def lost_by_worlds(acked, in_log, in_sink, settled):
+    """What nobody has seen may be either; a verdict holds if it holds in all worlds."""
+    worlds = itertools.product(*[(value,) if value is not None else (True, False) for value in (acked, in_log, in_sink)])
+    lost = {(a or log) and not sink for a, log, sink in worlds}
+    if lost == {False}:
+        return "PASS"
+    return "FAIL" if lost == {True} and (settled is True or in_log is False) else "UNKNOWN"
+
+
+class Notary:
+    def says(self, acked, in_log, in_sink, settled):
+        owed = True if acked or in_log else None if acked is None or in_log is None else False
+        words = ["UNKNOWN", "PASS", "FAIL"]
+        good = in_sink is True or owed is False
+        bad = owed is True and in_sink is False and (settled is True or in_log is False)
+        return words[good + 2 * bad]
+
+
+def lost_wrong(owed=lambda a, log: either(a, log), sink=lambda s: s, settled=lambda s: s, words=("FAIL", "PASS", "UNKNOWN")):
+    def says(acked, in_log, in_sink, over):
+        lost = both(owed(acked, in_log), negated(sink(in_sink)), either(settled(over), negated(in_log)) or None)
+        return dict(zip((True, False, None), words))[lost]
+    return says
+
+
+def lost_unless_there(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink else "FAIL"
+
+
+def lost_by_truth(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink or not (acked or in_log) else "FAIL" if settled else "UNKNOWN"
+
+
+def lost_owed_first(acked, in_log, in_sink, settled):
+    if not acked and not in_log:
+        return "UNKNOWN"
+    return "PASS" if in_sink else "UNKNOWN" if in_sink is None or not settled else "FAIL"
+
+
+def lost_too_careful(acked, in_log, in_sink, settled):
+    if None in (acked, in_log, in_sink, settled):
+        return "UNKNOWN"
+    return lost_trip(acked, in_log, in_sink, settled)
+
+
+def lost_waits_for_ever(acked, in_log, in_sink, settled):
+    found = lost_trip(acked, in_log, in_sink, settled)
+    return found if settled or found == "PASS" else "UNKNOWN"
+
+
+def lost_waits_first(acked, in_log, in_sink, settled):
+    return lost_trip(acked, in_log, in_sink, settled) if settled else "UNKNOWN"
+
+
+# --- 14.5 -------------------------------------------------------------------------------------------------------------------
+
+KEEP = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
+PRICES = "INSERT OR REPLACE INTO prices SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"
+
+
+def write(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES)
+
+
+def write_touched(rows, batch, db):
+    db.executemany(KEEP, rows)
+    for zone, window in {(row.zone, row.window) for row in rows}:
+        (trips,) = db.execute("SELECT count(*) FROM trips WHERE zone = ? AND window = ?", (zone, window)).fetchone()
+        db.execute("INSERT OR REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, trips, surge(trips)))
+
+
+def write_all_new(rows, batch, db):
+    cursor = db.cursor()
+    for row in rows:
+        cursor.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", tuple(row))
+    cursor.execute("DELETE FROM prices")
+    cursor.execute("INSERT INTO prices SELECT zone, window, n, surge(n) FROM "
+                   "(SELECT zone, window, count(*) AS n FROM trips GROUP BY zone, window)")
+
+
+def write_look_first(rows, batch, db):
+    for trip, taxi, zone, window, part, off in rows:
+        if db.execute("SELECT 1 FROM trips WHERE trip = ?", (trip,)).fetchone():
+            continue
+        db.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", (trip, taxi, zone, window, part, off))
+        if db.execute("UPDATE prices SET trips = trips + 1, surge = surge(trips + 1) WHERE zone = ? AND window = ?",
+                      (zone, window)).rowcount == 0:
+            db.execute("INSERT INTO prices VALUES (?, ?, 1, surge(1))", (zone, window))
+
+
+def write_by_counter(rows, batch, db):
+    there = {trip for trip, in db.execute("SELECT trip FROM trips")}
+    new = []
+    for row in rows:
+        if row.trip not in there:
+            there.add(row.trip)
+            new.append(row)
+    db.executemany("INSERT INTO trips (trip, taxi, zone, window, part, off) VALUES (?, ?, ?, ?, ?, ?)", new)
+    for (zone, window), more in Counter((row[2], row[3]) for row in new).items():
+        db.execute("INSERT INTO prices VALUES (?1, ?2, ?3, surge(?3)) ON CONFLICT (zone, window) DO UPDATE "
+                   "SET trips = trips + ?3, surge = surge(trips + ?3)", (zone, window, more))
+
+
+def write_by_pandas(rows, batch, db):
+    db.executemany(KEEP, rows)
+    table = pd.read_sql("SELECT zone, window FROM trips", db)
+    for (zone, window), trips in table.groupby(["zone", "window"]).size().items():
+        db.execute("REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, int(trips), float(surge(int(trips)))))
+
+
+def write_by_numpy(rows, batch, db):
+    db.executemany(KEEP, rows)
+    cells = db.execute("SELECT zone || '|' || window FROM trips").fetchall()
+    if cells:
+        names, counts = np.unique([cell for cell, in cells], return_counts=True)
+        db.executemany("REPLACE INTO prices VALUES (?, ?, ?, ?)",
+                       [(*str(name).split("|"), int(n), 1 + 0.1 * max(0, int(n) - 10)) for name, n in zip(names, counts)])
+
+
+def write_own_index(rows, batch, db):
+    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS mine ON trips (trip)")
+    write(rows, batch, db)
+
+
+class Writer:
+    def __call__(self, rows, batch, db):
+        write(rows, batch, db)
+
+
+def pipeline(writes=write, **settings):
+    return lambda: Pipeline("mine", writes, **settings)
+
+
+def and_then(statement):
+    def writes(rows, batch, db):
+        write(rows, batch, db)
+        db.execute(statement)
+    return writes
+
+
+def write_as_on_the_first_day(rows, batch, db):
+    db.executemany("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.execute(PRICES)
+
+
+def write_prices_added(rows, batch, db):
+    db.executemany(KEEP, rows)
+    for row in rows:
+        db.execute("INSERT INTO prices VALUES (?, ?, 1, 1) ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)",
+                   (row.zone, row.window))
+
+
+def write_prices_of_this_batch(rows, batch, db):
+    db.executemany(KEEP, rows)
+    for (zone, window), n in Counter((row.zone, row.window) for row in rows).items():
+        db.execute("REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, n, surge(n)))
+
+
+def write_no_prices(rows, batch, db):
+    db.executemany(KEEP, rows)
+
+
+def write_no_trips(rows, batch, db):
+    pass
+
+
+def write_replace(rows, batch, db):
+    db.executemany("INSERT OR REPLACE INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.execute(PRICES)
+
+
+def write_commits(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.commit()
+    db.execute(PRICES)
+
+
+def write_with_db(rows, batch, db):
+    with db:
+        write(rows, batch, db)
+
+
+def write_skips_batches(rows, batch, db):
+    db.execute("CREATE TABLE IF NOT EXISTS done (batch INTEGER PRIMARY KEY)")
+    if not db.execute("SELECT 1 FROM done WHERE batch = ?", (batch,)).fetchone():
+        db.execute("INSERT INTO done VALUES (?)", (batch,))
+        db.executemany("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+        db.execute(PRICES)
+
+
+def write_last_first(rows, batch, db):
+    write(list(rows)[::-1], batch, db)
+
+
+def write_other_zone(rows, batch, db):
+    write([row._replace(zone="airport") for row in rows], batch, db)
+
+
+def write_many_only(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES + " HAVING count(*) > 3")
+
+
+def write_sql_error(rows, batch, db):
+    db.executemany("INSERT OR IGNORE INTO trip VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def write_one_price(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute("INSERT OR REPLACE INTO prices SELECT zone, window, count(*), 1.0 FROM trips GROUP BY zone, window")
+
+
+def write_price_of_one_less(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES.replace("surge(count(*))", "surge(count(*) - 1)"))
+
+
+# --- 14.8 -------------------------------------------------------------------------------------------------------------------
+
+RISES = {"acks": {"lost", "totals"}, "idempotence": {"reordered"}, "min_insync": set(), "checkpoint": set(),
+         "starting": {"lost", "totals"}, "key": {"duplicate", "totals"}, "prices": {"totals"}}
+
+
+def rises(**changed):
+    return lambda: {**RISES, **changed}
+
+
+def what_rises():
+    return {"acks": {"lost", "totals"}, "idempotence": {"reordered"}, "min_insync": set(), "checkpoint": set(),
+            "starting": {"totals", "lost"}, "key": {"duplicate", "totals"}, "prices": {"totals"}}
+
+
+def rises_by_asking():
+    return {setting: {name for name, count in ablated(setting).cries.items() if count > 0} for setting in REMOVED}
+
+
+def rises_by_words():
+    told = {"acks": "lost totals", "idempotence": "reordered", "starting": "lost totals", "key": "duplicate totals",
+            "prices": "totals"}
+    return {setting: set(told.get(setting, "").split()) for setting in REMOVED}
+
+
+def rises_by_default():
+    found = defaultdict(set)
+    for counter, settings in {"lost": ["acks", "starting"], "totals": ["acks", "starting", "key", "prices"],
+                              "duplicate": ["key"], "reordered": ["idempotence"]}.items():
+        for setting in settings:
+            found[setting].add(counter)
+    return found | {"min_insync": set(), "checkpoint": set()}
+
+
+RIGHT = {
+    "14.3": {
+        "ifs": lost_trip,
+        "three-valued logic": lost_by_logic,
+        "match": lost_by_match,
+        "a table": lost_by_table,
+        "numbers": lost_by_numbers,
+        "all worlds": lost_by_worlds,
+        "a method": Notary().says,
+    },
+    "14.5": {
+        "IGNORE, and count again": pipeline(),
+        "every setting": pipeline(acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
+                                  key=("trip",)),
+        "the windows of these rows": pipeline(write_touched),
+        "all prices anew": pipeline(write_all_new),
+        "looks first": pipeline(write_look_first, key=()),
+        "a Counter of what is new": pipeline(write_by_counter),
+        "pandas": pipeline(write_by_pandas),
+        "numpy": pipeline(write_by_numpy),
+        "REPLACE": pipeline(write_replace),
+        "no checkpoint": pipeline(checkpoint=False),
+        "the place is the key": pipeline(key=("part", "off")),
+        "an index of its own": pipeline(write_own_index, key=()),
+        "an object that is called": pipeline(Writer()),
+        "a partial": pipeline(partial(write)),
+        "the one that is there": lambda: EFFECTIVELY_ONCE,
+        "the other one, changed": lambda: AT_LEAST_ONCE.but(write=write, idempotence=True, key=("trip",)),
+    },
+    "14.8": {
+        "a dictionary": what_rises,
+        "what was measured": rises_by_asking,
+        "words": rises_by_words,
+        "a defaultdict": rises_by_default,
+        "lists": lambda: {setting: sorted(counters) for setting, counters in RISES.items()},
+        "frozen sets": lambda: {setting: frozenset(counters) for setting, counters in RISES.items()},
+        "dict(...)": partial(dict, **RISES),
+        "empty braces": rises(min_insync={}, checkpoint={}),
+    },
+}
+
+WRONG = {
+    "14.3": {
+        "only what was acknowledged": (lost_wrong(owed=lambda a, log: a), r"in the log"),
+        "only what is in the log": (lost_wrong(owed=lambda a, log: log), r"acknowledged"),
+        "not there is lost": (lost_unless_there, r"owed|promised|UNKNOWN|nobody"),
+        "None is False": (lost_by_truth, r"None|nobody (could )?look|UNKNOWN"),
+        "never settled": (lost_wrong(settled=lambda s: True), r"can still come"),
+        "nothing owed is unknown": (lost_owed_first, r"owed|in the sink|PASS"),
+        "unknown as soon as one is": (lost_too_careful, r"PASS|it is FAIL: it was acknowledged"),
+        "waits, whatever it sees": (lost_waits_first, r"in the sink|PASS"),
+        "turned round": (lost_wrong(words=("PASS", "FAIL", "UNKNOWN")), r"PASS|FAIL"),
+        "True, False, None": (lost_wrong(words=(False, True, None)), r'"?PASS"?.*"?FAIL"?.*"?UNKNOWN"?|text|returned None'),
+        "small letters": (lost_wrong(words=("fail", "pass", "unknown")), r"PASS|FAIL|UNKNOWN"),
+        "waits for what is not in the log": (lost_waits_for_ever, r"cannot come any more"),
+        "the sink unseen is empty": (lost_wrong(sink=bool), r"None|nobody|UNKNOWN"),
+        "the sink unseen is full": (lost_wrong(sink=lambda s: s is not False), r"None|nobody|UNKNOWN"),
+        "always PASS": (lambda *told: "PASS", r"lost|FAIL"),
+    },
+    "14.5": {
+        "as on the first day": (pipeline(write_as_on_the_first_day, key=()), r"duplicate"),
+        "the first pipeline": (lambda: AT_LEAST_ONCE, r"duplicate"),
+        "prices are added up": (pipeline(write_prices_added), r"totals"),
+        "prices of this batch": (pipeline(write_prices_of_this_batch), r"totals"),
+        "no prices": (pipeline(write_no_prices), r"totals|prices"),
+        "nothing at all": (pipeline(write_no_trips), r"lost"),
+        "the leader's answer is enough": (pipeline(acks="1"), r"lost|acks"),
+        "no answer": (pipeline(acks="0", idempotence=False), r"acks|acknowledged"),
+        "no idempotence": (pipeline(idempotence=False), r"reordered"),
+        "no idempotence, the place is the key": (pipeline(idempotence=False, key=("part", "off")), r"duplicate"),
+        "begins at the end": (pipeline(checkpoint=False, starting="latest"), r"lost"),
+        "the price is doubled": (pipeline(and_then("UPDATE prices SET surge = 2 * surge")), r"price|surge"),
+        "one price for all": (pipeline(write_one_price), r"price|surge"),
+        "the price of one trip less": (pipeline(write_price_of_one_less), r"price|surge"),
+        "a price below 1": (pipeline(and_then("UPDATE prices SET surge = 0.0 WHERE trips < 5")), r"price|surge"),
+        "no price": (pipeline(and_then("UPDATE prices SET surge = NULL")), r"price|surge"),
+        "the leader alone": (pipeline(min_insync=1), r"min_insync|min\.insync|alone"),
+        "all three, always": (pipeline(min_insync=3), r"min_insync|min\.insync|three|refuse|NOT_ENOUGH"),
+        "commits in the middle": (pipeline(write_commits), r"transaction|commit"),
+        "with db": (pipeline(write_with_db), r"transaction|commit"),
+        "skips a batch by its number, without a checkpoint": (pipeline(write_skips_batches, key=(), checkpoint=False),
+                                                              r"lost|duplicate|number"),
+        "the last row first": (pipeline(write_last_first), r"reordered"),
+        "another zone": (pipeline(write_other_zone), r"phantom"),
+        "small windows without a price": (pipeline(write_many_only), r"totals|price"),
+        "a table that is not there": (pipeline(write_sql_error), r"no such table"),
+        "the taxi is the key": (pipeline(key=("taxi",)), r"lost"),
+        "not a pipeline": (lambda: write, r"Pipeline"),
+        "a dictionary": (lambda: {"write": write, "acks": "all"}, r"Pipeline"),
+        "nothing": (lambda: None, r"Pipeline|return"),
+        "deletes the trips": (pipeline(and_then("DELETE FROM trips WHERE trip % 7 = 0")), r"lost"),
+        "deletes a price": (pipeline(and_then("DELETE FROM prices WHERE trips = 1")), r"totals|price"),
+        "an answer of another kind": (pipeline(acks=2), r"acks"),
+    },
+    "14.8": {
+        "acks: only lost": (rises(acks={"lost"}), r"acks.*totals"),
+        "acks: nothing": (rises(acks=set()), r"acks"),
+        "idempotence: duplicates": (rises(idempotence={"duplicate"}), r"idempotence"),
+        "min_insync: lost": (rises(min_insync={"lost"}), r"min_insync"),
+        "checkpoint: duplicates": (rises(checkpoint={"duplicate"}), r"checkpoint"),
+        "starting: nothing": (rises(starting=set()), r"starting"),
+        "key: only duplicates": (rises(key={"duplicate"}), r"key.*totals"),
+        "prices: nothing": (rises(prices=set()), r"prices"),
+        "one is missing": (lambda: {k: v for k, v in RISES.items() if k != "checkpoint"}, r"checkpoint"),
+        "one that there is not": (lambda: RISES | {"retries": {"lost"}}, r"retries"),
+        "a counter that there is not": (rises(key={"duplicates", "totals"}), r"duplicates"),
+        "a text for a set": (rises(prices="totals"), r"set|prices"),
+        "True and False": (lambda: {setting: bool(found) for setting, found in RISES.items()}, r"set|counter"),
+        "numbers": (lambda: {setting: len(found) for setting, found in RISES.items()}, r"set|counter"),
+        "sets alone": (lambda: list(RISES.values()), r"dictionary"),
+        "turned round": (lambda: {c: {s for s in RISES if c in RISES[s]} for c in ("lost", "duplicate", "reordered", "totals")},
+                         r"acks|setting"),
+        "nothing": (lambda: None, r"return|dictionary"),
+        "all of them": (lambda: {s: {"lost", "duplicate", "reordered", "phantom", "totals"} for s in RISES}, r"acks|phantom"),
+    },
+}
