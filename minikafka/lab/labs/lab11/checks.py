@@ -13,7 +13,9 @@ from itertools import islice
 from typing import Any
 
 from minikafka.datasets import Trip, taxi_trips
+from minikafka.lab import wants
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
+from minikafka.lab.values import shown
 
 Gap = tuple[int, int, int]
 DAY = datetime(2025, 6, 2, tzinfo=timezone.utc)
@@ -38,7 +40,10 @@ def table(rows: list[tuple[Any, ...]]) -> Any:
 def collected(answer: Any, wanted: str) -> list[tuple[Any, ...]]:
     """Return the rows of a table or a list, as tuples."""
     assert answer is not None, "your function returned nothing; is there a `return`?"
-    rows = answer.collect() if hasattr(answer, "collect") else list(answer)
+    assert hasattr(answer, "collect") or wants.fits(list, answer), (
+        f"a table with rows of {wanted} is wanted, you returned {wants.kind(answer)}")
+    pandas = hasattr(answer, "itertuples")
+    rows = [*answer.itertuples(index=False)] if pandas else answer.collect() if hasattr(answer, "collect") else list(answer)
     return [tuple(row) for row in rows] if all(isinstance(row, (tuple, list)) for row in rows) else _no_rows(wanted)
 
 
@@ -69,7 +74,9 @@ def per_zone(answer: Callable[[Any], Any]) -> str:
 
 
 def _compare(said: dict[Any, Any], right: dict[str, int]) -> None:
-    for zone in [*right, *said]:
+    strange = [zone for zone in said if zone not in right]
+    assert not strange, f"{shown(strange[0])} is no pickup zone of these trips, such as {next(iter(right))!r}"
+    for zone in right:
         assert said.get(zone) == right.get(zone), (
             f"zone {zone!r}: you have {said.get(zone)}, a plain count {right.get(zone)}")
 
