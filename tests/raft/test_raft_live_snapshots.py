@@ -91,9 +91,10 @@ def test_older_snapshots_are_kept_while_they_are_small_and_young(tmp_path: Path)
         await until(lambda: len(leader.snapshots.ids) >= 3)
         assert leader.start_offset == leader.snapshots.ids[0].end_offset
         maker = (await quorum.leader()).broker.quorum.snapshotter
-        maker._max_bytes, maker._max_age_ms, maker._looks_at = 1 << 40, 0, 0.0
-        latest = leader.snapshots.latest
-        await quorum.append(21)                        # no new snapshot; it is time to look at the old ones
+        maker._max_bytes = 1 << 40                     # no new snapshot from now on
+        await until(lambda: not maker._writing)
+        latest, maker._max_age_ms, maker._looks_at = leader.snapshots.latest, 0, 0.0
+        await quorum.append(21)                        # it is time to look at the old ones
         await until(lambda: leader.snapshots.ids == [latest])
 
     play(tmp_path, story, **EAGER)

@@ -40,7 +40,7 @@ class Charts(graph_objects.Figure):
 def interactive(figure: Any) -> dict[str, Any]:
     """Return plotly's part of an output, in letters and lines that are read on light and on dark pages.
 
-    A figure has a fixed size until the picture stands beside the text: then dock.js keeps its height and frees its width.
+    A figure has a fixed size until the picture stands beside the text: then view/dock.js keeps its height and frees its width.
     Plotly's `responsive` alone drops the height too: any change of the window or of the theme left a strip of 33 pixels.
     """
     clear, rule = "rgba(0,0,0,0)", "rgba(128,128,128,0.25)"
