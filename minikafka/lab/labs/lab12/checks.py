@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from minikafka.lab import wants
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.labs.lab12.experiment import lost
+from minikafka.lab.values import shown
 
 NOON = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)
 Emitted = tuple[float, dict[int, int]]
@@ -29,6 +31,15 @@ def table(rows: list[tuple[Any, ...]], schema: str) -> Any:
         return spark_session(connector=False).createDataFrame(rows, schema)
     except NoJava as missing:
         raise Unknown(f"Spark needs a Java, and there is none here: {missing}") from None
+
+
+def columns(told: Any, *names: str) -> list[tuple[Any, ...]]:
+    """Return these columns of a table, in whatever order it has them."""
+    assert told is not None, "your function returned nothing; is there a `return`?"
+    assert hasattr(told, "select"), f"a table is wanted, you returned {wants.kind(told)}"
+    missing = [name for name in names if name not in told.columns]
+    assert not missing, f"the table has no column {missing[0]!r}; its columns are {', '.join(told.columns)}"
+    return [tuple(row) for row in told.select(*names).collect()]
 
 
 # --- 12.2 ------------------------------------------------------------------------------------------------------------
@@ -57,7 +68,9 @@ def emissions(answer: Callable[[list[list[int]], int, int], list[Emitted]]) -> s
             raise Wrong(f"{len(steps)} steps, and you returned {len(said)} rows")
         for number, (mine, yours) in enumerate(zip(right, said), 1):
             if tuple(yours) != mine:
-                raise Wrong(f"step {number}: you have {yours!r}, it is {mine!r}",
+                seen = isinstance(yours, (tuple, list)) and len(yours) == 2
+                what = "the watermark and the windows" if not seen else "the watermark" if yours[0] != mine[0] else "the windows"
+                raise Wrong(f"step {number}, {what}: you have {shown(yours)}, it is {shown(mine)}",
                             [f"windows of {size}, delay {delay}", *(f"step {n}: {s}" for n, s in enumerate(steps[:number], 1))])
     return "the eight steps of the text and sixty others: each watermark, each window, each count"
 
@@ -92,8 +105,7 @@ def counter(answer: Callable[[Any, datetime], Any]) -> str:
         mark = NOON + timedelta(seconds=second)
         right = Counter(t for t in times if _end(t) <= mark)
         told = answer(rows, mark)
-        assert told is not None, "your function returned nothing; is there a `return`?"
-        said = Counter(row[0].astimezone(timezone.utc) for row in told.select("timestamp").collect())
+        said = Counter(row[0].astimezone(timezone.utc) for row in columns(told, "timestamp"))
         for moment in sorted((right - said) + (said - right)):
             kept = "is dropped, and is not in your table" if right[moment] > said[moment] else "is counted, and is in your table"
             raise Wrong(f"watermark {second}: the row of second {(moment - NOON).seconds} {kept}")
@@ -147,9 +159,7 @@ def prices(answer: Callable[[Any], Any]) -> str:
     counts = Counter((zone, start.replace(minute=start.minute // 10 * 10, second=0)) for zone, start in trips)
     right = {key: min(3.0, max(1.0, 1 + 0.25 * (many - 4))) for key, many in counts.items()}
     told = answer(table(trips, "zone string, started timestamp"))
-    assert told is not None, "your function returned nothing; is there a `return`?"
-    rows = [tuple(row) for row in told.collect()]
-    assert all(len(row) == 3 for row in rows), f"three columns are wanted: zone, start, factor; a row of yours: {rows[:1]}"
+    rows = columns(told, "zone", "start", "factor")
     said = {(zone, start.astimezone(timezone.utc)): float(factor) for zone, start, factor in rows}
     assert len(said) == len(rows), "a zone has more than one factor for the same ten minutes"
     for key in [*right, *said]:
