@@ -40,7 +40,7 @@ WHOLE = 900           # seconds for a lab
 TABLE = ROOT / "tests" / "labs" / "GATE.md"
 WANTED = 3            # wrong solutions of an exercise
 VARIANTS = ROOT / "solutions" / "variants"
-RIGHT = 5             # variants of an exercise that are right, in a lab that has a file of them
+RIGHT = 5             # variants of an exercise that are right
 KILLED, PASSES = "killed", "passes"
 
 
@@ -53,7 +53,7 @@ class Result:
     solution: str = "the cell never calls check()"
     hints: str = ""
     wrong: dict[str, str] = field(default_factory=dict)  # name -> KILLED or what happened instead
-    right: dict[str, str] | None = None  # name -> PASSES or what happened instead; None: the lab has no file of variants
+    right: dict[str, str] | None = None  # name -> PASSES or what happened instead; None: not tried
 
     @property
     def survivors(self) -> list[str]:
@@ -192,14 +192,12 @@ def judge_lab(lab: Lab) -> list[Result]:
     cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
     if cells:
         prepare(lab.number)
-    results, variants = [], Variants.read(lab.number)
+    results, variants = [], Variants.read(lab.number) or Variants({}, {})
     for exercise in asked(lab)["exercises"]:
         source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
         results.append(judge_exercise(exercise, source, wrong.get(exercise, {})))
-        if variants:
-            try_variants(results[-1], variants.right.get(exercise, {}), variants.wrong.get(exercise, {}))
-    strangers = sorted({*wrong, *(variants.right if variants else ()), *(variants.wrong if variants else ())}
-                       - {r.exercise for r in results})
+        try_variants(results[-1], variants.right.get(exercise, {}), variants.wrong.get(exercise, {}))
+    strangers = sorted({*wrong, *variants.right, *variants.wrong} - {r.exercise for r in results})
     return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]
 
 
