@@ -26,7 +26,7 @@ from minikafka.lab.verdict import panel
 GUESSES: dict[str, Any] = {}  # of this kernel; None: asked, and no guess given
 BLUE, ORANGE, GREY = "#0072b2", "#e69f00", "#808080"  # Okabe-Ito; neither of the colours of right and wrong
 RIGHT, NEAR, SURPRISE, NONE = "as you said", "near", "surprise", "no guess"
-NEARLY = 0.05  # a number within a twentieth of what was measured is near; 100 beside 110 is the error that is asked for
+NEARLY = 0.05  # within a twentieth of a measure is near; a measure is a float, and a count or an offset (an int) is hit or missed
 HALF = 0.5     # a whole number is near what is measured in fractions if that rounds to it: 3 beside 3.4
 ONE_NUMBER = "one number can be compared, such as 5; words cannot"
 
@@ -103,7 +103,11 @@ def score(guess: Any, measured: Any) -> tuple[str, str]:
 
 
 def close(guess: float, measured: float) -> bool:
-    """Return whether a number is near what was measured: within a twentieth, or its whole number where fractions are measured."""
+    """Return whether a number is near a measure: within a twentieth, or its whole number where fractions are measured. Nothing is
+    near a count or an offset: 48 records are not 46, and the answer lies in the two.
+    """
+    if not isinstance(measured, float):
+        return False
     rounded = guess != 0 and guess == round(guess) != measured and measured != round(measured) if math.isfinite(guess) else False
     return abs(guess - measured) <= max(NEARLY * abs(measured), HALF if rounded else 0)
 
@@ -153,7 +157,9 @@ def plain(value: Any) -> Any:
 def shown(value: Any) -> str:
     if isinstance(value, set):
         return f"{{{', '.join(sorted(map(in_short, value)))}}}" if value else "set()"
-    return f"{value:.4g}" if isinstance(value, float) else in_short(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1e3 <= abs(value) < 1e15 and value == round(value) else f"{value:.4g}"
+    return in_short(value)
 
 
 def _written(guess: Any) -> str:

@@ -28,6 +28,9 @@ MISSED = "returned None: its `return` was not reached, or what stands behind it 
 NONE = "returned None, which is no answer for these arguments"
 ALWAYS = "returned None: that is what stands behind its `return` (`print`, `append` and `sort` return None)"
 
+NAMELESS = {"<lambda>": "your lambda", "<genexpr>": "your generator", "<module>": "your code",
+            **{f"<{kind}comp>": "your comprehension" for kind in ("list", "set", "dict")}}
+
 
 class Misfit(AssertionError):
     """An error: a student's function returned something of another kind than the check can judge, or cannot be called."""
@@ -105,8 +108,7 @@ class Trial:
     def lines(self, error: BaseException) -> tuple[str, ...]:
         """Return the line of the student's cell that raised an error, and what the function had been given, as far as known."""
         steps = [step for step in traceback.extract_tb(error.__traceback__) if step.filename in self.cells]
-        line = [f"in {'your lambda' if step.name == '<lambda>' else step.name}, line {step.lineno} of its cell: {step.line}"
-                for step in steps[-1:]]
+        line = [f"in {NAMELESS.get(step.name, step.name)}, line {step.lineno} of its cell: {step.line}" for step in steps[-1:]]
         given = [f"called with {self.last.given}"] if self.last and self.last.given else []
         return tuple(clean(each, LINE) for each in (*line, *given))
 

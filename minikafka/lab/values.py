@@ -47,6 +47,10 @@ def _text(value: Any, many: int, depth: int) -> str:
     try:
         if isinstance(value, enum.Enum):
             return _text(value.value, many, depth)
+        if kind.__module__ == "numpy" and not value.ndim:  # np.float64(2.5) is 2.5
+            return _text(value.item(), many, depth)
+        if callable(getattr(value, "seek", None)):
+            return "a file"
         if isinstance(value, PurePath):
             return f"…/{value.name}"
         if isinstance(value, (str, bytes)):

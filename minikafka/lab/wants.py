@@ -47,27 +47,29 @@ def result(wanted: Any) -> Any:
     return returned if (typing.get_origin(returned) or returned) in WORDS else None
 
 
-def misfit(wanted: Any, answer: Any) -> str:
-    """Return what is wrong with an answer that no check can judge, or ""."""
+def misfit(wanted: Any, answer: Any, who: str = "your function") -> str:
+    """Return what is wrong with an answer that no check can judge, or ""; one of several functions is called `who`."""
     if several := parts(wanted):
         if not isinstance(answer, (tuple, list)) or len(answer) != len(several):
             return f"{len(several)} answers are wanted, in brackets: (first, second); you gave {kind(answer)}"
-        return next((told for told in map(misfit, several, answer) if told), "")
+        names = [str(getattr(each, "__name__", "")) for each in answer]
+        names = [name if name.isidentifier() else f"function {place}" for place, name in enumerate(names, 1)]
+        return next((told for told in map(misfit, several, answer, names) if told), "")
     if not a_function(wanted):
         return f"{words(wanted)} is wanted; you gave {kind(answer)}" if _known(wanted) and not fits(wanted, answer) else ""
     if not callable(answer):
         return f"the name of your function is wanted, without brackets behind it; you gave {kind(answer)}"
     arguments = typing.get_args(wanted)[:1]
-    return takes(answer, [None] * len(arguments[0])) if arguments and isinstance(arguments[0], list) else ""
+    return takes(answer, [None] * len(arguments[0]), who) if arguments and isinstance(arguments[0], list) else ""
 
 
-def takes(function: Callable[..., Any], arguments: Iterable[Any]) -> str:
+def takes(function: Callable[..., Any], arguments: Iterable[Any], who: str = "your function") -> str:
     """Return "" if a function takes these arguments, and else in words how many it gets."""
     try:
         inspect.signature(function).bind(*(given := list(arguments)))
     except TypeError:
         named = ", ".join(inspect.signature(function).parameters) or "none"
-        return f"your function gets {len(given)} argument{'s' * (len(given) != 1)}; its parameters are: {named}"
+        return f"{who} gets {len(given)} argument{'s' * (len(given) != 1)}; its parameters are: {named}"
     except ValueError:  # a function of C that tells nothing of itself
         pass
     return ""

@@ -446,6 +446,19 @@ def lookup_the_one_before(index, offset):
     return index[place - 2][1] if place > 1 else 0
 
 
+def append_digits(file, value):
+    file.seek(0)
+    offset = len(file.readlines())
+    file.write(value.hex().encode() + b"\n")
+    return offset
+
+
+def read_digits(file, offset):
+    file.seek(0)
+    return bytes.fromhex(file.readlines()[offset].decode())
+
+
+
 RIGHT = {
     "2.3": {
         "four bytes, and a loop": (append, read),
@@ -458,6 +471,7 @@ RIGHT = {
         "methods, a length in digits": (NetStrings().append, NetStrings().read),
         "lambdas": (lambda file, value: append(file, value), lambda file, offset: [*values(file)][offset]),
         "partials": (functools.partial(append), functools.partial(read)),
+        "lines of hexadecimal digits": (append_digits, read_digits),
     },
     "2.5": {
         "a loop": log_start,

@@ -395,5 +395,6 @@ WRONG = {
         "not rounded": (lambda d, p, w, r: max(1, d * p / DAY / min(w, r)), r"whole|round"),
         "a text": (lambda d, p, w, r: str(how_many(d, p, w, r)), r"number"),
         "divides by the peak": (lambda d, p, w, r: max(1, math.ceil(d / p / DAY / min(w, r))), r"peak|busiest|too few"),
+        "rounds before the peak": (lambda d, p, w, r: max(1, math.ceil(math.ceil(d / DAY) * p / min(w, r))), r"1 is enough"),
     },
 }

@@ -374,6 +374,12 @@ def rewound_by_one_place_for_all(logs, ends, since):
     return {number: min(young, default=ends[number]) for number in logs}
 
 
+def lag_by_difference(ends, committed):
+    lag = (pd.Series(ends, dtype=float) - pd.Series(committed, dtype=float)).clip(lower=0)
+    return {partition: None if np.isnan(lag[partition]) else lag[partition] for partition in ends}
+
+
+
 RIGHT = {
     "4.3": {
         "a loop": lag_by_loop,
@@ -385,6 +391,7 @@ RIGHT = {
         "a defaultdict on the way": lag_in_a_defaultdict,
         "an object that can be called": Monitor(None),
         "a partial function": partial(lag_in_the_argument, unknown=None),
+        "the difference of two series": lag_by_difference,
     },
     "4.5": {
         "slices of one list": share_by_slices,

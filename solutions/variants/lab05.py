@@ -811,6 +811,27 @@ def choose_with_two_faults(costs, duplicates_allowed):
     return max(good, key=lambda row: (row["lost"], row["commit requests"]))["policy"] if good else None
 
 
+def loop_that_closes(consumer, work):
+    try:
+        for batch in iter(lambda: consumer.poll(timeout_ms=3000), {}):
+            for records in batch.values():
+                list(map(work, records))
+            consumer.commit()
+    finally:
+        consumer.close()
+
+
+
+def once_by_highest(records):
+    highest, first = {}, []
+    for record in records:
+        if record.offset > highest.get(record.partition, -1):
+            highest[record.partition] = record.offset
+            first.append(record)
+    return first
+
+
+
 RIGHT = {
     "5.3": {
         "ifs": sums_by_ifs,
@@ -831,6 +852,7 @@ RIGHT = {
         "a method, in the order of partitions": Loop().run,
         "commits after the empty poll, too, and closes": loop_commit_at_the_top,
         "tries a record again": loop_that_tries_again,
+        "closes whatever happens": loop_that_closes,
     },
     "5.7": {
         "a loop": zombies_by_loop,
@@ -850,6 +872,7 @@ RIGHT = {
         "numpy": once_by_numpy,
         "in the argument itself": once_in_place,
         "filter": once_by_filter,
+        "the highest offset of each partition": once_by_highest,
     },
     "5.9": {
         "min": choose_by_min,

@@ -122,14 +122,14 @@ RIGHT = {
 
 WRONG = {
     "9.3": {
-        "an epoch with each record": (every_record, r"epoch"),
-        "nobody begins no epoch": (living_only, r"epoch|-1"),
-        "the last one who lived": (last_living, r"-1|nobody"),
-        "the same leader again begins no epoch": (changes_only, r"epoch"),
-        "the record at the offset is left out": (lambda records, offset: by_a_loop(records, offset - 1), r"includ|offset"),
-        "the end of the log": (lambda records, offset: by_a_loop(records, 10**9), r"offset|later"),
-        "counts epochs from one": (lambda r, o: (by_a_list(r, o)[0], by_a_list(r, o)[1] + 1), r"epoch"),
-        "the other way round": (lambda r, o: by_a_list(r, o)[::-1], r"leader|epoch|order|way round"),
+        "an epoch with each record": (every_record, r"only a record that names a leader"),
+        "nobody begins no epoch": (living_only, r"or -1, begins|nobody leads"),
+        "the last one who lived": (last_living, r"nobody leads"),
+        "the same leader again begins no epoch": (changes_only, r"same leader again"),
+        "the record at the offset is left out": (lambda records, offset: by_a_loop(records, offset - 1), r"at the offset counts"),
+        "the end of the log": (lambda records, offset: by_a_loop(records, 10**9), r"later records"),
+        "counts epochs from one": (lambda r, o: (by_a_list(r, o)[0], by_a_list(r, o)[1] + 1), r"first epoch is 0"),
+        "the other way round": (lambda r, o: by_a_list(r, o)[::-1], r"leader comes first"),
         "the leader only": (lambda r, o: by_a_list(r, o)[0], r"leader, epoch|pair|two"),
         "the offset taken for a place": (lambda r, o: by_a_list(r[:o + 1], 10**9), r"offset|later"),
     },
@@ -142,6 +142,7 @@ WRONG = {
         "one number": (lambda voters: voters // 2 + 1, r"pair"),
         "no whole number": (lambda voters: (voters / 2 + 1, voters / 2 - 1), r"whole|majority"),
         "knows three only": (lambda voters: (2, 1), r"majority"),
+        "a text": (lambda voters: "2, 1", r"pair .* returned '2, 1'"),
     },
     "9.8": {
         "heartbeats are records": (lambda: "CBCCCDE", r"1|alive|heartbeat"),
@@ -152,5 +153,6 @@ WRONG = {
         "six letters": (lambda: "ABCCDE", r"seven|7"),
         "another letter": (lambda: "ABCCCDF", r"A to E|letter"),
         "a number": (lambda: 7, r"letters"),
+        "None for the last": (lambda: [*"ABCCCD", None], r"seven letters .*None"),
     },
 }

@@ -322,6 +322,56 @@ def store_that_only_notes(db, trip):
     db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip))
 
 
+def broker_with_a_deque(table, end, batch):
+    epoch, recent = table.get(batch.producer, (batch.epoch, deque(maxlen=5)))
+    name = (batch.sequence, batch.last)
+    if batch.epoch < epoch:
+        return ["fenced", None]
+    if batch.epoch > epoch:
+        if batch.sequence:
+            return ["out of order", None]
+        recent = deque(maxlen=5)
+    elif recent:
+        if name in (numbers := [numbers for numbers, _ in recent]):
+            return ["duplicate", recent[numbers.index(name)][1]]
+        if batch.sequence != recent[-1][0][1] + 1:
+            return ["out of order", None]
+    recent.append((name, end))
+    table[batch.producer] = (batch.epoch, recent)
+    return ["append", end]
+
+
+
+def careless(last=True, shared=False, falsy=False, early=False, offset=True):
+    """Make a broker that is right but for one thing."""
+    def broker(table, end, batch):
+        who = 0 if shared else batch.producer
+        epoch, recent = table.get(who, (batch.epoch, []))
+        for first, until, stands in recent:
+            if batch.epoch == epoch and first == batch.sequence and (until == batch.last or not last) and (stands or not falsy):
+                return ("duplicate", stands)
+        if batch.epoch < epoch:
+            return ("fenced", None)
+        if early:
+            table[who] = (batch.epoch, recent)
+        if recent and batch.sequence != (recent[-1][1] + 1 if batch.epoch == epoch else 0):
+            return ("out of order", None)
+        kept = recent if batch.epoch == epoch else []
+        table[who] = (batch.epoch, [*kept, (batch.sequence, batch.last, end)][-5:])
+        return ("append", end if offset else batch.sequence)
+    return broker
+
+
+
+def store_by_names(db, trip):
+    name = {"topic": trip.topic, "part": trip.partition, "offset": trip.offset}
+    asked = "SELECT count(*) FROM done WHERE topic = :topic AND part = :part AND offset = :offset"
+    if not db.execute(asked, name).fetchone()[0]:
+        db.execute("INSERT INTO done VALUES (:topic, :part, :offset)", name)
+        naive(db, trip)
+
+
+
 RIGHT = {
     "10.3": {
         "the rules one after the other": broker_by_rules,
@@ -330,6 +380,7 @@ RIGHT = {
         "by epoch": broker_by_epochs,
         "named answers": broker_that_names_its_answer,
         "numpy's offsets": broker_by_match,
+        "a deque of five": broker_with_a_deque,
     },
     "10.5": {
         "a loop": late_by_a_loop,
@@ -347,6 +398,7 @@ RIGHT = {
         "on conflict": store_by_conflict,
         "counts changes": store_by_count,
         "writes the name last": store_that_names_it_last,
+        "asks for the name by name": store_by_names,
     },
 }
 
@@ -363,6 +415,11 @@ WRONG = {
         "the word only": (lambda t, e, b: broker_by_rules(t, e, b)[0], r"pair|two|\("),
         "everything is new": (lambda t, e, b: ("append", e), r"duplicate|fenced|out of order"),
         "0 for nothing": (lambda t, e, b: tuple(x or 0 for x in broker_by_rules(t, e, b)), r"None"),
+        "looks at the first sequence only": (careless(last=False), r"same last"),
+        "one table for all producers": (careless(shared=True), r"each producer"),
+        "offset 0 is taken for none": (careless(falsy=True), r"last five"),
+        "writes the new epoch down before it refuses": (careless(early=True), r"was refused does not change"),
+        "its sequence for its offset": (careless(offset=False), r"end of the log"),
     },
     "10.5": {
         "repetitions are late": (late_repetitions_too, r"duplicate|already|repetition"),

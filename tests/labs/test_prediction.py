@@ -49,7 +49,9 @@ class Odd:
     ("5 to 6", 5, NONE, "'5 to 6', measured 5: one number"),
     ("A", "a ", RIGHT, "'a '"), ([1, 2], (1, 2), RIGHT, "(1, 2)"),
     (True, True, RIGHT, "True"), (np.int64(3), 3, RIGHT, "3"),
-    (39, 40, NEAR, "1 below"), (3.3, 3.2, NEAR, "0.1 above"),
+    (39, 40.0, NEAR, "1 below"), (3.3, 3.2, NEAR, "0.1 above"), (39, 40, SURPRISE, "1 below"), (48, 46, SURPRISE, "2 above"),
+    (60, 61, SURPRISE, "1 below"), (99_999, 100_000, SURPRISE, "1 below"), (204, np.float64(200), NEAR, "measured 200: 4 above"),
+    (51, np.int64(50), SURPRISE, "1 above"), (12_300, 12_340.0, NEAR, "measured 12340: 40 below"),
     (40, 10, SURPRISE, "4 times too much"), (1, 10, SURPRISE, "10 times too little"), (12, 10, SURPRISE, "2 above."),
     (5_260_000, 5260, SURPRISE, "1,000 times too much"),
     (5, 0, SURPRISE, "5 above"), (-1, 1, SURPRISE, "2 below"), ("many", 10, NONE, "'many'"),
@@ -66,13 +68,15 @@ class Odd:
     (np.array([1, 2]), (1, 2), RIGHT, "(1, 2)"), (np.bool_(False), False, RIGHT, "False"),
     (pd.DataFrame(), 3, SURPRISE, "a DataFrame"),
     (pd.Series([1, 2]), [1, 2], RIGHT, "[1, 2]"), (Odd(), 3, SURPRISE, "an Odd"), (len, 3, SURPRISE, "the function len"),
-    (100, 110, SURPRISE, "10 below."), (20, 22, SURPRISE, "2 below."), (105, 100, NEAR, "5 above"),
+    (100, 110, SURPRISE, "10 below."), (20, 22, SURPRISE, "2 below."), (105, 100.0, NEAR, "5 above"),
+    (105, 100, SURPRISE, "5 above"),
     ({0: 40, 1: 40}, {0: 50, 1: 40}, SURPRISE, "1 of 2 as you said"),
     ((50, 100), {"queue": 50, "topic": 100}, RIGHT, "50"), ([1, 2], {"a": 1, "b": 3}, SURPRISE, "1 of 2 as you said"),
 ])
 def test_how_near_a_guess_was(guess, measured, word, told):
-    """Fails if a number is only right or wrong, if text that is a number is not taken for one, if 0 divides, if percentages
-    are told of an offset, if an empty answer is none, or if an odd guess raises.
+    """Fails if a measure is only right or wrong, if a count or an offset that was missed is called near, if text that is a
+    number is not taken for one, if 0 divides, if percentages are told of an offset, if an empty answer is none, or if an odd
+    guess raises.
     """
     found, text = score(prediction.plain(guess), measured)
     assert found == word and told in text and "%" not in text

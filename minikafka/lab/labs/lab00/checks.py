@@ -100,7 +100,7 @@ def _compare(said: list[Place], gone: list[Place], promised: list[Place], found:
         raise Wrong(f"{place} was never acknowledged: nobody promised it" if place not in promised else
                     f"{place} was found" if place in found else f"{place} stands twice in your list", case)
     if said != gone:
-        raise Wrong(f"these are the pairs; they are wanted in order: {gone}", case)
+        raise Wrong(f"these are the right pairs in another order; sort them by partition, then by offset: {gone}", case)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,11 @@ def _places(place: Callable[[Event, EventLog], Any], order: Event, log: EventLog
 def _reads_on(catch_up: Callable[[EventLog, int, Callable[[Event], Any]], int], log: EventLog, position: int) -> int:
     """Let an application read on, and return its next position. What it left out is told first."""
     end, handled = len(log), []
-    said = catch_up(log, position, lambda event: handled.append(_id_of(event)))
+
+    def work(event: Event) -> None:
+        handled.append(_id_of(event))
+
+    said = catch_up(log, position, work)
     wanted = list(range(position, end))
     case = [f"the log has the events of orders 0 to {end - 1}, the position is {position}", f"`work` got {shown(handled)}"]
     assert len(log) == end, f"reading has changed the log: {len(log)} of {end} events are left"

@@ -188,8 +188,9 @@ def how_many(answer: Callable[[float, float, float, float], int]) -> str:
     """Check with the 500 million a day of the lecture, an exact division, a tiny topic, and other sizes."""
     rng = random.Random(33)
     cases = [(500_000_000, 3, 1000, 2000), (500_000_000, 3, 5000, 1000), (86_400_000, 3, 1000, 1000), (1000, 2, 500, 500),
-             (0, 2, 500, 500), *((rng.randint(1, 900) * 10**6 + 7, rng.choice([1.5, 2, 3, 10]), rng.randint(2, 90) * 100,
-                                  rng.randint(2, 90) * 100) for _ in range(30))]
+             (0, 2, 500, 500), (1000, 3, 2, 2),
+             *((rng.randint(1, 900) * 10**6 + 7, rng.choice([1.5, 2, 3, 10]), rng.randint(2, 90) * 100, rng.randint(2, 90) * 100)
+               for _ in range(30))]
     for per_day, peak, written, read in cases:
         said = answer(per_day, peak, written, read)
         if told := _not_the_least(said, Fraction(per_day) * Fraction(peak) / SECONDS, written, read):
@@ -210,4 +211,4 @@ def _not_the_least(said: float, busiest: Fraction, written: int, read: int) -> s
             return f"too few: {float(busiest):,.1f} records come in the busiest second, and {side} {said * rate:,} with " \
                    f"{said} partition{'s' * (said > 1)}"
     one_less = said > 1 and (said - 1) * min(written, read) >= busiest
-    return f"{said - 1} are enough, and the least number is wanted" if one_less else ""
+    return f"{said - 1} {'is' if said == 2 else 'are'} enough, and the least number is wanted" if one_less else ""

@@ -7,6 +7,7 @@ from numbers import Integral, Number
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.values import shown
 
 Lags = dict[int, int | None]
 Shares = dict[str, list[tuple[str, int]]]
@@ -31,16 +32,16 @@ def lag_of(answer: Callable[[dict[int, int], dict[int, int]], Lags]) -> str:
         said, told = answer(dict(ends), dict(committed)), [f"log ends:  {ends}", f"committed: {committed}"]
         for p, end in sorted(ends.items()):
             if p not in said:
-                raise Wrong(f"partition {p} is missing in your answer {dict(said)!r}", excerpt=told)
+                raise Wrong(f"partition {p} is missing in your answer {shown(dict(said))}", excerpt=told)
             lag, why = None, "nothing is committed there, so nobody can know"
             if p in committed:
                 lag = max(end, committed[p]) - committed[p]
                 why = (f"the commit, {committed[p]}, is newer than the end that you were given, {end}; a lag is never below 0"
                        if committed[p] > end else f"from the committed offset {committed[p]} to the end {end}")
             if said[p] != lag:
-                raise Wrong(f"partition {p}: you said {said[p]!r}, it is {lag!r}: {why}", excerpt=told)
+                raise Wrong(f"partition {p}: you said {shown(said[p])}, it is {lag!r}: {why}", excerpt=told)
         if strangers := [p for p in said if p not in ends]:
-            raise Wrong(f"there is no partition {strangers[0]!r}", excerpt=told)
+            raise Wrong(f"there is no partition {shown(strangers[0])}", excerpt=told)
     return "40 groups, unknown lags among them"
 
 
@@ -90,7 +91,7 @@ def _pairs(said: Any) -> Shares:
         found[member] = [tuple(pair) if isinstance(pair, Iterable) else (pair,) for pair in share]
         for pair, each in zip(found[member], share):
             if [isinstance(part, kind) for part, kind in zip(pair, (str, Integral))] != [True, True] or len(pair) > 2:
-                raise Wrong(f"{member} gets {each!r}; a list of pairs (topic, number) is wanted")
+                raise Wrong(f"{member} gets {shown(each)}; a list of pairs (topic, number) is wanted")
     return found
 
 
@@ -117,7 +118,7 @@ def _even(said: Shares, members: list[str], topics: dict[str, int]) -> str:
     if absent := sorted({*members} - {*said}):
         return f"{absent[0]} is missing in your answer; a member without partitions gets an empty list"
     if strangers := [member for member in said if member not in members]:
-        return f"there is no member {strangers[0]!r}"
+        return f"there is no member {shown(strangers[0])}"
     most, least = max(said, key=lambda m: len(said[m])), min(said, key=lambda m: len(said[m]))
     more = len(said[most]) - len(said[least])
     return f"{most} has {more} partitions more than {least}: {len(said[most])} and {len(said[least])}" if more > 1 else ""
@@ -155,7 +156,7 @@ def rewound(answer: Callable[[Logs, dict[int, int], int], dict[int, int]]) -> st
 def _left_out(said: Any, log: Log, end: int, since: int) -> str:
     """Say which records the group would not see."""
     if not isinstance(said, Number):
-        return f"you said {said!r}; an offset is wanted, and the end where no record is of `since` or later"
+        return f"you said {shown(said)}; an offset is wanted, and the end where no record is of `since` or later"
     missed = [(offset, stamp) for offset, stamp in log if stamp >= since and offset < said]
     if not missed:
         return ""
@@ -163,7 +164,8 @@ def _left_out(said: Any, log: Log, end: int, since: int) -> str:
     why = "; its timestamp is exactly `since`" if stamp == since else ""
     if older := [each for each, stamp in log if each > offset and stamp < since]:
         why += f"; an older one, {older[0]}, stands behind it"
-    return f"you said {said}; the group would miss {len(missed)} records, the first of them at offset {offset}{why}"
+    many = "1 record, that" if len(missed) == 1 else f"{len(missed)} records, the first of them"
+    return f"you said {said}; the group would miss {many} at offset {offset}{why}"
 
 
 def _again(said: int, log: Log, end: int, since: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab05.paper import PaperWorld, Place, Ride, every_crash, life
+from minikafka.lab.values import shown
 
 Event = dict[str, Any]
 TWO = {"partitions": 2, "size": 13, "short": 2}  # the topic on which the loop of 5.5 runs
@@ -163,7 +164,7 @@ def zombies(answer: Callable[[list[Event]], list[Event]]) -> str:
     answers = [list(answer(deepcopy(events))) for events, _ in lives]
     for said, (events, _) in zip(answers, lives):
         if strange := [each for each in said if each not in events or each["k"] == "generation"]:
-            raise Wrong(f"return the refused commits themselves, each a dictionary as it came; you have {strange[0]!r}")
+            raise Wrong(f"return the refused commits themselves, each a dictionary as it came; you have {shown(strange[0])}")
     for said, (events, stale) in zip(answers, lives):
         if missed := [event for event in stale if event not in said]:
             raise Wrong(f"you let a stale commit pass: {_why(events, missed[0])}", _until(events, missed[0]))
@@ -219,7 +220,7 @@ def once(answer: Callable[[list[Ride]], list[Ride]]) -> str:
     given = [deliveries(random.Random(seed)) for seed in range(50)]
     kept = [list(answer(list(records))) for records in given]
     if strange := [each for said in kept for each in said if not isinstance(each, Ride)]:
-        raise Wrong(f"return the records themselves; you have {strange[0]!r}")
+        raise Wrong(f"return the records themselves; you have {shown(strange[0])}")
     for rule in (_gone, _repeated, _moved):
         for said, records in zip(kept, given):
             if told := rule(said, records):
@@ -274,9 +275,9 @@ def choose(answer: Callable[[list[Event], int], Any]) -> str:
         for said, (costs, allowed) in zip(answers, cases):
             chosen = [row for row in costs if row["policy"] == said] if isinstance(said, str) else []
             if not chosen and said is not None:
-                raise Wrong(f"you said {said!r}; return the name of a policy, or None where none fits", map(str, costs))
+                raise Wrong(f"you said {shown(said)}; return the name of a policy, or None where none fits", map(str, costs))
             if told := rule(chosen[0] if chosen else None, costs, allowed):
-                raise Wrong(f"at most {allowed} duplicates: you said {said!r}; {told}", map(str, costs))
+                raise Wrong(f"at most {allowed} duplicates: you said {shown(said)}; {told}", map(str, costs))
     return f"right in {len(cases)} cases, also where no policy fits"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.values import shown
 
 Ends = dict[int, int]  # broker -> log end offset
 Placement = list[list[int]]
@@ -105,7 +106,7 @@ def _rows(placed: Any) -> Placement:
     """Return the lists of brokers; Wrong where there is something else."""
     placed = list(placed)
     if strange := [row for row in placed if not isinstance(row, Iterable) or isinstance(row, (str, Mapping))]:
-        raise Wrong(f"for a partition you return {strange[0]!r}; a list of brokers is wanted for each")
+        raise Wrong(f"for a partition you return {shown(strange[0])}; a list of brokers is wanted for each")
     return [list(row) for row in placed]
 
 
@@ -195,7 +196,7 @@ def readable(answer: Callable[[int, PartitionState], Any]) -> str:
         cases += [(n, state) for n in sorted({offset + d for offset in borders for d in (-1, 0, 1) if offset + d >= 0})]
     answers = [answer(n, replace(state, ends=dict(state.ends))) for n, state in cases]
     if strange := [said for said in answers if said not in (True, False, None)]:
-        raise Wrong(f"you said {strange[0]!r}; True or False is wanted")
+        raise Wrong(f"you said {shown(strange[0])}; True or False is wanted")
     for can in (False, True):
         for said, (n, state) in zip(answers, cases):
             reason = state.why_not(n)

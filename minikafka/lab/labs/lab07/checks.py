@@ -8,6 +8,7 @@ from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, AcksCluster, Need, Price
+from minikafka.lab.values import shown
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
 Acks = int | str
@@ -73,7 +74,7 @@ def account(answer: Callable[[list[str], list[str]], Account]) -> str:
             if name not in said:
                 raise Wrong(f"your dictionary has no {name!r}; its keys are {[*said]}")
             if not isinstance(said[name], Number):
-                raise Wrong(f"{name} is {said[name]!r}; a number is wanted")
+                raise Wrong(f"{name} is {shown(said[name])}; a number is wanted")
             if said[name] != len(right[name]):
                 raise Wrong(f"{name}: you said {said[name]}, it is {len(right[name])}: {', '.join(right[name]) or 'none'}",
                             excerpt=[f"acknowledged: {' '.join(acknowledged) or '-'}",
@@ -171,11 +172,11 @@ def choose(answer: Callable[[Need, dict[Acks, Price]], Any]) -> str:
     answers = [answer(need, dict(table)) for need, table in cases]
     for said, (_, table) in zip(answers, cases):
         if said is not None and (isinstance(said, bool) or not isinstance(said, (str, Integral)) or said not in table):
-            raise Wrong(f"you chose {said!r}; return a key of the table (0, 1 or 'all'), or None")
+            raise Wrong(f"you chose {shown(said)}; return a key of the table (0, 1 or 'all'), or None")
     for rule in (_loses, _is_deaf, _is_late, _is_slower):
         for said, (need, table) in zip(answers, cases):
             if told := rule(said, need, table):
-                raise Wrong(f"you chose {said!r}; {told}", excerpt=[
+                raise Wrong(f"you chose {shown(said)}; {told}", excerpt=[
                     f"wanted: {need.ms:g} ms, at most {need.lost} lost, {'must' if need.notice else 'need not'} notice",
                     *(f"acks={acks}: {p.ms:g} ms, {p.lost} lost, {'notices' if p.notices else 'does not notice'}"
                       for acks, p in table.items())])

@@ -54,6 +54,7 @@ class AcksCluster:
     def writer(self, acks: int, rate: float = 10.0, count: int | None = None, metadata_max_age: float = 5.0,
                **settings: Any) -> Any:
         """Start a writer; it repeats what failed, and only acks=all is idempotent, as in Kafka."""
+        acks = {"all": ALL}.get(acks, acks)  # type: ignore[call-overload]  # Kafka knows both
         settings = {"delivery_timeout": 60.0, "idempotent": acks == ALL, **settings}
         made = Writer(self.cluster, TOPIC, rate, acks=acks, count=count, **settings)
         made._producer.client.metadata_max_age = metadata_max_age

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab08.traces import FOLLOWERS, LIMIT, Case, cases, members, shortest, watches
+from minikafka.lab.values import shown
 
 Entry = tuple[int, str]
 Loss = tuple[int, str, str | None]
@@ -37,7 +38,7 @@ def in_sync(isr: Isr) -> str:
 
 def ask(isr: Isr, case: Case) -> set[str]:
     names = isr(case.now, list(case.fetches), case.end)
-    assert not isinstance(names, str), f"a set of names is wanted; you returned one text, {names!r}"
+    assert not isinstance(names, str), f"a set of names is wanted; you returned one text, {shown(names)}"
     return set(names)
 
 
@@ -60,7 +61,7 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
 def reason(name: str, case: Case) -> str:
     """Return why a replica is in sync, or is not."""
     if name not in FOLLOWERS:
-        return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {name!r}"
+        return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {shown(name)}"
     watch = watches(case)[name]
     if watch.log_end_offset == case.end:
         return f"{name} is in sync, for it has everything there is"
@@ -130,15 +131,16 @@ def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
         answer = list(find(list(acknowledged), list(readable)))
         for each in answer:
             assert isinstance(each, (tuple, list)) and len(each) == 3, \
-                f"each entry is (offset, value, what stands there instead); you gave {each!r}"
+                f"each entry is (offset, value, what stands there instead); you gave {shown(each)}"
         said, right = sorted(map(tuple, answer), key=repr), sorted(broken(acknowledged, readable), key=repr)
         if said != right:
             odd = next(entry for entry in [*said, *right] if (entry in said) != (entry in right))
             kind = "you do not name it" if odd in right else "you name it, and it is not lost" \
                 if odd[:2] in acknowledged else "you name it, and it was never acknowledged"
             if (instead := [entry for entry in right if entry[:2] == odd[:2]]) and odd in said:
-                kind = f"it is lost, and what stands there instead is {instead[0][2]!r}"
-            raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example {odd!r}: {kind}.",
+                kind = f"it is lost, and what stands there instead is {shown(instead[0][2])}"
+            raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example "
+                        f"{shown(odd)}: {kind}.",
                         around(odd[0], acknowledged, readable), f"python -m minikafka.lab.labs.lab08.checks {number}")
     return f"right for {len(histories())} histories; in the one of this lab you find all 30, 20 of them replaced"
 

@@ -11,6 +11,7 @@ from typing import Any
 from minikafka.broker.server.live import LiveFs
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab10.outside import ConsumedTrip, bill, database, naive, rows
+from minikafka.lab.values import shown
 from minikafka.log.batch import BatchHeader, build, stamp
 from minikafka.log.producers import ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
@@ -46,28 +47,48 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
     count = 0
     for story in stories():
         table: dict[Any, Any] = {}
-        end, told = 0, []
+        end, told, past = 0, [], list[Batch]()
         with tempfile.TemporaryDirectory() as folder:
             states = ProducerStates(LiveFs(), folder, "trips-0")
             for batch in story:
                 expected, said = judge(states, end, batch), tuple(answer(table, end, batch))
-                assert len(said) == 2, f"a pair is wanted, such as ('append', 0); you returned {said!r}"
+                assert len(said) == 2, f"a pair is wanted, such as ('append', 0); you returned {shown(said)}"
                 told.append(f"producer {batch.producer}, epoch {batch.epoch}, "
                             f"sequence {batch.sequence} to {batch.last}: {expected}")
                 if said != expected:
-                    raise Wrong(f"you said {said}, the broker says {expected}{why(story, batch, said, expected)}",
+                    raise Wrong(f"you said {shown(said)}, the broker says {expected}{why(past, batch, said, expected)}",
                                 excerpt=[*told[-8:], f"log end: {end}"])
-                end += batch.count if expected[0] == "append" else 0
+                if expected[0] == "append":
+                    past.append(batch)
+                    end += batch.count
                 count += 1
     return f"{count} batches judged as the broker judges them"
 
 
-def why(story: list[Batch], batch: Batch, said: Answer, expected: Answer) -> str:
-    """Return what a wrong answer has overlooked, "" if the answers alone say it."""
-    if said[0] == "duplicate" != expected[0]:
-        same = any(b.epoch == batch.epoch for b in story if b.producer == batch.producer and b is not batch and b == batch)
-        return ": only the last five batches are remembered" if same else ": the epoch is part of a batch's name"
-    return ""
+def why(past: list[Batch], batch: Batch, said: Answer, expected: Answer) -> str:
+    """Return the rule of the table that a wrong answer does not follow, given the batches that were appended before; "" if the
+    answers alone say it.
+    """
+    mine = [b for b in past if b.producer == batch.producer]
+    newest = max((b.epoch for b in mine), default=batch.epoch)
+    now = [b for b in mine if b.epoch == newest]
+    if said[0] == expected[0]:
+        return {"duplicate": ": its offset is the one of the first time", "append": ": its offset is the end of the log"}.get(
+            said[0], ": what is refused has no offset, which is None")
+    if expected[0] == "fenced":
+        return f": its epoch is lower than {newest}, which you know"
+    if said[0] == "duplicate":
+        return (": only the last five batches are remembered" if batch in now else
+                ": a new epoch makes you forget the batches of the old one" if batch.epoch > newest else
+                ": each producer has sequences of its own" if not mine else
+                ": a duplicate has the same first and the same last sequence")
+    if expected[0] == "duplicate":
+        return ": it has the epoch and the sequences of one of this producer's last five batches"
+    if batch.epoch > newest:
+        return f": a new epoch begins at 0{', and what was refused does not change your table' * (not batch.sequence)}"
+    if not mine:
+        return ": you do not know this producer, so anything goes"
+    return f": this producer's last batch ended at {now[-1].last}"
 
 
 def judge(states: ProducerStates, end: int, batch: Batch) -> Answer:
@@ -132,7 +153,7 @@ def alarm(answer: Callable[[Sequence[Entry]], list[Entry]]) -> str:
     for log in logs():
         said, expected = list(answer(list(log))), late(log)
         for each in said:
-            assert isinstance(each, (tuple, list)) and len(each) == 2, f"pairs (truck, number) are wanted; you gave {each!r}"
+            assert isinstance(each, (tuple, list)) and len(each) == 2, f"pairs (truck, number) are wanted; you gave {shown(each)}"
         said = [tuple(each) for each in said]
         if said != expected:
             raise Wrong(misjudged(log, said, expected), excerpt=["the log: " + " ".join(f"{k}:{n}" for k, n in log)])
