@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from minikafka.lab.labs.lab14.checks import REMOVED, ablated
-from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Pipeline, surge
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
 
 # --- 14.3 -------------------------------------------------------------------------------------------------------------------
 
@@ -129,13 +129,6 @@ def write(rows, batch, db):
     db.execute(PRICES)
 
 
-def write_touched(rows, batch, db):
-    db.executemany(KEEP, rows)
-    for zone, window in {(row.zone, row.window) for row in rows}:
-        (trips,) = db.execute("SELECT count(*) FROM trips WHERE zone = ? AND window = ?", (zone, window)).fetchone()
-        db.execute("INSERT OR REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, trips, surge(trips)))
-
-
 def write_all_new(rows, batch, db):
     cursor = db.cursor()
     for row in rows:
@@ -155,19 +148,6 @@ def write_look_first(rows, batch, db):
             db.execute("INSERT INTO prices VALUES (?, ?, 1, surge(1))", (zone, window))
 
 
-def write_by_counter(rows, batch, db):
-    there = {trip for trip, in db.execute("SELECT trip FROM trips")}
-    new = []
-    for row in rows:
-        if row.trip not in there:
-            there.add(row.trip)
-            new.append(row)
-    db.executemany("INSERT INTO trips (trip, taxi, zone, window, part, off) VALUES (?, ?, ?, ?, ?, ?)", new)
-    for (zone, window), more in Counter((row[2], row[3]) for row in new).items():
-        db.execute("INSERT INTO prices VALUES (?1, ?2, ?3, surge(?3)) ON CONFLICT (zone, window) DO UPDATE "
-                   "SET trips = trips + ?3, surge = surge(trips + ?3)", (zone, window, more))
-
-
 def write_by_pandas(rows, batch, db):
     db.executemany(KEEP, rows)
     table = pd.read_sql("SELECT zone, window FROM trips", db)
@@ -182,11 +162,6 @@ def write_by_numpy(rows, batch, db):
         names, counts = np.unique([cell for cell, in cells], return_counts=True)
         db.executemany("REPLACE INTO prices VALUES (?, ?, ?, ?)",
                        [(*str(name).split("|"), int(n), 1 + 0.1 * max(0, int(n) - 10)) for name, n in zip(names, counts)])
-
-
-def write_own_index(rows, batch, db):
-    db.execute("CREATE UNIQUE INDEX IF NOT EXISTS mine ON trips (trip)")
-    write(rows, batch, db)
 
 
 class Writer:
@@ -330,20 +305,15 @@ RIGHT = {
         "IGNORE, and count again": pipeline(),
         "every setting": pipeline(acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
                                   key=("trip",)),
-        "the windows of these rows": pipeline(write_touched),
         "all prices anew": pipeline(write_all_new),
         "looks first": pipeline(write_look_first, key=()),
-        "a Counter of what is new": pipeline(write_by_counter),
         "pandas": pipeline(write_by_pandas),
         "numpy": pipeline(write_by_numpy),
         "REPLACE": pipeline(write_replace),
         "no checkpoint": pipeline(checkpoint=False),
         "the place is the key": pipeline(key=("part", "off")),
-        "an index of its own": pipeline(write_own_index, key=()),
         "an object that is called": pipeline(Writer()),
         "a partial": pipeline(partial(write)),
-        "the one that is there": lambda: EFFECTIVELY_ONCE,
-        "the other one, changed": lambda: AT_LEAST_ONCE.but(write=write, idempotence=True, key=("trip",)),
     },
     "14.8": {
         "a dictionary": what_rises,
