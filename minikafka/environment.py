@@ -6,9 +6,9 @@ or Python makes ours fail, much later, and in words that do not name it. So what
 Owns: the table, and the order in which this process looks for modules.
 
 Invariants
-  I-ENV-1  What `settle` changes in this process holds for each process below it: they find nothing left to set aside.
-  I-ENV-2  What is set aside is told in one line, by the process that finds it; check 0.0 tells it once more.
-  I-ENV-3  The modules of the course come first: one of the same name beside a notebook, in PYTHONPATH, or in the user's own
+  I-SETTLE-1  What `settle` changes in this process holds for each process below it: they find nothing left to set aside.
+  I-SETTLE-2  What is set aside is told in one line, by the process that finds it; check 0.0 tells it once more.
+  I-SETTLE-3  The modules of the course come first: one of the same name beside a notebook, in PYTHONPATH, or in the user's own
            folder of packages is found only where we have none.
 """
 
@@ -125,7 +125,7 @@ def _reach_loopback() -> None:
 
 
 def _find_ours_first(foreign_path: Iterable[str]) -> None:
-    """Move folders of other modules to the end of the path (I-ENV-3)."""
+    """Move folders of other modules to the end of the path (I-SETTLE-3)."""
     last = {"", os.getcwd(), site.getusersitepackages(), *filter(None, foreign_path)} - {str(ROOT)}
     sys.path.sort(key=lambda entry: entry in last)
 

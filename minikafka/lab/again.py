@@ -81,7 +81,7 @@ def after_cell(result: Any) -> None:
     held = {id(thing) for thing in _things(names(), names())}
     for cluster in filter(_is_cluster, list(_things(names(), names()))):
         now = _topics_of(cluster)
-        if new := now - _topics.get(id(cluster), set()):
+        if new := now - _topics.get(id(cluster), now):  # of a cluster that is looked at for the first time, nothing is new
             _created.setdefault(_key(result.info), []).extend((cluster, topic) for topic in sorted(new))
         _topics[id(cluster)] = now
     _clusters.extend(thing for thing in begun if _is_cluster(thing) and thing not in _clusters)

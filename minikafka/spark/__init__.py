@@ -8,6 +8,7 @@
     session.py  starts Spark
     home.py     the folder that Spark starts from, and the archive of its Java classes
     classes.py  makes the archive, once for a machine
+    trial.py    starts Spark and stops it: `make doctor` and lab 10 ask so whether it can
     standalone.py  a Spark cluster on this machine: a master and workers as processes
     source.py   the source as Spark calls it: schema, partitions, offsets of each micro-batch
     options.py  the connector's options: which are served, which are refused; the settings of the Kafka client

@@ -57,6 +57,7 @@ def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) ->
     with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
         hog.ask(CreateTopicsRequest(topics=[new("compacted", cleanup_policy="compact")], timeout_ms=9000,
                                     validate_only=False), 7)
+        broker.wait(lambda: broker.leader("compacted") is not None)  # or the batch is refused at once
         request, version = request_of()
         hog.socket.settimeout(120)
         hog.send(encode_request(request, version, 1, "hog"))

@@ -44,7 +44,7 @@ def run(code: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedPr
 
 
 def test_said_once() -> None:
-    """I-ENV-1, I-ENV-2. Fails if nothing is said, if a process below says it again, or finds what was set aside."""
+    """I-SETTLE-1, I-SETTLE-2. Fails if nothing is said, if a process below says it again, or finds what was set aside."""
     below = "\n".join(("from minikafka.environment import settle", "settle()", "import os",
                        "print([os.environ.get(n) for n in ('SPARK_HOME', 'TZ')])"))
     done = run(f"settle()\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {below!r}])",
@@ -54,7 +54,7 @@ def test_said_once() -> None:
 
 
 def test_modules_of_the_course_come_first(tmp_path: Path) -> None:
-    """I-ENV-3. Fails if another course's module of one of our names is taken, or a student's own module is not found."""
+    """I-SETTLE-3. Fails if another course's module of one of our names is taken, or a student's own module is not found."""
     for name in ("kafka", "pandas", "my_own"):
         (tmp_path / f"{name}.py").write_text("theirs = True\n")
     done = run("import sys; sys.path.insert(0, ''); settle()\n"
