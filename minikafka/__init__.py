@@ -2,7 +2,8 @@
 
 README.md in this folder says how to read the source. Beside the folders stand __main__.py (`python -m minikafka`), and what
 set-up needs: jars.py (which jars of Apache Kafka and Spark are fetched), download.py (how), trust.py (with which
-certificates), java.py (which Java runs them), environment.py (what other courses left behind is set aside), files.py (small helpers).
+certificates), java.py (which Java runs them), environment.py (what other courses left
+behind is set aside), files.py (small helpers for files).
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
 import heapq
 import random
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import partial, reduce
 from itertools import chain, cycle, zip_longest
 
 import numpy as np
 import pandas as pd
 from kafka import TopicPartition
-
 
 # 4.3: the lag of each partition
 
@@ -147,7 +146,7 @@ def share_by_blocks(members, topics):
 
 def share_by_heap(members, topics):
     heap = sorted((0, name) for name in members)
-    shares = {name: () for name in members}
+    shares = dict.fromkeys(members, ())
     for pair in all_pairs(topics):
         load, name = heapq.heappop(heap)
         shares[name] += (pair,)

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from kafka import OffsetAndMetadata
 
-
 # 5.3: the sums of a crash
 
 Outcome = namedtuple("Outcome", "processed committed duplicates lost")

@@ -10,7 +10,6 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 
-
 # 6.2: the high watermark
 
 

@@ -7,7 +7,6 @@ from statistics import mean
 import numpy as np
 import pandas as pd
 
-
 # 7.2: the latency
 
 
