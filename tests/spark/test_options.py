@@ -5,6 +5,7 @@ broker for is tried in `make test`; the whole table in `make long` and `make jud
 """
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from tests.spark.asked import BATCH, KEY_VALUE, SINK, STREAM, Ask
 KINDS = {"batch": BATCH, "stream": STREAM, "sink": SINK}
 VALUE = StructType([StructField("value", StringType())])
 AT_ONCE = 3  # threads: much of a short query is waiting
+EVERY = 1 if os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole" else 10  # all rows in `make long`; each takes some seconds
 
 
 def parse(kind: str, options: dict[str, str]) -> None:
@@ -116,7 +118,7 @@ def test_equal_options(spark, both, kafka, name, tmp_path, kind):
     kafka.create(f"{name}-none")
     with ThreadPoolExecutor(AT_ONCE) as threads:
         played = threads.map(lambda number: play(spark, both, kafka, name, tmp_path / str(number), kind, KINDS[kind][number]),
-                             range(len(KINDS[kind])))
+                             range(0, len(KINDS[kind]), EVERY))
         wrong = [row for row in played if row]
     assert wrong == []
 

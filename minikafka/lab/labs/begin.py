@@ -41,6 +41,8 @@ def try_spark() -> Finding:
 
 def begin_spark() -> Soon:
     """Start Spark in the background."""
+    import pandas  # noqa: F401 - first here: in a thread it takes a notebook for a terminal, and shows fewer columns
+
     from minikafka.spark import spark_session
 
     starter = ThreadPoolExecutor(1, thread_name_prefix="spark starts")
