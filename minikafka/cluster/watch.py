@@ -5,8 +5,8 @@ or consumer of kafka-python, confluent-kafka or aiokafka does and sends what it 
 the folder of its checkpoint (checkpoint.py).
 
 Events: sent{client, record, topic, partition, acks?}, acked{client, record, tp, offset}, failed{client, record, topic, error,
-certain}: `record` is a running number that pairs them, of a later client of the same name from EACH on; `certain` false: the
-record may be stored all the same;
+certain}: `record` is a running number that pairs them (a second client of the same name counts from PER_CLIENT on); `certain`
+false: the record may be stored all the same;
 position{client, group, member, tp, first, position, records}: the application got so many records, `position` is next;
 assigned{client, group, partitions}: all that it reads from now on; committed{client, group, tp, offset}.
 
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Say = Callable[..., None]
-EACH = 10**9  # the numbers of one client's records: two clients that share a name share no number
+PER_CLIENT = 10**9  # the numbers of one client's records: two clients that share a name share no number
 _numbers = itertools.count(1)
 # Broker errors after which a record may be stored all the same: UNKNOWN_SERVER_ERROR, NOT_LEADER_OR_FOLLOWER,
 # REQUEST_TIMED_OUT, NETWORK_EXCEPTION, NOT_ENOUGH_REPLICAS_AFTER_APPEND, OUT_OF_ORDER_SEQUENCE_NUMBER, KAFKA_STORAGE_ERROR.
@@ -57,7 +57,7 @@ class RecordNumbers:
     def of(self, name: str) -> Iterator[int]:
         """Return the numbers of one more client of this name."""
         self._clients[name] += 1
-        return itertools.count(1 + EACH * (self._clients[name] - 1))
+        return itertools.count(1 + PER_CLIENT * (self._clients[name] - 1))
 
 
 class _Follower:

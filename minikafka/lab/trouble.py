@@ -44,7 +44,7 @@ def told(error: BaseException) -> str:
     of_wait = isinstance(error, (ClusterError, TimeoutError)) and "minikafka" in passed
     if isinstance(error, again.DoneBefore):
         how = start(_held([error.thing]) or "cluster")
-        return f"The step “{error}” was done before: go on with the next cell. To see it again: {how}"
+        return f"The step “{error}” was done before: go on with the next cell. To see it again, {how[0].lower()}{how[1:]}"
     if of_spark and (name := _stopped_spark()):
         return f"Spark has ended. {start(name)}"
     if not (of_spark or of_client or of_wait or code(error)):

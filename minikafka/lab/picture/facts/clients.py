@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from minikafka.cluster.watch import EACH
+from minikafka.cluster.watch import PER_CLIENT
 
 Event = dict[str, Any]
 # For traces that do not say how certain a failure is: parts of the names of errors after which nobody knows.
@@ -65,7 +65,7 @@ class ProducerFacts:
         """Return False if this record stands before one that the same producer sent earlier, in one history of the log."""
         if number is None:
             return True
-        place = tp, number // EACH                     # of several clients with one name, each keeps its own order
+        place = tp, number // PER_CLIENT                     # of several clients with one name, each keeps its own order
         before = self.last.get(place)
         if before is None or number > before[0]:
             self.last[place] = (number, offset, epoch)
