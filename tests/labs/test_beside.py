@@ -85,7 +85,8 @@ SAID = {
                    f"r{STARTED[1:]}",
     "wait": "waited 0.1 s in vain for `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
             "run the cells before this one, then this one again.",
-    "step again": f"The step “the crash” was done before: go on with the next cell. To see it again, {STARTED[0].lower()}{STARTED[1:]}",
+    "step again": f"The step “the crash” was done before: go on with the next cell. To see it again, "
+                  f"{STARTED[0].lower()}{STARTED[1:]}",
     "died": "node 1 died (signal SIGKILL). Another program has killed it, or Linux has, for want of memory. The memory is full: "
             "shut down the kernels of other notebooks, then start the cluster again. Start it again with `cluster.mend()` in a "
             "cell of your own, then run this cell again.",
