@@ -7,7 +7,8 @@
 # of the place), so the second call returns at once and a half-made environment is finished, never trusted.
 # MINIKAFKA_PYTHON names another Python than the first good one on the PATH.
 set -eu
-unset PIP_USER PIP_TARGET PIP_PREFIX PIP_ROOT  # they let pip install elsewhere
+# Another project's rules for its own versions; what they are to pip, install.py leaves out.
+unset UV_CONSTRAINT UV_BUILD_CONSTRAINT UV_OVERRIDE UV_EXCLUDE UV_EXCLUDE_NEWER UV_REQUIRE_HASHES UV_PROJECT UV_WORKING_DIR
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 venv=${1:-$root/.venv}
@@ -61,8 +62,8 @@ make_with_pip() {
         ours
         "$1" -m venv --clear "$venv" || broken_venv "$1" venv
     fi
-    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.lock"
-    "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e "$root"
+    "$python" "$root/tools/install.py" -r "$root/requirements.lock"
+    "$python" "$root/tools/install.py" --no-deps --no-build-isolation -e "$root"
 }
 
 now=$(digest)

@@ -4,6 +4,8 @@ The real installation (minutes, a network) is what .ci/run does before the tests
 """
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -63,7 +65,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def installs(calls: list[str], tool: str) -> list[str]:
-    return [call for call in calls if call.startswith(tool) and "pip install" in call]
+    return [call for call in calls if call.startswith(tool) and ("pip install" in call or "tools/install.py" in call)]
 
 
 def test_venv_and_pip_without_uv(machine):
@@ -104,11 +106,52 @@ def test_done_once(machine):
 
 def test_an_interrupted_installation_is_finished(machine):
     """Fails if the stamp is written before the packages are there."""
-    machine.command("python3", FAKE_PYTHON.replace('"-m pip --version"*)', '"pip install"*) exit 1 ;;\n  *"-m pip --version"*)'))
+    machine.command("python3", FAKE_PYTHON.replace('"-m pip --version"*)', '"install.py"*) exit 1 ;;\n  *"-m pip --version"*)'))
     assert machine.setup()[0] != 0
     machine.command("python3", FAKE_PYTHON)
     status, _, calls = machine.setup()
     assert status == 0 and len(installs(calls, "python")) == 2
+
+
+def test_another_project_s_settings_of_pip_do_not_count(tmp_path):
+    """Fails if pip, asked by make setup, takes from a pip.conf any setting but those that say how packages are reached."""
+    plain, odd = (tmp_path / name for name in ("plain.conf", "odd.conf"))
+    plain.write_text("")
+    before, given = became(plain)
+    odd.write_text("\n".join(["[global]", *(f"{name} = {value}" for name, value in given.items())]))
+    after, _ = became(odd)
+    changed = {name for name in before if after[name] != before[name]}
+    assert len(given) > 50 and changed == {
+        "index_url", "extra_index_urls", "no_index", "find_links", "trusted_hosts", "proxy", "cert", "client_cert",
+        "keyring_provider", "features_enabled", "retries", "timeout", "cache_dir", "log"}
+
+
+BECAME = """
+import json, os
+from pip._internal.commands import create_command
+from tools import install
+
+def take(program, command, variables):
+    os.environ.clear()
+    os.environ.update(variables)
+    pip = create_command(command[3])
+    given = {option.get_opt_string()[2:]: option.choices[-1] if option.choices else "true" if option.type is None else
+             "7" if option.type in ("int", "float") else "a=b" for option in pip.parser.option_list_all}
+    print(json.dumps([vars(pip.parser.parse_args(command[4:])[0]), given], default=str))
+
+os.execve = take
+install.main()
+"""
+
+
+def became(settings: Path) -> tuple[dict[str, object], dict[str, str]]:
+    """Return the options with which install.py calls pip under these settings, and an odd value for each option of pip."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    done = subprocess.run([sys.executable, "-c", BECAME], cwd=SCRIPT.parents[1], env=clean | {"PIP_CONFIG_FILE": str(settings)},
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    options, given = json.loads(done.stdout)
+    return options, {name: value for name, value in given.items() if name not in ("help", "version", "isolated")}
 
 
 @pytest.mark.parametrize("module", ["venv", "ensurepip"])
