@@ -13,7 +13,7 @@ SEEDS ?= 1000
 FROM ?= 80000
 
 PYTEST := $(PY) -m pytest -p tests.light
-# What was meant for another Python ends here, before ours starts; minikafka/environment.py has the rule, and says the names.
+# What was meant for another Python ends here, before ours starts; minikafka/machine/environment.py has the rule, and says the names.
 OTHERS := $(filter-out PYTHON_% PYTHONUNBUFFERED PYTHONHASHSEED PYTHONPYCACHEPREFIX PYTHONFAULTHANDLER PYTHONDONTWRITEBYTECODE,$(filter PYTHON%,$(.VARIABLES)))
 export MINIKAFKA_UNSAID := $(OTHERS)
 # Tests start hundreds of processes (brokers, kernels): with the last of these each would compile all that it imports.

@@ -1,9 +1,13 @@
 """A small Kafka: real brokers for real clients, small enough to read. `from minikafka import Cluster` starts one.
 
-README.md in this folder says how to read the source. Beside the folders stand __main__.py (`python -m minikafka`), and what
-set-up needs: jars.py (which jars of Apache Kafka and Spark are fetched), download.py (how), trust.py (with which
-certificates), java.py (which Java runs them), environment.py (what other courses left
-behind is set aside), files.py (small helpers for files).
+Three storeys, from the ground up (README.md in this folder says how to read them):
+
+    the Kafka   protocol/ log/ broker/ client/ cluster/, the simulated machine that carries it (sim/), and what a real
+                machine needs (machine/)
+    the proof   proof/: what judges it
+    the lab     lab/: what teaches it
+
+__main__.py is `python -m minikafka`.
 """
 
 from __future__ import annotations

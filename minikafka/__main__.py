@@ -10,24 +10,24 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .environment import settle
+from .machine.environment import settle
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["demo"]:  # has options of its own
-        from .demo import main as demo
+        from .lab.demo import main as demo
         return demo(given[1:])
     settle()
     if given[:1] == ["sim"]:
-        from .sim.command import main as sim
+        from .proof.command import main as sim
         return sim(given[1:])
     if given[:1] == ["chaos"]:
-        from .chaos.command import main as chaos
+        from .proof.chaos.command import main as chaos
         return chaos(given[1:])
     if given[:1] == ["bench"]:
-        from .bench.command import main as bench
+        from .proof.bench.command import main as bench
         return bench(given[1:])
     if given[:1] == ["demos"]:
         from .lab.demos.command import main as demos
@@ -115,7 +115,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _jars(options: argparse.Namespace) -> int:
-    from .jars import ALL, JarsMissing, NoNetwork, jars
+    from .machine.jars import ALL, JarsMissing, NoNetwork, jars
     lacking = [wanted.title for wanted in ALL if wanted.lacking()]
     try:
         for wanted in ALL:

@@ -23,8 +23,8 @@ import hypothesis
 import pytest
 
 from minikafka import Cluster
-from minikafka.jars import CONNECTOR, KAFKA
-from minikafka.java import NoJava
+from minikafka.machine.jars import CONNECTOR, KAFKA
+from minikafka.machine.java import NoJava
 from tests.schedule import LongestFirst, write_durations
 
 ENGINES = ("minikafka", "apache")
@@ -55,9 +55,9 @@ SETTINGS = {
 
 # `make quick` has all of tests/ but these, and but what takes a cluster or is marked as slow: a new room's tests are in it.
 NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
-    "chaos", "client", "clients", "cluster", "datasets", "labs", "picture", "security", "setup", "sim/ablations",
-    "sim/invariants", "sim/raft", "sim/test_campaign.py", "sim/test_campaign_seeds_1.py", "sim/test_campaign_seeds_2.py",
-    "sim/test_damage.py", "sim/test_determinism.py", "sim/test_struck_clients.py", "spark", "view", "website", "wire"))
+    "broker/security", "client", "clients", "cluster", "lab", "setup", "sim/test_determinism.py", "wire", "proof/ablations",
+    "proof/chaos", "proof/invariants", "proof/raft", "proof/test_campaign.py", "proof/test_campaign_seeds_1.py",
+    "proof/test_campaign_seeds_2.py", "proof/test_damage.py", "proof/test_struck_clients.py"))
 SLOW = ("slow", "soak", "spark", "browser")
 
 _numbers = itertools.count(1)
@@ -162,7 +162,7 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for all tests of a worker (a JVM takes seconds to start); no test stops it."""
-    from minikafka.spark import spark_session
+    from minikafka.lab.spark import spark_session
     try:
         session = spark_session(connector=CONNECTOR.present)
     except NoJava as missing:

@@ -11,8 +11,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from minikafka.jars import KAFKA, jars
-from minikafka.java import archive_for, find_java
+from minikafka.machine.jars import KAFKA, jars
+from minikafka.machine.java import archive_for, find_java
 
 CONFIGS = "kafka.admin.ConfigCommand"  # most often run; an administrator's other tools need the same classes
 FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-Xlog:disable"]

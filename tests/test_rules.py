@@ -25,8 +25,8 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.sim.ablations.ablation import load as load_ablations
-from minikafka.sim.command import main as sim
+from minikafka.proof.ablations.ablation import load as load_ablations
+from minikafka.proof.command import main as sim
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "minikafka" / "RULES.md"

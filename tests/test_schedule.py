@@ -11,7 +11,7 @@ from tests.schedule import SPARK, file_of, units, write_durations
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
 TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
-         "tests/spark/test_s.py::test_s", "tests/spark/test_t.py::test_t"]
+         "tests/lab/spark/test_s.py::test_s", "tests/lab/spark/test_t.py::test_t"]
 SECONDS = {LONG: 100.0, BOTH: 5.0, f"{BOTH}@apache": 9.0}
 
 
@@ -20,7 +20,7 @@ def test_one_worker_takes_all_that_starts_spark_and_the_longest_files_come_first
     made = units(TESTS, SECONDS)
     assert list(made) == [SPARK, LONG, f"{BOTH}@apache", BOTH, SHORT]
     assert made[f"{BOTH}@apache"] == [f"{BOTH}::test_x[apache]"]
-    assert made[SPARK] == ["tests/spark/test_s.py::test_s", "tests/spark/test_t.py::test_t"]
+    assert made[SPARK] == ["tests/lab/spark/test_s.py::test_s", "tests/lab/spark/test_t.py::test_t"]
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
 
 
@@ -39,11 +39,11 @@ def test_the_half_on_apache_is_told_by_the_name() -> None:
 def test_a_shorter_run_leaves_what_others_took(tmp_path: Path) -> None:
     """Fails if `make judge` forgets what `make test` measured, if an old time wins, or if a file that is gone stays."""
     path = tmp_path / "durations.tsv"
-    path.write_text("9\ttests/test_laws.py\n7\ttests/test_map.py@apache\n5\ttests/test_gone.py\n")
-    took = [pytest.TestReport(f"tests/test_map.py::t{n}[apache]", ("", 0, ""), {}, "passed", None, "call", duration=2.0)
+    path.write_text("9\ttests/test_laws.py\n7\ttests/test_pages.py@apache\n5\ttests/test_gone.py\n")
+    took = [pytest.TestReport(f"tests/test_pages.py::t{n}[apache]", ("", 0, ""), {}, "passed", None, "call", duration=2.0)
             for n in range(2)]
     write_durations(took, path)
-    assert path.read_text() == "9\ttests/test_laws.py\n4\ttests/test_map.py@apache\n"
+    assert path.read_text() == "9\ttests/test_laws.py\n4\ttests/test_pages.py@apache\n"
 
 
 def test_what_quick_leaves_out_is_there() -> None:

@@ -1,6 +1,6 @@
 """Transcripts: what happens, as text that people read, and as a file that a test compares with what happens now.
 
-    pytest tests/raft tests/replication tests/groups tests/transactions tests/sim/stories --rewrite      write what happens now
+    pytest tests/broker tests/proof/stories -k transcript --rewrite      write what happens now
 
 Commit a rewritten transcript only if you understand every line that changed.
 

@@ -18,7 +18,7 @@ from tools.notebooks.build import ROOT, Project  # noqa: E402
 from tools.notebooks.source import Lab, read  # noqa: E402
 
 PAGE = ROOT / "labs" / "COVERAGE.md"
-ITEMS = ROOT / "tests" / "labs" / "seeds.tsv"
+ITEMS = ROOT / "tests" / "lab" / "labs" / "seeds.tsv"
 HEAD = """# Which cell does which
 
 Made by `python tools/coverage.py` from the metadata of the labs' cells. A number behind a lab is a section of its notebook.

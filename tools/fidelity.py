@@ -7,7 +7,9 @@ from the modules' docstrings. Only the table of mechanisms is written by hand.
 
 from __future__ import annotations
 
+import ast
 import csv
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +18,10 @@ from typing import NamedTuple
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tools.map import SOURCE, docstring, folders, modules, paragraph  # noqa: E402
-
 ROOT = Path(__file__).resolve().parent.parent
-FIDELITY = ROOT / "minikafka" / "FIDELITY.md"
+SOURCE = ROOT / "minikafka"
+FIDELITY = SOURCE / "FIDELITY.md"
+PARTS = ("protocol", "log", "broker", "client", "cluster", "sim", "machine", "proof", "lab")  # what to learn first comes first
 GRADES = ("same on the wire", "same meaning", "simplified", "absent")
 
 
@@ -58,15 +59,28 @@ def table() -> Iterator[str]:
         yield f"| {row.key} | {row.name} | {text} | {row.min}-{row.max} | {row.grade} | {row.note} |"
 
 
+def paragraph(text: str, start: str) -> str:
+    """The sentences that begin with `start`, up to the next blank or labelled line, on one line; "" if there are none."""
+    found = re.search(rf"^{start}:?[ \n](.+?)(?=\n\s*\n|\n[A-Z][A-Za-z ]+: |\n[A-Z][a-z]+:?\n|\Z)", text, re.S | re.M)
+    return re.sub(r"\s+", " ", re.split(r" Sources?: ", found[1])[0]).strip() if found else ""
+
+
+def modules() -> list[Path]:
+    """Every module, folder by folder, those of a storey's first part first."""
+    def place(path: Path) -> tuple[int, tuple[str, ...], str]:
+        *folder, name = path.relative_to(SOURCE).parts
+        return PARTS.index(folder[0]) if folder else -1, tuple(folder), name
+    return sorted(SOURCE.rglob("*.py"), key=place)
+
+
 def differences() -> Iterator[str]:
     """A row for each module whose docstring says what Kafka does differently."""
     yield "| module | what Apache Kafka does differently |"
     yield "|---|---|"
-    for folder in folders():
-        for path in modules(folder):
-            if said := paragraph(docstring(path), "What Kafka does differently"):
-                name = path.relative_to(SOURCE).as_posix()
-                yield f"| [{name}]({name}) | " + said.replace("|", "\\|") + " |"
+    for path in modules():
+        if said := paragraph(ast.get_docstring(ast.parse(path.read_text())) or "", "What Kafka does differently"):
+            name = path.relative_to(SOURCE).as_posix()
+            yield f"| [{name}]({name}) | " + said.replace("|", "\\|") + " |"
 
 
 def put(text: str, name: str, rows: Iterator[str]) -> str:

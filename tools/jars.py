@@ -1,4 +1,4 @@
-"""Makes minikafka/jars.tsv, the list of all jars with size and SHA-256, from the versions in minikafka/jars.py.
+"""Makes minikafka/machine/jars.tsv, the list of all jars with size and SHA-256, from the versions in minikafka/machine/jars.py.
 
 Run by hand after a version there was changed: `.venv/bin/python tools/jars.py`. Needs a network and a Java (the
 environment brings one): what a Kafka depends on is resolved by Ivy, which PySpark carries, and every file is fetched
@@ -20,12 +20,12 @@ from pathlib import Path
 
 import pyspark
 
-from minikafka.files import write_atomic
-from minikafka.jars import ALL, LIST, JarSet, central, read_list
-from minikafka.java import find_java
+from minikafka.machine.files import write_atomic
+from minikafka.machine.jars import ALL, LIST, JarSet, central, read_list
+from minikafka.machine.java import find_java
 
 HEAD = """\
-# Made by tools/jars.py from the versions in minikafka/jars.py: do not edit.
+# Made by tools/jars.py from the versions in minikafka/machine/jars.py: do not edit.
 # set	path in a Maven repository	bytes	SHA-256
 """
 LAYOUT = "[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"

@@ -134,7 +134,7 @@ def micro_batches(source: str) -> tuple[str, str, str]:
 
     from minikafka import Cluster
     from minikafka.lab.labs.fresh import fresh_topic
-    from minikafka.spark import python_format, spark_session
+    from minikafka.lab.spark import python_format, spark_session
 
     meter = Meter()
     spark = spark_session(connector=source == "kafka")

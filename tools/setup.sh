@@ -79,7 +79,7 @@ else
     say "setup: installing into $venv with pip (once; about 1.3 GB with Spark, a few minutes) ..."
     make_with_pip "$base"
 fi
-"$python" -m minikafka.spark.classes
+"$python" -m minikafka.lab.spark.classes
 printf '%s\n' "$now" > "$stamp"
 if told=$("$python" -m minikafka doctor --spark 2>&1); then
     say "setup: ready ($("$python" --version))"

@@ -80,21 +80,21 @@ def _tour() -> None:
 
 
 def _stories() -> None:
-    from minikafka.sim.stories.telling.script import load, tell
+    from minikafka.proof.stories.telling.script import load, tell
     for story in load().values():
         tell(story)
     print(f"{len(load())} stories")
 
 
 def _every_request() -> None:
-    from minikafka.chaos import fuzz
+    from minikafka.proof.chaos import fuzz
 
     for kind in fuzz.KINDS:
         print(f"{kind}: {fuzz.piece(kind, 0, 8).fates}", flush=True)
 
 
 def _run(seeds: range) -> None:
-    from minikafka.sim.swarm.swarm import SeedRun
+    from minikafka.proof.swarm.swarm import SeedRun
 
     for seed in seeds:
         violations = SeedRun(seed).execute().violations

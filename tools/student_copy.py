@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools.notebooks.build import FRESH, Project, student_notebook, text
 from tools.notebooks.source import LabError, read
 
-LEFT_OUT = re.compile(r"(solutions|tests/labs|tests/website|tests/setup|\.ci|\.github|tools/website)/|.*/wrong\.py"
+LEFT_OUT = re.compile(r"(solutions|tests/lab/labs|tests/lab/website|tests/setup|\.ci|\.github|tools/website)/|.*/wrong\.py"
                       r"|CONTRIBUTING\.md|tools/(site|student_copy)\.py|tools/notebooks/gate\.py|labs/[^/]*\.ipynb")
-NAMES = re.compile(r"\bsolutions/|wrong\.py|tests/labs|tests/setup|GATE\.md|make site|make student-copy|CONTRIBUTING\.md|\.ci/")
+NAMES = re.compile(r"\bsolutions/|wrong\.py|tests/lab/labs|tests/setup|GATE\.md|make (site|student-copy)|CONTRIBUTING\.md|\.ci/")
 SECTIONS = ("For authors",)  # of the READMEs: nothing for students
 SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z`\[])")
 DATE = (1980, 1, 1, 0, 0, 0)  # of every file in the archive

@@ -16,7 +16,7 @@ import sys
 
 import uvloop
 
-from minikafka.broker import lean  # noqa: F401  # before all others
+from minikafka.broker import import_trimming  # noqa: F401  # before all others
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig

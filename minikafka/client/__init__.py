@@ -2,14 +2,14 @@
 
 They send real frames to real brokers. All that they need is an Env (broker/server/env.py), which has the clock, the network
 and random numbers, so the same code runs in a simulated world and on asyncio. They import no other file of the broker, and
-none of the simulator. A client that is given a history (history/) writes into it what it did and what the brokers answered.
+none of the simulator. A client that is given a history (history.py) writes into it what it did and what the brokers answered.
 
 Read first what all clients are built on:
     connection.py  frames over one connection, several requests in flight
     metadata.py    brokers, topics and leaders, as far as the client knows; leader epochs keep old answers out
     retry.py       which errors are retried, after which it is unknown what happened (`Unsure`), and the backoff
     client.py      the three together: a request to a node, to any broker, to a coordinator
-    recorder.py    each operation in the words of a history: invoke, then ok, fail or info
+    history.py     what clients did and were told, event by event; recorder.py: one operation in its words
 then one of
     producer/      records to batches, batches to leaders; idempotence; transactions
     consumer/      positions, fetches, group membership in both protocols, commits

@@ -5,16 +5,16 @@ checker reports losses and duplicates that are none; if it says `info` too often
 
 Owns: the name under which a client appears (its process).
 Invariants: I-RECORDER-1 every invoke is followed by at most one end.
-Source: Jepsen's histories (jepsen.history), whose words these are; the fields are those of `minikafka.history`.
+Source: Jepsen's histories (jepsen.history), whose words these are; the fields are those of `minikafka.proof.history`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from minikafka.client.history import History
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import Unsure
-from minikafka.history import History
 from minikafka.protocol.errors import KafkaError
 
 

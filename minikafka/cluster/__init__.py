@@ -3,7 +3,7 @@
     cluster.py     the interface: start, break, look, wait; errors.py: what it raises
     settings.py    engines by name, presets; plan.py: nodes, ports and folders, which survive restarts
     engine.py      how a node becomes a process: ours.py (our brokers), apache.py (Apache Kafka)
-    nodes.py       the processes of a cluster; process.py: one of them; leash.py: a process that ends with its parent
+    nodes.py       the processes of a cluster; process.py: one of them, which ends with its parent (exec_with_parent_death.py)
     faults.py      the faults that are in force, and the commands that tell brokers of them
     clock.py       now, sleep, wait, at; words.py: a condition in words
     folder.py      temporary folders, removed even after kill -9

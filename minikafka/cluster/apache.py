@@ -12,9 +12,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from ..files import write_atomic
-from ..jars import KAFKA, class_path, jars
-from ..java import find_java
+from minikafka.machine.files import write_atomic
+from minikafka.machine.jars import KAFKA, class_path, jars
+from minikafka.machine.java import find_java
+
 from .engine import common_properties, listener, render
 from .errors import ClusterError
 from .plan import HOST, NodePlan, Plan, random_id

@@ -26,7 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..files import plain
+from minikafka.machine.files import plain
+
 from . import wire
 from .checkpoint import CheckpointWatcher
 from .clock import Clock

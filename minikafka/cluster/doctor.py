@@ -20,10 +20,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..environment import SAID
-from ..files import cache_folder
-from ..jars import ALL
-from ..java import REMEDY, NoJava, find_java
+from minikafka.machine.environment import SAID
+from minikafka.machine.files import cache_folder
+from minikafka.machine.jars import ALL
+from minikafka.machine.java import REMEDY, NoJava, find_java
+
 from .plan import HOST, free_ports
 
 NEEDED = {"kafka-python": "kafka", "crc32c": "crc32c", "uvloop": "uvloop", "rich": "rich", "pyspark": "pyspark.sql",
@@ -34,7 +35,7 @@ MEMORY_WANTED = 3 << 30  # bytes: three brokers, a notebook, Spark
 FILES_WANTED, FILES_NEEDED = 4096, 1024  # Spark's Java alone opens some 300
 OTHER_PLACE = "start with `make lab`; if that is no help, `make distclean setup`"
 STARTS_WITHIN = 300.0  # seconds, for Spark on a busy machine
-TRIAL = "minikafka.spark.trial"  # run by name: it stands upstairs
+TRIAL = "minikafka.lab.spark.trial"  # run by name: it stands upstairs
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def _ports() -> Iterator[Finding]:
 
 
 def spark_starts() -> Finding:
-    """Start Spark in a process of its own, and stop it (spark/trial.py); takes some ten seconds."""
+    """Start Spark in a process of its own, and stop it (lab/spark/trial.py); takes some ten seconds."""
     try:
         done = subprocess.run([sys.executable, "-m", TRIAL], capture_output=True, text=True, timeout=STARTS_WITHIN,
                               stdin=subprocess.DEVNULL)

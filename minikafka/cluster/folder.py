@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from ..files import plain
+from minikafka.machine.files import plain
 
 PREFIX = "minikafka-"
 LOCK = "owner.lock"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ..files import write_atomic
+from minikafka.machine.files import write_atomic
+
 from .engine import common_properties, listener, render
 from .plan import HOST, NodePlan, Plan
 

@@ -27,7 +27,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..files import write_atomic
+from minikafka.machine.files import write_atomic
+
 from .errors import ClusterError
 
 HOST = "127.0.0.1"

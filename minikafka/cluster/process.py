@@ -4,7 +4,7 @@ Owns the thread that starts every process of a cluster, and the handles to them.
 
 Invariants
     I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, also paused ones: by
-              the parent-death signal (leash.py), and our brokers also by the end of their standard input.
+              the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
     I-PROC-2  One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
               the thread that started the child ends, and the threads of a notebook's widgets end early.
     I-PROC-3  The interrupt button of a notebook reaches no broker: each is a session of its own.
@@ -25,9 +25,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from ..environment import settle
+from minikafka.machine.environment import settle
 
-LEASH = Path(__file__).with_name("leash.py")
+EXEC_WITH_PARENT_DEATH = Path(__file__).with_name("exec_with_parent_death.py")
 LOG_LIMIT = 8 << 20  # bytes; then the content of log.txt becomes log.txt.1
 LOOK = 10.0  # seconds between two looks at the sizes of the logs
 
@@ -151,10 +151,10 @@ class Launcher:
 
 
 def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
-    leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), *command]
+    with_parent_death = [sys.executable, "-I", "-S", str(EXEC_WITH_PARENT_DEATH), str(os.getpid()), *command]
     with log.open("ab") as output:
         process = subprocess.Popen(
-            leash, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
+            with_parent_death, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
             env={**os.environ, **environment}, cwd=log.parent)
     return Child(process, log)
 

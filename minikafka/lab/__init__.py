@@ -38,6 +38,8 @@ The files, in reading order:
                          picture/       the picture of a cluster: facts from the trace, sentences, drawing
                          view/          that picture, live in a notebook
                          demos/         failure demos for a class, without a notebook
+                         spark/         Spark's side: our source and sink, the session, the connector's jars
+                         demo/          the whole pipeline in one command; datasets/: the data
 
 picture/ reads traces only; view/ draws with picture/; labs/ and demos/ use all of it, and the simulator. Outside the lab
 only `Cluster.view` and the commands `picture` and `demos` know it.
@@ -46,7 +48,6 @@ Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
   I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
-from minikafka.environment import settle
 from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
@@ -56,5 +57,4 @@ from minikafka.lab.verdict import Verdict
 
 __all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "reveal", "strict", "todo"]
 
-settle()
 install()

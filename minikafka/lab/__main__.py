@@ -26,7 +26,7 @@ import json5
 from jupyterlab.commands import get_user_settings_dir
 from jupyterlab.labapp import LabApp
 
-from minikafka.environment import settle
+from minikafka.machine.environment import settle
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

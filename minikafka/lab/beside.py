@@ -16,17 +16,22 @@ from minikafka.lab.names import after_cell as explain_a_name
 from minikafka.lab.names import shell as this_shell
 from minikafka.lab.waiting import after_cell as tell_nothing
 from minikafka.lab.waiting import before_cell as tell_a_long_cell
+from minikafka.machine.environment import settle
 
 EVENTS = (("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell), ("post_run_cell", tell_nothing),
           ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
 
 
 def install() -> None:
-    """Do it from now on in this kernel; once, however often this is called. Elsewhere than in IPython: nothing."""
+    """Settle the environment, and do what stands above from now on; once in a kernel, however often this is called.
+
+    Elsewhere than in IPython: nothing. A Python worker of Spark, which imports lab/spark/, keeps what Spark gave it.
+    """
     shell = this_shell()
     if shell is None or getattr(shell, "minikafka_beside", False):
         return
     shell.minikafka_beside = True
+    settle()
     for event, act in EVENTS:
         shell.events.register(event, act)
     shell.set_custom_exc((Exception,), explain)

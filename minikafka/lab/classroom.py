@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minikafka.files import write_atomic
 from minikafka.lab import record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
 from minikafka.lab.report import Lab, Table, found
+from minikafka.machine.files import write_atomic
 
 KIND = "minikafka hand-in"
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes

@@ -19,8 +19,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from minikafka.environment import settle
 from minikafka.lab.__main__ import ROOT, arguments, kernels, notebook
+from minikafka.machine.environment import settle
 
 OWN = "minikafka"  # a folder in the student's home
 LOADS = ("labs", "solutions")  # folders of notebooks, as far as the installation has them

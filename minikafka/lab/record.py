@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from minikafka.files import write_atomic
+from minikafka.machine.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = 1

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from minikafka.client import Admin, Consumer, ConsumerRecord, Producer, read_all
-from minikafka.history import History, check
+from minikafka.proof.history import History, check
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import World
 

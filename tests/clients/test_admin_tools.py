@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minikafka import Cluster
-from minikafka.jars import KAFKA
+from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 from tests.clients.kit import make_topic
 from tests.kafka_tools import CONFIGS

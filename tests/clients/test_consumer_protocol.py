@@ -14,7 +14,7 @@ import confluent_kafka
 import pytest
 
 from minikafka import Cluster
-from minikafka.jars import KAFKA
+from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.consumer_groups.test_timeouts import shorten_sessions

@@ -15,7 +15,7 @@ import confluent_kafka
 import pytest
 
 from minikafka import Cluster
-from minikafka.jars import KAFKA
+from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic, take
 

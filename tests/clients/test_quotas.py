@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from minikafka import Cluster
-from minikafka.jars import KAFKA
+from minikafka.machine.jars import KAFKA
 from tests.clients.kit import PATIENCE, admin_of, make_topic
 from tests.clients.test_admin_tools import tool
 from tests.kafka_tools import CONFIGS

@@ -20,7 +20,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
-from minikafka.jars import KAFKA
+from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 
 from .kit import MS, PATIENCE, admin_of, make_topic, take

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from minikafka.cluster import wire
-from minikafka.jars import ALL, CONNECTOR, KAFKA
-from minikafka.java import use_java
+from minikafka.machine.jars import ALL, CONNECTOR, KAFKA
+from minikafka.machine.java import use_java
 from tests.cluster.test_life import gone
 
 
@@ -97,7 +97,7 @@ def test_which_java_is_taken(tmp_path: Path) -> None:
         (home / "bin" / "java").chmod(0o755)
         return home
     def found(java_home: Path, path: Path) -> str:
-        code = "from minikafka.java import find_java; j = find_java(); print(j.version, j.source)"
+        code = "from minikafka.machine.java import find_java; j = find_java(); print(j.version, j.source)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env={
             **os.environ, "JAVA_HOME": str(java_home), "PATH": f"{path}/bin:/usr/bin:/bin"})
         return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
@@ -118,7 +118,7 @@ def test_spark_gets_a_java_that_does_not_warn(monkeypatch: pytest.MonkeyPatch, t
     done = subprocess.run([java, "--add-modules=jdk.incubator.vector", "-Dtold=a b", "-XshowSettings:properties", "-version"],
                           capture_output=True, text=True, timeout=100, check=True)
     assert "WARNING" not in done.stderr and "told = a b" in done.stderr
-    below = [sys.executable, "-c", "import os; from minikafka.java import use_java; use_java(); print(os.environ['JAVA_HOME'])"]
+    below = [sys.executable, "-c", "import os; import minikafka.machine.java as j; j.use_java(); print(os.environ['JAVA_HOME'])"]
     found = subprocess.run(below, capture_output=True, text=True, timeout=100, check=True).stdout.strip()
     assert found == os.environ["JAVA_HOME"]
 

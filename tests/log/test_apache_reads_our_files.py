@@ -11,9 +11,9 @@ from kafka import KafkaProducer
 
 from minikafka import Cluster
 from minikafka.broker.server.live import LiveFs
-from minikafka.jars import KAFKA
 from minikafka.log import BatchHeader, Log, LogConfig, build, records
 from minikafka.log.markers import marker
+from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 from tests.log.kit import NOW, stored
 from tests.log.test_cleaner import clean as compact

@@ -1,4 +1,4 @@
-"""Random schedules: a compacted log, and the memory of producers alone (sim/logs)."""
+"""Random schedules: a compacted log, and the memory of producers alone (proof/small_worlds/logs)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from minikafka.log.cleaner_filter import CleanedTransactionMetadata, Retention, 
 from minikafka.log.log import Log as TheLog
 from minikafka.log.producers import ProducerEntry, ProducerStates
 from minikafka.log.transaction_index import TransactionIndex
-from minikafka.sim.judgement import RuleFallen
-from minikafka.sim.logs.compacted_life import CompactedLife, log_compacted
-from minikafka.sim.logs.producers_life import ProducersLife, producers_alone
+from minikafka.proof.small_worlds.checks import RuleFallen
+from minikafka.proof.small_worlds.logs.compacted_life import CompactedLife, log_compacted
+from minikafka.proof.small_worlds.logs.producers_life import ProducersLife, producers_alone
 from minikafka.sim.world.disk import Mount, SimDisk
 from minikafka.sim.world.replaced import replaced
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: E402
 
 from minikafka.lab.labs.begin import begin_spark  # noqa: E402
 from minikafka.lab.labs.streaming import START, Stream, seconds  # noqa: E402
-from minikafka.spark import kafka_format, python_format  # noqa: E402
+from minikafka.lab.spark import kafka_format, python_format  # noqa: E402
 
 soon = begin_spark()
 cluster = Cluster(brokers=3, preset="class", config={"log.retention.ms": -1})  # the records are old

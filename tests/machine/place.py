@@ -23,7 +23,7 @@ from typing import Any
 
 from jupyter_client import BlockingKernelClient
 
-from minikafka.files import cache_folder
+from minikafka.machine.files import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = (".venv", ".git", ".cache", "build", "__pycache__", ".pytest_cache", ".hypothesis", ".ruff_cache", "solutions")

@@ -1,4 +1,4 @@
-"""minikafka/environment.py: the table, and what holds in a process after `settle`."""
+"""minikafka/machine/environment.py: the table, and what holds in a process after `settle`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from minikafka.cluster.doctor import findings
-from minikafka.environment import KEPT, ROOT, foreign, lent, settle
-from minikafka.files import plain
+from minikafka.machine.environment import KEPT, ROOT, foreign, lent, settle
+from minikafka.machine.files import plain
 
 LEFT = {  # what courses, desktops and administrators leave behind
     "SPARK_HOME", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_SUBMIT_OPTS", "SPARK_JAVA_OPTS", "SPARK_REMOTE",
@@ -39,13 +39,13 @@ def test_what_is_set_aside() -> None:
 
 
 def run(code: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", f"from minikafka.environment import settle\n{code}"], cwd=cwd, text=True,
+    return subprocess.run([sys.executable, "-c", f"from minikafka.machine.environment import settle\n{code}"], cwd=cwd, text=True,
                           env={**os.environ, **variables}, capture_output=True, timeout=60)
 
 
 def test_said_once() -> None:
     """I-SETTLE-1, I-SETTLE-2. Fails if nothing is said, if a process below says it again, or finds what was set aside."""
-    below = "\n".join(("from minikafka.environment import settle", "settle()", "import os",
+    below = "\n".join(("from minikafka.machine.environment import settle", "settle()", "import os",
                        "print([os.environ.get(n) for n in ('SPARK_HOME', 'TZ')])"))
     done = run(f"settle()\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {below!r}])",
                SPARK_HOME="/opt/spark-2.4", MINIKAFKA_UNSAID="PYTHONHOME", TZ="Asia/Kolkata")

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from minikafka.files import LINKS
-from minikafka.jars import CONNECTOR
+from minikafka.machine.files import LINKS
+from minikafka.machine.jars import CONNECTOR
 from tests.machine.place import LESSON, ROOT, cache, checkout, lab
 
 NOON = [["12:00:00", 0], ["12:00:01", 1000], ["12:00:02", 2000]]

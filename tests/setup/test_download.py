@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from minikafka import __main__ as command
-from minikafka import download, jars, trust
-from minikafka.download import Artifact
-from minikafka.jars import JarSet, JarsMissing, NoNetwork
+from minikafka.machine import download, jars, trust
+from minikafka.machine.download import Artifact
+from minikafka.machine.jars import JarSet, JarsMissing, NoNetwork
 
 CONTENT = {f"org/small/{name}/1.0/{name}-1.0.jar": name.encode() * 50_000 for name in ("apple", "pear", "plum")}
 APPLE, PEAR, PLUM = CONTENT

@@ -1,4 +1,4 @@
-"""minikafka/jars.tsv: the list of what is fetched agrees with the versions that the code names, and can do no harm."""
+"""minikafka/machine/jars.tsv: the list of what is fetched agrees with the versions that the code names, and can do no harm."""
 from __future__ import annotations
 
 import importlib.metadata
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.jars import ALL, CONNECTOR, KAFKA, KAFKA_VERSION, LIST, SPARK_VERSION, read_list
+from minikafka.machine.jars import ALL, CONNECTOR, KAFKA, KAFKA_VERSION, LIST, SPARK_VERSION, read_list
 
 ROOT = Path(__file__).resolve().parents[2]
 spec = importlib.util.spec_from_file_location("jars_tool", ROOT / "tools" / "jars.py")
@@ -24,7 +24,7 @@ def path_of(coordinate: str) -> str:
 
 
 def test_the_list_holds_what_the_code_names():
-    """Fails if a version in minikafka/jars.py was changed and tools/jars.py not run."""
+    """Fails if a version in minikafka/machine/jars.py was changed and tools/jars.py not run."""
     assert list(read_list(LIST.read_text())) == [wanted.name for wanted in ALL]
     for wanted in ALL:
         assert {path_of(coordinate) for coordinate in wanted.wanted} <= {jar.path for jar in wanted.contents}

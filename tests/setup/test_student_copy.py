@@ -37,7 +37,8 @@ def run(copy: Path, *command: str) -> str:
 
 def test_no_solution_is_in_the_copy(copy):
     """Fails if a notebook of the copy is solved, or if a file outside of the checks has a solution's marker."""
-    assert not (copy / "solutions").exists() and not list(copy.rglob("wrong.py")) and not (copy / "tests" / "labs").exists()
+    assert not (copy / "solutions").exists() and not list(copy.rglob("wrong.py"))
+    assert not (copy / "tests" / "lab" / "labs").exists()
     sources = PROJECT.sources([])
     assert len(sources) == len(list((copy / "labs").glob("*.ipynb"))) == len(list((copy / "labs" / ".fresh").iterdir()))
     for source in sources:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.sim.swarm.swarm import run_seed
+from minikafka.proof.swarm.swarm import run_seed
 from minikafka.sim.world.world import World
 from tests.sim.test_world import Shop
 

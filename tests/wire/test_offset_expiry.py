@@ -1,4 +1,4 @@
-"""Committed offsets with a retention time of their own, on both engines; what goes by minutes is in tests/groups."""
+"""Committed offsets with a retention time of their own, on both engines; what goes by minutes is in tests/broker/groups."""
 
 from __future__ import annotations
 

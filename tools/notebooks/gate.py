@@ -13,7 +13,7 @@ names of minikafka.lab:
 and it has its three hints.
 
 A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table; of all
-labs, it also writes it to tests/labs/GATE.md, and the tests ask whether that is what they see.
+labs, it also writes it to tests/lab/labs/GATE.md, and the tests ask whether that is what they see.
 """
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.broker.server.env import Env
 from minikafka.client.admin.views import TOPIC, Views
 from minikafka.client.client import GROUP, Client
+from minikafka.client.history import History
 from minikafka.client.metadata import Tp
 from minikafka.client.recorder import Recorder
 from minikafka.client.retry import RETRIABLE, Unsure
-from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 SET, DELETE = 0, 1  # operations on a config

@@ -30,10 +30,10 @@ from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.consumer.fetcher import Fetcher
 from minikafka.client.consumer.positions import Phase, Positions
 from minikafka.client.consumer.questions import Questions
+from minikafka.client.history import History
 from minikafka.client.metadata import Tp
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
-from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 READ_COMMITTED = "read_committed"

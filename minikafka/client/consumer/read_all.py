@@ -12,9 +12,9 @@ from minikafka.broker.server.env import Env
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import READ_COMMITTED, Consumer
 from minikafka.client.consumer.fetched_records import ConsumerRecord
+from minikafka.client.history import History
 from minikafka.client.producer.producer import as_text
 from minikafka.client.recorder import Recorder
-from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from minikafka.broker.server.env import Env
 from minikafka.client.client import REQUEST_TIMEOUT, Client
+from minikafka.client.history import History
 from minikafka.client.metadata import Tp
 from minikafka.client.producer.batches import PendingRecord
 from minikafka.client.producer.idempotence import Idempotence
@@ -27,7 +28,6 @@ from minikafka.client.producer.partitioner import Partitioner
 from minikafka.client.producer.sender import ProducerConfig, Sender
 from minikafka.client.producer.transactions import ProducerTransactionState, TransactionManager
 from minikafka.client.recorder import Operation, Recorder, plain
-from minikafka.history import History
 from minikafka.protocol.errors import Err, KafkaError
 
 Headers = list[tuple[str, bytes | None]]

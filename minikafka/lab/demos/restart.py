@@ -19,10 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minikafka.datasets import taxi_trips
-from minikafka.history import History
+from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.notary import Row, Run, Sealed, notary, row_of
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Sink, append
+from minikafka.proof.history import History
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +138,7 @@ class Play:
 
     def told(self) -> list[Event]:
         """Return the trace with what was said here, and at its end the evidence for the notary."""
-        from minikafka.chaos.final import read_everything
+        from minikafka.proof.chaos.final_reads import read_everything
         read_everything(self.cluster, self.history, {self.topic: 1})
         self.say("evidence", history=list(self.history), rows=self.sink.rows(),
                  totals=[(*cell, count) for cell, count in self.sink.totals().items()])
@@ -179,7 +179,7 @@ def main() -> None:
     """Record the run with each sink."""
     from minikafka import Cluster
     from minikafka.lab.picture.facts.run import RecordedRun
-    from minikafka.spark import spark_session
+    from minikafka.lab.spark import spark_session
     spark = spark_session()
     RECORDINGS.mkdir(exist_ok=True)
     for kind in SINKS:

@@ -26,7 +26,7 @@ class Soon:
 
     def result(self) -> SparkSession:
         """Return the session, a new one if it was stopped. Raises what has kept it from starting (NoJava, for one)."""
-        from minikafka.spark import spark_session
+        from minikafka.lab.spark import spark_session
 
         with waiting("Spark starts (10 to 60 seconds)"):
             session = self._made.result()
@@ -43,7 +43,7 @@ def begin_spark() -> Soon:
     """Start Spark in the background."""
     import pandas  # noqa: F401 - first here: in a thread it takes a notebook for a terminal, and shows fewer columns
 
-    from minikafka.spark import spark_session
+    from minikafka.lab.spark import spark_session
 
     starter = ThreadPoolExecutor(1, thread_name_prefix="spark starts")
     print("Spark starts in the background; read on.")

@@ -27,8 +27,8 @@ from kafka import KafkaProducer
 from minikafka.cluster.folder import temporary_folder
 from minikafka.lab.labs.fresh import fresh_topic
 from minikafka.lab.picture.draw.stream import book
+from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import in_a_notebook, waiting
-from minikafka.spark import kafka_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

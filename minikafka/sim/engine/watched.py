@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minikafka.client.history import History
 from minikafka.cluster.watch import RecordNumbers
-from minikafka.history import History
 from minikafka.sim.world.world import World
 
 

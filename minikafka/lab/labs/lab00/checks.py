@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any
 
 from minikafka.cluster.doctor import findings
-from minikafka.environment import SAID
-from minikafka.java import find_java
 from minikafka.lab.compare import rest
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.values import shown
+from minikafka.machine.environment import SAID
+from minikafka.machine.java import find_java
 
 ROOT = Path(__file__).resolve().parents[4]
 CLIENT = "kafka-python"
@@ -62,7 +62,7 @@ def pinned(lock: Path, package: str) -> str | None:
 
 hints("0.2", "When you have crossed out everything that was found, what is left of the promises?",
       "The difference of two sets of pairs. A record is named by partition and offset together; neither is enough alone.",
-      "minikafka/history/writes.py: how the project's own tests look for lost records in what clients did and saw")
+      "minikafka/proof/history/writes.py: how the project's own tests look for lost records in what clients did and saw")
 
 
 @checks("0.2", matters="\"Nothing was lost\" is a count, not a feeling: compare what was acknowledged with what can be read.")

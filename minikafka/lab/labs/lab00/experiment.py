@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from minikafka.datasets import truck_gps
+from minikafka.lab.datasets import truck_gps
 
 DRIVING: dict[tuple[str, str], Fleet] = {}  # by cluster and topic: when a cell runs again, the same trucks drive on
 TRUCKS = 12

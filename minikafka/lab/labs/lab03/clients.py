@@ -17,8 +17,8 @@ from typing import Any
 import confluent_kafka
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from minikafka.jars import KAFKA, class_path
-from minikafka.java import NoJava, find_java
+from minikafka.machine.jars import KAFKA, class_path
+from minikafka.machine.java import NoJava, find_java
 
 Keys = Sequence[str | None]
 JAVA_FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]

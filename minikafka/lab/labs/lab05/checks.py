@@ -210,7 +210,7 @@ def deliveries(rng: random.Random) -> list[Ride]:
 
 hints("5.8", "By what can you tell one record from every other record?",
       "Partition and offset together name a record; two different rides may have equal values. Remember what you have seen.",
-      "minikafka/history/polls.py looks for the same in the histories of whole test campaigns")
+      "minikafka/proof/history/polls.py looks for the same in the histories of whole test campaigns")
 
 
 @checks("5.8", matters="At least once, and each effect once by (partition, offset): this pair is what people call exactly once.")

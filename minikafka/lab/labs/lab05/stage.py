@@ -15,7 +15,7 @@ from typing import Any
 from minikafka.broker.groups import records as group_records
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.cluster.settings import PRESETS
-from minikafka.history import History
+from minikafka.proof.history import History
 from minikafka.protocol.errors import Err
 from minikafka.sim.engine.cluster import SimCluster
 from minikafka.sim.engine.watched import Told

@@ -61,7 +61,7 @@ ROOMS: list[tuple[Acks, float, dict[int, float], list[int], float]] = [  # acks,
 
 hints("7.5", "Ten acknowledged, ten readable: is it certain that nothing is lost?",
       "Compare values, not numbers: a record that was never acknowledged, or that stands there twice, hides a lost one.",
-      "minikafka/history/writes.py, where the project's own checker sorts the same records")
+      "minikafka/proof/history/writes.py, where the project's own checker sorts the same records")
 
 
 @checks("7.5", matters="Two counts can be equal while records are lost: compare what was promised with what is there.")

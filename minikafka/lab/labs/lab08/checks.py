@@ -119,7 +119,7 @@ def two_settings(answer: Callable[[], Table] | Table) -> str:
 hints("8.3", "A promise was: this value, at this offset. What can stand at that offset afterwards?",
       "The value itself: kept. Another value: replaced, and that is lost too. Nothing: gone. The same value somewhere else "
       "does not count: the next truck may say the same.",
-      "minikafka/history/writes.py: the checker of the test bench asks the same question of a whole history")
+      "minikafka/proof/history/writes.py: the checker of the test bench asks the same question of a whole history")
 
 
 @checks("8.3", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "

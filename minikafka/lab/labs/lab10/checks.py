@@ -144,7 +144,7 @@ Entry = tuple[str, int]
 
 hints("10.5", "Go through the log once. What must you remember of each key to know that a record comes too late?",
       "Remember the largest number of each key, and which numbers were there already: a repetition is a duplicate, no disorder.",
-      "minikafka/history/order.py, where the project's own judge looks for the same thing")
+      "minikafka/proof/history/order.py, where the project's own judge looks for the same thing")
 
 
 @checks("10.5", matters="Nobody raises an error when order is broken. An alarm in the reader tells you the same day.")

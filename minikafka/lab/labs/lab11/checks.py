@@ -12,8 +12,8 @@ from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import Any
 
-from minikafka.datasets import Trip, taxi_trips
 from minikafka.lab import wants
+from minikafka.lab.datasets import Trip, taxi_trips
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.values import shown
 
@@ -29,8 +29,8 @@ def prepare() -> None:
 
 def table(rows: list[tuple[Any, ...]]) -> Any:
     """Return a Spark table with the columns of the Kafka source. Raises Unknown where there is no Java."""
-    from minikafka.java import NoJava
-    from minikafka.spark import spark_session
+    from minikafka.lab.spark import spark_session
+    from minikafka.machine.java import NoJava
     try:
         return spark_session(connector=False).createDataFrame(rows, SCHEMA)
     except NoJava as missing:
@@ -55,7 +55,7 @@ def _no_rows(wanted: str) -> Any:
 
 hints("11.3", "What is in the column `value`, and what must it become before you can ask for a field of it?",
       "Cast the bytes to a string, take the field out of the JSON, group by it, count.",
-      "minikafka/demo/spark_job.py does the same with flights; pyspark.sql.functions.get_json_object, from_json")
+      "minikafka/lab/demo/spark_job.py does the same with flights; pyspark.sql.functions.get_json_object, from_json")
 
 
 @checks("11.3", matters="A count that is a function of an offset range can be run again by anyone, after any crash.")
@@ -90,7 +90,7 @@ def _row(trip: Trip, partition: int, offset: int) -> tuple[Any, ...]:
 hints("11.7", "A trip that began at 07:29 is reported at 08:10. Where in the log is it, seen from the first that began at 07:30?",
       "Every trip that began after `begin` stands at or behind the offset that `startingTimestamp` finds, so that side is safe. "
       "No time is a safe end.",
-      "minikafka/spark/options.py: AtTimes, the options of the source; minikafka/log/lookup.py: how a time becomes an offset")
+      "minikafka/lab/spark/options.py: AtTimes, the options of the source; minikafka/log/lookup.py: how a time becomes an offset")
 
 @checks("11.7", matters="A report by event time that ends at a time is a report without its longest trips.")
 def time_range(answer: Callable[[datetime, datetime], dict[str, str]]) -> str:
@@ -133,7 +133,7 @@ def _late_log(rng: random.Random) -> dict[int, list[int]]:
 
 def _ranges(options: dict[str, str], log: dict[int, list[int]]) -> dict[int, tuple[int, int]]:
     """Return what Spark's source makes of the options: offsets [start, stop) of each partition."""
-    from minikafka.spark.options import SourceOptions
+    from minikafka.lab.spark.options import SourceOptions
     texts = {"kafka.bootstrap.servers": "none:1", "subscribe": "trips", **{k: str(v) for k, v in options.items()}}
     parsed = SourceOptions.parse(texts)
     parsed.check_batch()
@@ -142,7 +142,7 @@ def _ranges(options: dict[str, str], log: dict[int, list[int]]) -> dict[int, tup
 
 
 def _offset(limit: Any, partition: int, times: list[int], default: int) -> int:
-    from minikafka.spark.options import EARLIEST, AtTimes, Everywhere
+    from minikafka.lab.spark.options import EARLIEST, AtTimes, Everywhere
     if limit is None:
         return default
     if isinstance(limit, AtTimes):

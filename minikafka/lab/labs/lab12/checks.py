@@ -25,8 +25,8 @@ def prepare() -> None:
 
 
 def table(rows: list[tuple[Any, ...]], schema: str) -> Any:
-    from minikafka.java import NoJava
-    from minikafka.spark import spark_session
+    from minikafka.lab.spark import spark_session
+    from minikafka.machine.java import NoJava
     try:
         return spark_session(connector=False).createDataFrame(rows, schema)
     except NoJava as missing:

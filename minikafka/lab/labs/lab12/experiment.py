@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from minikafka.datasets import Trip
+from minikafka.lab.datasets import Trip
 from minikafka.lab.labs.streaming import Stream, seconds
 from minikafka.lab.picture.draw.stream import too_late
 

@@ -192,7 +192,7 @@ def _cut(rng: random.Random, log: list[Row]) -> list[tuple[int, list[Row]]]:
 
 hints("13.11", "A group's commit names the record that is read next. Which offset of a progress report is that?",
       "endOffset is exclusive, as a commit is: take it as it is. Each source has its own; without new rows there still is one.",
-      "minikafka/spark/options.py: offsets_to_json, the form of these offsets; section 9 prints a report")
+      "minikafka/lab/spark/options.py: offsets_to_json, the form of these offsets; section 9 prints a report")
 
 
 @checks("13.11", matters="With it, every tool that shows the lag of groups shows that of Spark too.")

@@ -29,8 +29,8 @@ from kafka.structs import OffsetAndMetadata
 from minikafka.cluster.folder import temporary_folder
 from minikafka.lab.again import step
 from minikafka.lab.labs.streaming import patience
+from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import waiting
-from minikafka.spark import kafka_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,10 +21,10 @@ from kafka.errors import KafkaError
 
 from minikafka.cluster.plan import free_ports
 from minikafka.cluster.process import Launcher
-from minikafka.files import scratch
-from minikafka.jars import ECOSYSTEM, JarsMissing, class_path
-from minikafka.java import NoJava, find_java
 from minikafka.lab.waiting import waiting
+from minikafka.machine.files import scratch
+from minikafka.machine.jars import ECOSYSTEM, JarsMissing, class_path
+from minikafka.machine.java import NoJava, find_java
 
 PATIENCE = 90.0                                 # seconds
 JAVA_FLAGS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-from minikafka.chaos.final import read_everything
-from minikafka.datasets import taxi_trips
-from minikafka.history import History
+from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import waiting
-from minikafka.spark import kafka_format
+from minikafka.proof.chaos.final_reads import read_everything
+from minikafka.proof.history import History
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

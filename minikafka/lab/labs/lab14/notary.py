@@ -12,7 +12,7 @@ mended, and what stands in the sink. Nothing that only Spark or a broker knows.
     phantom     in the sink, and nobody sent it, or not like this
     totals      a window of a zone has another number of trips than there were
 
-Owns: the judgement; it reads no clock, no file and no broker. The log itself is judged by minikafka/history.
+Owns: the judgement; it reads no clock, no file and no broker. The log itself is judged by minikafka/proof/history.
 Invariants
   I-NOTARY-1  FAIL is said only with evidence that nothing unseen could undo
   I-NOTARY-2  PASS is said only if everything was seen: the whole sink, the whole log, and a pipeline that had come to the end
@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from minikafka.history import AnomalyVerdict, Evidence, Report, check
-from minikafka.history.report import SHOWN
-from minikafka.history.story import HistoryTables, Op
+from minikafka.proof.history import AnomalyVerdict, Evidence, Report, check
+from minikafka.proof.history.report import SHOWN
+from minikafka.proof.history.story import HistoryTables, Op
 
 COUNTERS = ("lost", "duplicate", "reordered", "phantom", "totals")
 MINUTES = 10                                    # of a window
@@ -69,7 +69,7 @@ class Sealed(Report):
 
     @cached_property
     def log(self) -> Report:
-        """Return the verdicts of minikafka/history about the log alone."""
+        """Return the verdicts of minikafka/proof/history about the log alone."""
         return check(self.history)
 
     @property

@@ -14,11 +14,11 @@ import random
 from collections.abc import Iterable
 from itertools import islice
 
-from minikafka.datasets import taxi_trips
-from minikafka.history import History
+from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.notary import Run, Sealed, notary, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
+from minikafka.proof.history import History
 
 TRIPS = 90
 REPEATED, HELD, FORGOTTEN, UNKNOWN, DIES = 0.12, 0.08, 0.06, 0.05, 0.25

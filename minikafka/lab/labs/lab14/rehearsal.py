@@ -19,14 +19,14 @@ from typing import Any
 from minikafka import Cluster
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
-from minikafka.datasets import taxi_trips
-from minikafka.history import History
+from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
 from minikafka.lab.waiting import waiting
+from minikafka.proof.history import History
 from minikafka.protocol.errors import KafkaError
 
 TOPIC, PARTS = "trips", range(3)

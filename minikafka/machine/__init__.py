@@ -1,0 +1,10 @@
+"""What a computer must have, and what set-up gives it: settings of the environment, a Java, Kafka's and Spark's jars.
+
+    environment.py  which variables of other courses are set aside, and which are set
+    files.py        the cache folder, whole files, paths that Java can read
+    java.py         the Java that is there, or one from a Python package
+    jars.py         Apache Kafka and Spark's connectors, by the list in jars.tsv
+    download.py     one file over HTTP, with its checksum; trust.py: the certificates that this computer trusts
+
+Nothing here knows the broker, and the broker knows nothing of it.
+"""

@@ -1,0 +1,17 @@
+"""What judges the Kafka: checkers, campaigns in the simulator and on live clusters, stories, and rules broken on purpose.
+
+Read the folders in this order; the page of each names its files:
+
+    history/       what clients did, judged with Jepsen's names: one checker for every engine
+    invariants/    what must hold in a simulated cluster after each step and at its end
+    swarm/         one seed: clients at work, faults, recovery, verdict; many seeds: campaigns
+    small_worlds/  one part of the broker alone, with a clock and its events: milliseconds for each seed
+    stories/       the anomalies, one story each, told as transcripts
+    ablations/     the rules that prevent them, switched off one at a time: each time an invariant must fall
+    mutation/      one line of a rule changed at random, and which check notices it
+    chaos/         live clusters: brokers killed under real clients, spoiled frames, hostile requests
+    bench/         the same work on both engines, timed
+    command.py     `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
+
+It imports the Kafka and its simulator (sim/). Nothing of the Kafka imports it.
+"""

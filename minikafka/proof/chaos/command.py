@@ -1,0 +1,173 @@
+"""`python -m minikafka chaos`: run a live campaign, print what it did and found; or judge a history again.
+
+    python -m minikafka chaos --minutes 5 --seed 7          our brokers
+    python -m minikafka chaos --minutes 5 --engine apache   Apache's
+    python -m minikafka chaos --hostile --minutes 2         random requests instead of faults (hostile.py)
+    python -m minikafka chaos --frames 100000               spoiled frames against one simulated broker (fuzz.py)
+    python -m minikafka chaos --compare --requests 500      random requests to both engines, and what differs (compare.py)
+    python -m minikafka chaos --check FILE                  the history of an earlier campaign, or of anything else
+
+Owns: the options, what is printed, the row in tests/seeds/ledger.tsv. The exit status is 1 if anything was
+violated, 2 for a command that asks for something that does not exist.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from minikafka.cluster.errors import ClusterError
+from minikafka.proof.history import History, check
+
+from . import search
+from .campaign import ChaosCampaign, ChaosOutcome
+from .compare import compare
+from .fuzz import fuzz
+from .hostile import Hostile
+from .nemesis import rounds
+
+ROOT = Path(__file__).parents[3]
+LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
+HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; live ones count kills, others requests
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    only = [word for word in options.faults.split(",") if word]
+    try:
+        if options.check:
+            return _check(options)
+        rounds(options.engine, only)
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    commit = checked_out() if options.ledger else ""
+    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    if options.compare:
+        return _compare(options, say)
+    if options.frames or options.hostile:
+        return _odd_requests(options, commit, say)
+    outcome = ChaosCampaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
+    print(json.dumps(outcome.json()) if options.json else told(outcome))
+    if options.ledger:
+        write_ledger(outcome, commit)
+    if outcome.good and not options.keep:
+        shutil.rmtree(outcome.folder, ignore_errors=True)
+    elif not options.json:
+        print(how_to_look(outcome))
+    return int(not outcome.good)
+
+
+def _odd_requests(options: argparse.Namespace, commit: str, say: Callable[[str], None]) -> int:
+    found = (fuzz(options.frames, options.seed, options.jobs, say) if options.frames
+             else Hostile(options.engine, options.minutes, options.seed, say).run())  # fmt: skip
+    print(found.json() if options.json else found.told())
+    if options.ledger:
+        add_row(commit, found.kind, options.seed, found.requests, len(found.problems))
+    return int(bool(found.problems))
+
+
+def _compare(options: argparse.Namespace, say: Callable[[str], None]) -> int:
+    try:
+        found = compare(options.requests, options.seed, options.apis, say=say, gentle=options.gentle)
+    except (ClusterError, OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(found.json() if options.json else found.told())
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    report = check(History.load(options.check))
+    print(json.dumps(report.json()) if options.json else report)
+    return int(report.valid is not True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m minikafka chaos", description="Live campaigns under real clients.")
+    parser.add_argument("--minutes", type=_positive, default=2.0, help="of breaking things; healing and reading come after")
+    parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
+    parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    parser.add_argument("--hostile", action="store_true", help="random requests of all APIs beside an ordinary client instead")
+    parser.add_argument("--frames", type=int, default=0, metavar="N", help="so many spoiled frames to a simulated broker instead")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="with --frames: processes")
+    parser.add_argument("--compare", action="store_true", help="random requests to both engines instead, and what differs")
+    parser.add_argument("--requests", type=int, default=500, help="with --compare: how many")
+    parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...", help="with --compare: only APIs with these keys")
+    parser.add_argument("--gentle", action="store_true", help="with --compare: few odd values and no long lists")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of faults, or of requests")
+    parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
+    parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")
+    parser.add_argument("--json", action="store_true", help="one line for machines")
+    parser.add_argument("--ledger", action="store_true", help=f"add a row to {LEDGER.relative_to(ROOT)}")
+    parser.add_argument("--keep", action="store_true", help="keep data, trace and history even if all is well")
+    parser.add_argument("--check", metavar="FILE", help="only judge a saved history")
+    return parser
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"more than nothing, not {text}")
+    return number
+
+
+def _keys(text: str) -> tuple[int, ...]:
+    return tuple(int(key) for key in text.split(","))
+
+
+def told(outcome: ChaosOutcome) -> str:
+    """Return the lines for a person, the most important last."""
+    faults = ", ".join(f"{count} {fault}" for fault, count in outcome.faults.items())
+    errors = ", ".join(f"{what} {count}" for what, count in outcome.errors.items())
+    return "\n".join([
+        f"faults: {faults or 'none'}",
+        f"errors that clients met: {errors or 'none'}",
+        str(outcome.report),
+        *(f"PROBLEM   {problem}" for problem in outcome.problems),
+        f"{outcome.engine}, seed {outcome.seed}, {outcome.seconds:.0f} s: {outcome.kills} kills, "
+        f"{outcome.report.counts['acked']:,} acked, {outcome.lost} lost, "
+        f"{outcome.report['duplicate'].count} duplicates: {'all is well' if outcome.good else 'VIOLATED'}",
+    ])
+
+
+def how_to_look(outcome: ChaosOutcome) -> str:
+    return "\n".join([
+        *search.tell(outcome.report, outcome.folder / "cluster"),
+        f"history, one event a line:  {outcome.history}",
+        f"judge it again:             python -m minikafka chaos --check {outcome.history}",
+        f"data, logs, trace:          {outcome.folder / 'cluster'}",
+        f"what clients complained of: {outcome.folder / 'clients.txt'}",
+        "trace, merged:              python -c \"from minikafka.cluster.trace import Trace; "
+        f"[print(e) for e in Trace.open('{outcome.folder / 'cluster'}')]\"",
+    ])
+
+
+def checked_out() -> str:
+    """Return the commit that runs ("+" if there are changes on top)."""
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
+
+
+def write_ledger(outcome: ChaosOutcome, commit: str, path: Path = LEDGER) -> None:
+    """Append the campaign to the ledger."""
+    kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
+    violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
+    add_row(commit, kind, outcome.seed, outcome.kills, violations, path)
+
+
+def add_row(commit: str, kind: str, seed: int, count: int, violations: int, path: Path = LEDGER) -> None:
+    """Append a row to the ledger, which is made if there is none."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\t".join(HEAD) + "\n")
+    with path.open("a") as file:
+        file.write("\t".join((commit, kind, f"seed {seed}", str(count), str(violations))) + "\n")

@@ -1,0 +1,11 @@
+"""The small worlds: one part of the broker alone, with a clock and its events, every answer judged. A seed takes milliseconds.
+
+    raft/          the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
+    groups/        one group alone, of either kind
+    controller/    one controller alone: registrations, elections, reassignments, administration
+    logs/          one compacted log, and one memory of producers
+    replication/   one replica, and the fetch sessions of one broker
+    transactions/  one transactional id
+    checks.py      what a small world says when a rule falls
+    worlds.py      the table of them
+"""

@@ -1,0 +1,179 @@
+"""A group without a broker that changes its protocol: classic, or a consumer group with classic members (KIP-848).
+
+It plays the shell's part: it finds the group for a request, begins a consumer group in the place of a classic one, and a classic
+one when the last member of the consumer protocol leaves. Writes are applied at once; an answer stands in `answers` by its call.
+
+Owns: which of the two the group is now; every record of the consumer group (`log`), the tombstones at its end too.
+Invariants: I-LMIX-1 a request that is refused has changed nothing here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from minikafka.broker.groups.classic.group import ClassicGroup
+from minikafka.broker.groups.classic.messages import (
+    CompleteCall,
+    GroupConfig,
+    Join,
+    JoinResult,
+    Leaving,
+    Store,
+    StoredGroup,
+    Sync,
+    SyncResult,
+)
+from minikafka.broker.groups.consumer import migration
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.consumer.messages import (
+    ConsumerEffect,
+    ConsumerGroupHeartbeat,
+    HeartbeatResponse,
+    RemoveMembers,
+    ReplyCommitted,
+    Write,
+)
+from minikafka.proof.small_worlds.groups.classic_seen import EMPTY, that
+from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
+from minikafka.protocol.errors import Err, KafkaError
+
+MOST_TICKS = 200  # in one stretch of time
+
+
+class LoneMixedGroup(LoneConsumerGroup):
+    """One group, which begins as a classic group without members. `classic` is None while it is a consumer group."""
+
+    def __init__(self, topics: dict[str, int], config: GroupConfig, **settings: object) -> None:
+        super().__init__(topics, **settings)
+        self.classic_config = config
+        self.classic: ClassicGroup | None = ClassicGroup("g", config, self.group.new_id)
+        self.answers: dict[Any, Any] = {}
+        self._calls = itertools.count(1)
+
+    def new_call(self, name: str) -> str:
+        """Return the name of a new call of a client."""
+        return f"{name}:{next(self._calls)}"
+
+    @property
+    def present(self) -> ClassicGroup | ConsumerGroup:
+        return self.group if self.classic is None else self.classic
+
+    # --- members of the consumer protocol -------------------------------------------------------------------------------
+
+    def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+        if self.classic is None:
+            return super().send(beat)
+        if beat.epoch != 0:
+            raise KafkaError(Err.GROUP_ID_NOT_FOUND)
+        return self.begin(self.classic, beat)
+
+    def begin(self, old: ClassicGroup, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+        """Let a consumer group with the members of the classic one take its place. Raises KafkaError."""
+        group = ConsumerGroup("g", self.group.new_id)
+        if old.state_name != EMPTY:
+            migration.upgrade(old, group, self.context)
+        self.upgraded(old, group)
+        write, *others = group.consumer_heartbeat("call", beat, self.context)
+        assert isinstance(write, Write)
+        self.group, self.classic = group, None
+        answer = self.carry_out([replace(write, records=(*group.state.written, *write.records)), *others])
+        self.carry_out_classic(migration.called_back(old))
+        assert answer is not None
+        return answer
+
+    def upgraded(self, old: ClassicGroup, group: ConsumerGroup) -> None:
+        """Look at a group that was upgraded just now, before the heartbeat for which it was."""
+
+    # --- members of the classic protocol --------------------------------------------------------------------------------
+
+    def classic_join(self, call: str, request: Join) -> None:
+        """Send a JoinGroup; an empty consumer group makes room for a classic one."""
+        if self.classic is None and self.group.is_empty:
+            if request.member_id:
+                self.answers[call] = JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
+                return
+            self.log += self.group.state.tombstones()
+            self.classic = ClassicGroup("g", self.classic_config, self.group.new_id)
+        self._ask(call, JoinResult, lambda: self.present.join(call, request, self.context))
+
+    def classic_sync(self, call: str, request: Sync) -> None:
+        """Send a SyncGroup."""
+        self._ask(call, SyncResult, lambda: self.present.sync(call, request, self.context))
+
+    def classic_leave(self, call: str, leaving: list[Leaving]) -> None:
+        """Send a LeaveGroup."""
+        self._ask(call, list, lambda: self.present.leave(call, leaving, self.context))
+
+    def classic_beat(self, member_id: str, instance: str | None, generation: int) -> Err:
+        """Send a Heartbeat."""
+        return self.present.heartbeat(member_id, instance, generation, self.context)
+
+    def _ask(self, call: str, kind: Any, ask: Any) -> None:
+        carry_out: Any = self.carry_out if self.classic is None else self.carry_out_classic
+        try:
+            carry_out(ask())
+        except KafkaError as refused:
+            self.answers[call] = kind(refused.code)
+
+    # --- effects --------------------------------------------------------------------------------------------------------
+
+    def carry_out(self, effects: Iterable[ConsumerEffect]) -> HeartbeatResponse | None:
+        answer: Any = None
+        for effect in effects:
+            if isinstance(effect, RemoveMembers):
+                got: Any = self.remove(effect)
+            elif isinstance(effect, ReplyCommitted):
+                got = effect.result
+            else:
+                got = super().carry_out([effect])
+            call = getattr(effect, "call", None)
+            if call is not None:
+                answer = self.answers[call] = got
+        return answer
+
+    def remove(self, effect: RemoveMembers) -> Any:
+        """Remove members, as a shard does; the rest may be a classic group then."""
+        state, gone = self.group.state, effect.member_ids
+        if not migration.may_downgrade(state, gone, self.settings, self.classic_config.max_size):
+            return super().carry_out([effect])
+        stored = migration.downgrade(state, gone, self.image)
+        restored = ClassicGroup.restore("g", stored, self.classic_config, self.group.new_id)
+        self.classic = migration.restored(state, restored)
+        self.log += state.tombstones()
+        self.downgraded(stored, self.classic)
+        self.carry_out_classic([*self.classic.start(self.context), *self.classic.rebalance_or_complete(self.now)])
+        return effect.result
+
+    def downgraded(self, stored: StoredGroup, group: ClassicGroup) -> None:
+        """Look at the classic group of a downgrade, before it serves."""
+
+    def carry_out_classic(self, effects: Iterable[Any]) -> None:
+        """Carry out the effects of a classic group; its records are committed at once, in order."""
+        todo = deque(effects)
+        while todo:
+            effect = todo.popleft()
+            if isinstance(effect, CompleteCall):
+                self.answers[effect.call] = effect.result
+            elif isinstance(effect, Store) and self.classic is not None:
+                todo += self.classic.on_committed(effect.then, Err.NONE, self.now)
+
+    # --- time -----------------------------------------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        """Move the clock on; each deadline on the way is served at its own time."""
+        end, ticks = self.now + seconds, 0
+        while (due := self.present.next_deadline()) is not None and due <= end:
+            self.now, ticks = max(self.now, due), ticks + 1
+            that(ticks < MOST_TICKS, "it wakes up again and again, and does not do what is due")
+            self.tick()
+        self.now = end
+
+    def tick(self) -> None:
+        if self.classic is None:
+            self.carry_out(self.group.tick(self.context))
+        else:
+            self.carry_out_classic(self.classic.tick(self.context))

@@ -1,0 +1,176 @@
+"""One life of the offsets of one coordinator partition: commits, transactions, tombstones, topics that come and go, expiry.
+
+    offsets_alone(seed)     () if every answer was that of the history (offset_history.py) and of KIP-211 (expiry_rules.py)
+
+Owns: what is committed when, and the comparison of every answer.
+Invariants: I-OFFLIFE-1 each key has what the history of the log says; so has every list of keys.
+            I-OFFLIFE-2 a sweep takes what must expire, and nothing else; a group goes when nothing is left of it.
+            I-OFFLIFE-3 a record read back from the log is the value that was committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from uuid import UUID
+
+from minikafka.broker.groups.offset_expiration import sweep
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
+from minikafka.broker.groups.records import OffsetKey, committed_offset, offset_key, offset_value, read_key, read_offset
+from minikafka.broker.metadata.records import ZERO_UUID, Uuid
+from minikafka.proof.small_worlds.checks import fallen
+from minikafka.proof.small_worlds.groups.classic_seen import same
+from minikafka.proof.small_worlds.groups.expiry_rules import TOPICS, any_group
+from minikafka.proof.small_worlds.groups.offset_history import OffsetHistory, OffsetRecord, belongs
+
+STEPS, GROUPS, PRODUCERS, RETENTION_MS = 60, ("g", "h"), (1, 2), 1000
+START_MS = 1_000_000
+
+
+def offsets_alone(seed: int) -> tuple[str, ...]:
+    """Run one seed."""
+    return fallen(OffsetsLife(seed).live)
+
+
+class OffsetsLife:
+    """The life that a seed decides. `place`: the end of the log."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(f"{seed}:offsets")
+        self.store, self.history = OffsetStore(), OffsetHistory()
+        self.now_ms, self.place, self.swept = START_MS, 0, 0
+        self.topics: dict[str, Uuid] = {name: UUID(int=number + 1) for number, name in enumerate(TOPICS)}
+
+    def live(self) -> None:
+        """Play it. Raises RuleFallen."""
+        for _ in range(STEPS):
+            self.something()
+            self.check()
+        for producer in PRODUCERS:
+            self.end(producer, commits=True)
+        self.check()
+
+    # --- what happens ---------------------------------------------------------------------------------------------------
+
+    def something(self) -> None:
+        rng, group = self.rng, self.rng.choice(GROUPS)
+        key, what = (rng.choice(TOPICS), rng.randrange(2)), rng.random()
+        self.place += rng.choice((1, 1, 2))
+        self.now_ms += rng.choice((0, 1, 100, RETENTION_MS // 2))
+        if what < 0.35:
+            self.commit(group, key)
+        elif what < 0.6:
+            value, producer = self.value(key), rng.choice(PRODUCERS)
+            self.history.write(OffsetRecord(self.place, group, key, value, producer))
+            self.store.stage(producer, group, key, value)
+        elif what < 0.72:
+            self.end(rng.choice(PRODUCERS), commits=rng.random() < 0.6)
+        elif what < 0.78:
+            self.forget(group, key)
+        elif what < 0.8:
+            self.delete_group(group)
+        elif what < 0.84:
+            self.again(group, key)
+        elif what < 0.9:
+            self.sweep(group)
+        else:
+            self.change_topic(key[0])
+
+    def commit(self, group: str, key: Key) -> None:
+        value = self.value(key)
+        self.history.write(OffsetRecord(self.place, group, key, value))
+        same("whether the last record of the log is taken", self.store.put(group, key, value), True)
+
+    def again(self, group: str, key: Key) -> None:
+        """Deliver a record once more, or one from an earlier place than the last: it is not taken then."""
+        counted = self.history.committed(group, key)
+        if counted is not None:
+            same("whether a record is taken twice", self.store.put(group, key, counted), True)
+            older = replace(counted, offset=-5, record_offset=counted.record_offset - 1)
+            same("whether a record from an earlier place is taken", self.store.put(group, key, older), False)
+
+    def forget(self, group: str, key: Key) -> None:
+        """Write a tombstone."""
+        self.history.write(OffsetRecord(self.place, group, key))
+        self.store.remove(group, key)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group: every key that has an offset gets a tombstone, also one that only an open transaction has."""
+        for key in self.store.keys_of(group):
+            self.place += 1
+            self.forget(group, key)
+        held = {key for name, key in self.history.keys() if name == group and self.history.open(group, key)}
+        same(f"what is left of {group}, which was deleted", {*self.history.of_group(group)} | held, set())
+
+    def end(self, producer: int, commits: bool) -> None:
+        """Write a transaction's marker."""
+        self.place += 1
+        self.history.write(OffsetRecord(self.place, producer=producer, commits=commits))
+        self.store.settle(producer, commits)
+
+    def change_topic(self, topic: str) -> None:
+        """Delete a topic, or create it anew; mostly the offsets of the old one are deleted then, as a coordinator does."""
+        if topic in self.topics:
+            del self.topics[topic]
+        else:
+            self.topics[topic] = UUID(int=self.place + 100)
+        if self.rng.random() < 0.6:
+            for group, keys in self.store.stale(self.topics.get).items():
+                for key in keys:
+                    self.place += 1
+                    self.forget(group, key)
+
+    def value(self, key: Key) -> CommittedOffset:
+        """Return a new value, as it is read from the log (I-OFFLIFE-3); old records have no topic id, or a time of their own."""
+        rng = self.rng
+        topic = ZERO_UUID if rng.random() < 0.15 else self.topics.get(key[0], ZERO_UUID)
+        own = rng.choice((0, self.now_ms, self.now_ms + 1, self.now_ms + 2000)) if rng.random() < 0.2 else -1
+        wanted = CommittedOffset(rng.randrange(1000), rng.randrange(-1, 5), rng.choice(("", "note")),
+                                 self.now_ms - rng.choice((0, 0, 999)), own, self.place, topic)
+        raw = offset_value(topic, wanted.offset, wanted.leader_epoch, wanted.metadata, wanted.commit_ms, own)
+        found = committed_offset(read_offset(raw), self.place)
+        same("a value that is read", found, wanted if own == -1 else replace(wanted, leader_epoch=-1, topic_id=ZERO_UUID))
+        same("a key that is read", read_key(offset_key("g", *key)), OffsetKey("g", *key))
+        return found
+
+    # --- what is judged -------------------------------------------------------------------------------------------------
+
+    def sweep(self, name: str) -> None:
+        """Look for expired offsets of a group that is in any state, and perhaps delete them (I-OFFLIFE-2)."""
+        one, history = any_group(self.rng, name), self.history
+        entered = self.now_ms - self.rng.choice((0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 1))
+        offsets = history.of_group(name)
+        ends = [value.expire_ms for value in offsets.values() if value.expire_ms >= self.now_ms]
+        now = self.rng.choice([*ends, *(self.now_ms + later for later in (0, RETENTION_MS - 1, RETENTION_MS, 2000))])
+        wanted = {key for key, value in offsets.items()
+                  if not history.open(name, key) and one.forgets(key[0], value, entered, now, RETENTION_MS)}
+        waits = any(history.open(group, key) for group, key in history.keys() if group == name)
+        found, gone = sweep(one.group, entered, self.store, now, RETENTION_MS)
+        same(f"what expires in a group that is {one}", sorted(found), sorted(wanted))
+        same("whether the group goes", gone, one.is_empty and wanted == {*offsets} and not waits)
+        self.swept += len(found)
+        for key in found if self.rng.random() < 0.5 else ():
+            self.place += 1
+            self.forget(name, key)
+
+    def check(self) -> None:
+        """Compare the store with the history (I-OFFLIFE-1)."""
+        history, store = self.history, self.store
+        keys = {*history.keys(), ("g", ("t", 7)), ("nobody", ("t", 0))}
+        counted = {(group, key): history.committed(group, key) for group, key in keys}
+        waits = {(group, key) for group, key in keys if history.open(group, key)}
+        for group, key in keys:
+            found = store.get(group, key)
+            same(f"the offset of {group}, {key}", found, counted[group, key])
+            same(f"whether a transaction holds {group}, {key}", store.is_unstable(group, key), (group, key) in waits)
+            if found is not None:
+                same("whether it is of the topic", found.is_of(self.topics.get(key[0])), belongs(found, self.topics.get(key[0])))
+        for group in (*GROUPS, "nobody"):
+            rows = {key: value for (name, key), value in counted.items() if name == group and value is not None}
+            same(f"the offsets of {group}", dict(store.of_group(group)), rows)
+            same(f"whether {group} is remembered", group in store.groups, bool(rows))
+            same(f"whether {group} waits for a transaction", store.has_pending(group), any(name == group for name, _ in waits))
+        same("ended transactions that are remembered", history.ended() & {*store.pending}, set())
+        if self.place % 3 == 0:
+            same("the offsets of other topics", {group: {*one} for group, one in store.stale(self.topics.get).items()},
+                 history.foreign(self.topics))

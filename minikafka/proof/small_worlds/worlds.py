@@ -1,0 +1,37 @@
+"""The small worlds: one part of the broker alone, with a clock and its events, every answer judged. A seed takes milliseconds.
+
+    WORLDS["log"][0](seed)     () if the part kept its rules, else what it did
+
+Owns: which worlds there are, and how many of their seeds go with one seed of whole clusters. The quorum alone is no less a
+small world, but has faults and coverage of its own: proof/small_worlds/raft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minikafka.proof.ablations.worlds import lone_batch, lone_log, lone_metadata_log
+from minikafka.proof.small_worlds.controller.controller_life import controller_alone
+from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
+from minikafka.proof.small_worlds.groups.classic_life import classic_group_alone
+from minikafka.proof.small_worlds.groups.consumer_life import consumer_group_alone
+from minikafka.proof.small_worlds.groups.mixed_life import mixed_group_alone
+from minikafka.proof.small_worlds.groups.offsets_life import offsets_alone
+from minikafka.proof.small_worlds.logs.compacted_life import log_compacted
+from minikafka.proof.small_worlds.logs.producers_life import producers_alone
+from minikafka.proof.small_worlds.replication.fetch_session_life import fetch_sessions_alone
+from minikafka.proof.small_worlds.replication.replica_life import replica_alone
+from minikafka.proof.small_worlds.transactions.transaction_life import transaction_alone
+
+WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
+    "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
+            lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
+    "group": (classic_group_alone, consumer_group_alone, mixed_group_alone, offsets_alone, assignors_alone),
+    "controller": (controller_alone,),
+    "replica": (replica_alone, fetch_sessions_alone),
+    "transaction": (transaction_alone,),
+}
+TOLD = {"log": "one log alone on one disk", "group": "one group alone", "transaction": "one transactional id alone",
+        "replica": "one replica alone, and the fetch sessions of one broker", "controller": "one controller alone",
+        "raft": "the quorum alone"}
+PER_CLUSTER = {"log": 3, "group": 2, "replica": 4, "controller": 3, "transaction": 5, "raft": 5}

@@ -1,0 +1,365 @@
+"""The live view in a real JupyterLab in a real Chromium: buttons, slider, keys, themes, and what a reload shows.
+
+Needs a Chromium (Debian: apt install chromium); skipped with the reason where there is none. Screenshots lie in
+build/screenshots afterwards, to be looked at. One JupyterLab and one Chromium serve all tests; each has a notebook, a kernel and
+a profile of its own.
+"""
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.lab.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, chromium, jupyter, visit, write_notebook
+
+pytestmark = MARKS
+START = """from minikafka import Cluster
+from kafka import KafkaAdminClient, KafkaProducer
+import threading, time
+cluster = Cluster(3, preset="class")
+KafkaAdminClient(bootstrap_servers=cluster.bootstrap).create_topics(
+    {"flights": {"num_partitions": 3, "replication_factor": 3, "configs": {"min.insync.replicas": "2"}}},
+    wait_for_metadata=True)
+producer = cluster.watch(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all"), "pilot")"""
+SEND = """def send(number):
+    producer.send("flights", b"a departure", partition=number % 3).get(60); time.sleep(0.05)
+number = 0
+while len(cluster.alive) == 3:  # only Kill ends this
+    send(number := number + 1)
+for number in range(60):
+    send(number)"""
+VIEW = 'view = cluster.view("flights-0")'
+THREADS = "print(sorted(t.name for t in threading.enumerate() if t.name == 'view-painter'))"
+CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
+ISR = """() => document.querySelector('.mk-stage [data-part="isr"]')?.dataset.isr.match(/\\d+/g)?.length"""
+SAYS = "document.querySelector('.mk-slider').getAttribute('aria-valuetext')"
+LANES_IN_SIGHT = """() => {
+    document.querySelector('.mk-view[data-size="projector"]').scrollIntoView({block: 'start'});
+    const lanes = [...document.querySelectorAll('.mk-view[data-size="projector"] [data-part="lane"]')];
+    return lanes.length === 3 && lanes[0].getBoundingClientRect().bottom < innerHeight
+        && !document.getElementById('jupyterlab-splash');
+}"""
+START_CELL = f"id => {{ window.ended = false; ({RUN_CELL})(id).then(() => {{ window.ended = true; }}); }}"
+
+
+FILLER = {f"filler{number}": "print('a cell')" for number in range(20)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """A JupyterLab that all tests of this file share."""
+    write_notebook(folder, "90-none.ipynb", none="")
+    with jupyter(folder, "90") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def write(folder: Path, name: str, **more: str) -> Path:
+    write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
+                   projector='view = cluster.view("flights-0", size="projector")',
+                   below='view = cluster.view("flights-0", beside=False)', close="cluster.close()", **more)
+    return folder / "project" / "labs" / f"{name}.ipynb"
+
+
+@pytest.fixture
+def page(folder: Path, address: str, opened: Any, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page on a notebook with a view; its name is that of the test."""
+    name = request.node.name.removeprefix("test_")[:40]
+    write(folder, name, **FILLER)
+    with visit(opened, address, name) as shown:
+        yield shown
+        assert shown.strangers == set() and shown.complaints == []
+
+
+def until(page: Page, condition: str, argument: object = None) -> None:
+    page.page.wait_for_function(condition, arg=argument)
+
+
+def crown(page: Page) -> str:
+    until(page, CROWN)
+    return page.page.evaluate(CROWN)
+
+
+def order(page: Page, broker: str, name: str) -> None:
+    page.page.click(f'.mk-broker[data-broker="{broker}"] button[data-order="{name}"]')
+
+
+def process(page: Page, broker: str, state: str) -> None:
+    """Wait until the control bar shows this state of a broker."""
+    page.page.wait_for_selector(f'.mk-broker[data-broker="{broker}"][data-process="{state}"]')
+
+
+def look(page: Page, name: str) -> None:
+    until(page, "() => !document.getElementById('jupyterlab-splash')")  # it covers the page while a theme is put on
+    page.page.evaluate("document.querySelector('.mk-view').scrollIntoView({block: 'start'})")
+    page.picture(name)
+
+
+def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(page):
+    """Fails if Kill waits for the cell that runs, if the crown or the bracket of the ISR do not follow, if restart does not
+    bring the broker back, or if the slider and the keys do not show what was.
+    """
+    assert page.run("start") and page.run("view"), page.errors()
+    former = crown(page)
+    until(page, f"{ISR.removeprefix('() => ')} === 3")
+    top = "part => document.querySelector(part).getBoundingClientRect().top"
+    assert page.page.evaluate(top, ".mk-broker") < page.page.evaluate(top, ".mk-stage"), "button and crown are far apart"
+    page.page.evaluate(START_CELL, "send")
+    look(page, "view-light")
+    order(page, former, "kill")
+    process(page, former, "killed")  # the cell sends until then: an order that waited for it would wait for ever
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    until(page, f"{ISR.removeprefix('() => ')} === 2")
+    look(page, "view-killed")
+    until(page, "window.ended")
+    order(page, former, "restart")
+    process(page, former, "running")
+    until(page, f"{ISR.removeprefix('() => ')} === 3")
+
+    page.page.focus(".mk-slider")
+    page.page.keyboard.press("Home")
+    until(page, "() => document.querySelector('.mk-live').getAttribute('aria-pressed') === 'false'")
+    page.page.keyboard.press("f")  # the first fault: the kill
+    until(page, f"broker => {SAYS}.includes(`broker ${{broker}} killed`)", former)
+    page.page.keyboard.press("ArrowLeft")  # one event before it
+    until(page, f"former => {CROWN.removeprefix('() => ')} === former", former)
+    assert page.page.evaluate(ISR) == 3
+    look(page, "view-back")
+    assert page.page.is_enabled(f'.mk-broker[data-broker="{former}"] button[data-order="kill"]')  # it runs again, now
+    page.page.keyboard.press("l")
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    assert len(page.cells()) == 8 + len(FILLER)  # no key reached the notebook: x and d would have cut cells
+
+
+def test_errors_and_menus_stay_in_the_widget(page):
+    """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing."""
+    assert page.run("start") and page.run("view"), page.errors()
+    crown(page)
+    page.page.click('.mk-broker[data-broker="2"] summary')
+    page.picture("view-menu")
+    page.page.click('.mk-broker[data-broker="2"] .mk-menu button[data-order="hold"]')
+    process(page, "2", "held")
+    page.page.click('.mk-all button[data-order="heal"]')
+    process(page, "2", "running")
+    order(page, "3", "pause")
+    process(page, "3", "paused")
+    assert page.page.get_attribute('.mk-broker[data-broker="3"] button:nth-of-type(2)', "data-order") == "resume"
+    page.page.click('.mk-broker[data-broker="3"] button[data-order="resume"]')
+    process(page, "3", "running")
+    assert page.page.locator(".mk-said").get_attribute("role") == "status"
+    assert page.page.evaluate("[...document.querySelectorAll('.mk-view button')].every(b => b.getAttribute('aria-label'))")
+    assert page.errors() == []
+
+
+def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, folder):
+    """Fails if a second view leaves the first one's thread, if dark and projector are not followed, if a saved notebook holds a
+    widget, or if it shows "model not found" when it is opened again.
+    """
+    assert page.run("start") and page.run("view") and page.run("view"), page.errors()
+    crown(page)
+    assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
+    page.page.evaluate(THEME, "JupyterLab Dark")
+    until(page, "() => document.body.dataset.jpThemeLight === 'false'")
+    look(page, "view-dark")
+    assert page.run("projector")
+    page.page.wait_for_selector('.mk-view[data-size="projector"] svg')
+    look(page, "view-projector-dark")
+    page.page.evaluate(THEME, "JupyterLab Light")
+    until(page, "() => document.body.dataset.jpThemeLight === 'true'")
+    look(page, "view-projector-light")
+    page.page.set_viewport_size({"width": 1280, "height": 720})
+    until(page, LANES_IN_SIGHT)
+    look(page, "view-projector-720")
+    assert page.run("threads") and page.words("threads").strip() == "['view-painter']"
+    assert page.run("stop") and page.run("threads") and page.words("threads").strip() == "[]"
+    page.page.evaluate(SAVE)
+    path = page.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.path")
+    saved = nbformat.read(folder / "project" / path, as_version=4)
+    assert "widgets" not in saved.metadata or not saved.metadata["widgets"]
+    bundles = [set(o["data"]) for cell in saved.cells for o in cell.outputs if "data" in o]
+    assert bundles == [{"text/html", "text/plain"}] * 2
+    page.reload()
+    page.page.wait_for_selector(".jp-OutputArea img")
+    assert "model not found" not in page.page.content()
+    page.picture("view-reloaded")
+
+
+def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(folder, address, opened):
+    """Fails if what is saved holds a widget (it says "model not found" when it is opened without its kernel), another picture
+    than the last, or nothing that a page shows of a file that it does not trust.
+    """
+    file = write(folder, "saved")
+    with visit(opened, address, "saved", width=1000) as page:
+        assert page.run("start") and page.run("view"), page.errors()
+        former = crown(page)
+        assert page.page.locator(".jp-OutputArea .mk-stage").count() == 1, "no room beside the text"
+        order(page, former, "kill")
+        process(page, former, "killed")
+        until(page, "former => document.querySelector('.mk-stage svg').getAttribute('aria-label').includes('killed')", former)
+        page.page.evaluate(SAVE)
+        until(page, "() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+        assert page.page.locator(".mk-stage svg").count() == 1, "the view itself goes on"
+        assert page.complaints == []
+    written = nbformat.read(file, as_version=4)
+    bundles = [o["data"] for cell in written.cells for o in cell.outputs if "data" in o]
+    assert [set(bundle) for bundle in bundles] == [{"text/html", "text/plain"}] and "killed" in bundles[0]["text/plain"]
+    written.cells[0].source += "  # by somebody else"  # which the server did not sign
+    nbformat.write(written, file.with_stem("foreign"))
+    for name, trusted in (("saved", True), ("foreign", False)):
+        with visit(opened, address, name, width=1000) as page:
+            page.page.wait_for_selector(".jp-OutputArea img")
+            until(page, "() => document.querySelector('.jp-OutputArea img').naturalWidth > 0")
+            page.picture(f"view-saved-{name}")
+            assert "model not found" not in page.page.content() and page.complaints == []
+            assert "Run the cell again" in page.page.inner_text(".jp-OutputArea small")
+            assert page.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.model.cells.get(1).trusted") is trusted
+
+
+ALL_IN_SIGHT = """() => {
+    const rect = part => document.querySelector(`.mk-dock ${part}`)?.getBoundingClientRect();
+    const text = document.querySelector('.jp-Notebook').getBoundingClientRect();
+    return ['.mk-broker', '[data-part="crown"]', '[data-part="ledger"]', '.mk-slider', '.mk-time'].every(part => {
+        const box = rect(part);
+        return box?.width && box.top >= 0 && box.bottom <= innerHeight
+            && box.left >= text.right - 1 && box.right <= innerWidth;
+    });
+}"""
+
+
+def test_the_picture_stands_beside_the_text(page):
+    """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded,
+    widened and put into its cell and back, or if it does not say that its kernel has ended.
+    """
+    assert page.run("start") and page.run("view"), page.errors()
+    crown(page)
+    for width, height in ((1440, 900), (1280, 720)):
+        page.page.set_viewport_size({"width": width, "height": height})
+        assert page.run("filler19")
+        until(page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop > 100")
+        until(page, ALL_IN_SIGHT)
+        page.picture(f"view-beside-{height}")
+    wide = "() => document.querySelector('.mk-stage').clientWidth"
+    before = page.page.evaluate(wide)
+    page.page.focus(".mk-edge")
+    page.page.keyboard.press("ArrowLeft")
+    until(page, f"before => ({wide})() > before + 20", before)
+    page.page.click(".mk-fold")
+    until(page, "() => document.querySelector('.mk-dock').clientWidth < 40")
+    page.page.click(".mk-unfold")
+    until(page, f"before => ({wide})() > before + 20", before)
+    page.page.click(".mk-home")
+    page.page.wait_for_selector(".jp-OutputArea .mk-stage svg", state="attached")
+    until(page, "() => !document.querySelector('.mk-dock')")
+    page.page.click(".mk-there")
+    page.page.wait_for_selector(".mk-dock .mk-stage svg")
+    page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    until(page, "() => document.querySelector('.mk-dock .mk-what').innerText.startsWith('The kernel has ended')")
+    assert page.page.locator(".mk-dock [data-order=kill]:enabled").count() == 0
+    page.picture("view-kernel-gone")
+
+
+def test_a_picture_is_as_wide_as_its_cell(page):
+    """Fails if the letters of a live picture shrink with the cell, or if the picture is not laid out anew when that changes."""
+    assert page.run("start") and page.run("below"), page.errors()
+    crown(page)
+    stage = "document.querySelector('.mk-stage')"
+    scale = f"(svg => svg.clientWidth / svg.viewBox.baseVal.width)({stage}.querySelector('svg'))"
+    shown: list[float] = []
+    for width in (1250, 1100, 1400):  # from 1400: none is as wide as the one before
+        before = page.page.evaluate(f"() => {stage}.clientWidth")
+        page.page.set_viewport_size({"width": width, "height": 900})
+        until(page, f"before => {stage}.clientWidth !== before", before)  # JupyterLab takes its time to make room
+        until(page, f"() => {scale} > 0.98 && {scale} < 1.1")  # until then it is the former one, shrunk or stretched
+        look(page, f"view-{width}")
+        assert page.page.locator(".mk-stage svg").count() == 1
+        shown.append(page.page.evaluate(f"() => {stage}.querySelector('svg').viewBox.baseVal.width"))
+    assert shown[1] < shown[0] < shown[2]
+
+
+def test_a_reload_while_the_kernel_lives_goes_on(page):
+    """Fails if a page that is loaded again shows an error where the view was, or a picture that no longer moves."""
+    assert page.run("start") and page.run("view"), page.errors()
+    former = crown(page)
+    page.page.evaluate(SAVE)
+    page.reload()
+    assert crown(page) == former
+    order(page, former, "kill")
+    until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
+    assert page.run("close")
+    until(page, "() => document.querySelector('.mk-bar').hidden")
+    page.page.focus(".mk-slider")
+    page.page.keyboard.press("Home")
+    until(page, f"former => [undefined, former].includes({CROWN.removeprefix('() => ')})", former)
+    assert page.run("stop")
+    page.page.wait_for_selector(".jp-OutputArea img")  # and the page that was loaded again is told of the end
+
+
+FIGURES = {
+    "curves": "from minikafka.lab.labs.lab01.drawing import Curves\nfrom minikafka.lab.labs.lab01.experiment import flood\n"
+              "Curves(flood(seconds=2.0))",
+    "bars": "from minikafka.lab.labs.lab05.chart import Bars\nBars([{'policy': 'auto', 'duplicates': 3, 'lost': 1}], 'a crash')",
+    "answers": "from minikafka.lab.labs.lab07.chart import shares\nshares({'acks=0': [1, 2], 'acks=1': [2, 5]}, 'answers')",
+    "drawing": "from minikafka.lab.picture.draw.sheet import Sheet\nfrom minikafka.lab.view.front import Still\n"
+               "Still(Sheet(600).svg(200, 'a white card'), 'a white card')"}
+HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]
+    .map(figure => Math.round(figure.getBoundingClientRect().height))"""
+WIDEST = """() => Math.max(...[...document.querySelectorAll('.js-plotly-plot .main-svg:first-child')]
+    .map(figure => figure.getBoundingClientRect().width))"""
+
+MEAN = """async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const paper = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    paper.drawImage(image, 0, 0);
+    const {data} = paper.getImageData(0, 0, image.width, image.height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 4) sum += data[at] + data[at + 1] + data[at + 2];
+    return sum / (data.length / 4 * 3);
+}"""
+
+
+def brightness(page: Page, selector: str) -> float:
+    """The mean of what one sees of an element, from 0 (black) to 255."""
+    return page.page.evaluate(MEAN, base64.b64encode(page.page.locator(selector).last.screenshot()).decode())
+
+
+def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened):
+    """Fails if a figure shrinks to a strip when the theme or the window changes or the picture opens beside the text, if it
+    does not become as narrow as the text then (also one that is drawn later), or if a figure stays white on a dark page.
+    """
+    write_notebook(folder, "figures.ipynb", start=START, view=VIEW, close="cluster.close()", later=FIGURES["bars"], **FIGURES)
+    with visit(opened, address, "figures", 1600) as page:
+        assert all(page.run(cell) for cell in FIGURES), page.errors()
+        until(page, f"() => ({HEIGHTS})().length === 3")
+        heights, wide = page.page.evaluate(HEIGHTS), page.page.evaluate(WIDEST)
+        assert min(heights) > 100
+        assert brightness(page, ".jp-OutputArea img") > 200
+        page.page.evaluate(THEME, "JupyterLab Dark")
+        until(page, "() => document.body.dataset.jpThemeLight === 'false'")
+        assert brightness(page, ".jp-OutputArea img") < 80 and brightness(page, ".js-plotly-plot") < 80
+        page.page.set_viewport_size({"width": 1500, "height": 900})
+        assert page.run("start") and page.run("view"), page.errors()
+        until(page, f"wide => ({WIDEST})() < wide * 0.8", wide)
+        assert page.run("later") and page.page.evaluate(f"({HEIGHTS})().length") == 4
+        until(page, f"wide => ({WIDEST})() < wide * 0.8", wide)
+        page.page.evaluate(THEME, "JupyterLab Light")
+        page.page.set_viewport_size({"width": 1400, "height": 900})
+        until(page, "() => document.body.dataset.jpThemeLight === 'true'")
+        assert page.page.evaluate(HEIGHTS) == [heights[1], *heights]  # `later` stands above them
+        page.picture("figures")
+        page.run("close")

@@ -1,0 +1,110 @@
+"""Lab 0: its doctor, and the figures that its text states, on live brokers."""
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+import minikafka
+from minikafka import Cluster
+from minikafka.cluster.doctor import Finding
+from minikafka.lab import check
+from minikafka.lab.labs.lab00 import checks as lab00
+from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet
+from minikafka.machine.environment import SAID, settle
+
+SESSION, HEARTBEAT = 3.0, 1.0  # seconds, preset "class"
+
+
+@pytest.fixture(autouse=True)
+def lenient(monkeypatch):
+    monkeypatch.setenv("LAB_STRICT", "0")
+
+
+def test_the_doctor_tells_what_is_here():
+    """Fails if a version, Java or the workers' Python is left out of what a student can send to a teacher."""
+    told = check("0.0", minikafka).why
+    for word in ("Python 3.", "kafka-python", "PySpark", "Java", "workers", "ports", "from this project"):
+        assert word in told
+
+
+@pytest.mark.parametrize("name, value, remedy", [
+    ("findings", lambda: [Finding("Java", False, "none", "install one")], "install one"),
+    ("findings", lambda: [Finding("loopback ports", False, "refused", "allow them")], "allow them"),
+    ("pinned", lambda lock, package: "0.1", "make setup"),
+])
+def test_what_is_missing_is_unknown_with_the_remedy(monkeypatch, name, value, remedy):
+    """Fails if a machine that lacks something passes, or if nobody says what to do."""
+    monkeypatch.setattr(lab00, name, value)
+    verdict = check("0.0", minikafka)
+    assert verdict.outcome.value == "UNKNOWN" and remedy in verdict.why
+
+
+def test_another_minikafka_is_noticed(tmp_path):
+    """Fails if the other project of this name, installed somewhere, is taken for ours."""
+    verdict = check("0.0", SimpleNamespace(__file__=str(tmp_path / "minikafka" / "__init__.py")))
+    assert verdict.outcome.value == "UNKNOWN" and "make lab" in verdict.why
+
+
+def test_what_was_set_aside_is_told(monkeypatch):
+    """Fails if a student who misses a variable of another course cannot read where it has gone (I-ENV-2)."""
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark-2.4")
+    monkeypatch.delenv(SAID, raising=False)
+    settle()
+    assert check("0.0", minikafka).why.endswith("set aside: SPARK_HOME") and "SPARK_HOME" not in os.environ
+
+
+@pytest.mark.parametrize("exercise, answer, wanted", [
+    ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
+    ("0.4", lambda records: len(records), "a dictionary from numbers to numbers is wanted"),
+])
+def test_an_answer_of_another_kind_is_told_what_is_wanted(exercise, answer, wanted):
+    """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""
+    verdict = check(exercise, answer)
+    assert verdict.outcome.value == "FAIL" and wanted in verdict.why
+
+
+def drive(kill: bool) -> tuple[Fleet, bool]:
+    """The lab's fleet, with or without a kill of the leader of partition 0; whether another broker leads afterwards."""
+    with Cluster(brokers=3, preset="class") as cluster:
+        make_topic(cluster)
+        before = cluster.leader("positions", 0)
+        fleet = Fleet(cluster, "positions")
+        cluster.wait(lambda: fleet.kept(0) >= 10, timeout=30)
+        if kill:
+            cluster.kill(before)
+        kept = fleet.kept(0)
+        cluster.wait(lambda: fleet.kept(0) > kept + 20, timeout=60)
+        fleet.stop()
+        return fleet, cluster.leader("positions", 0) != before
+
+
+def make_topic(cluster):
+    from kafka import KafkaAdminClient
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin.create_topics({"positions": {"num_partitions": 3, "replication_factor": 3,
+                                       "configs": {"min.insync.replicas": "2"}}}, wait_for_metadata=True)
+    admin.close()
+
+
+@pytest.mark.slow
+def test_a_kill_is_what_makes_the_crown_move_and_the_promises_wait():
+    """Fails if the lab's figures do not depend on the fault: with a kill another broker leads, and the slowest promise took
+    at least the session that the dead broker had left; without one neither is so.
+    """
+    calm, moved = drive(kill=False)
+    assert not moved and calm.failed == []
+    killed, moved = drive(kill=True)
+    assert moved and killed.failed == []
+    assert killed.slowest > SESSION - HEARTBEAT - 0.1 and killed.slowest > calm.slowest
+    assert len(set(killed.acknowledged)) == len(killed.acknowledged)
+    gone = killed.acknowledged[7]
+    assert killed.lost({*killed.acknowledged, (0, 10_000)} - {gone}) == [gone]
+
+
+def test_the_numbers_of_the_text():
+    """Fails if the fleet is another one than the text says: twelve trucks, 24 positions a second, 5, 1 and 6 to a partition."""
+    from kafka.partitioner.default import murmur2
+    ours = [(murmur2(f"truck-{n}".encode()) & 0x7FFFFFFF) % 3 for n in range(1, TRUCKS + 1)]
+    assert (TRUCKS, PER_SECOND) == (12, 24.0) and [ours.count(p) for p in range(3)] == [5, 1, 6]

@@ -1,0 +1,81 @@
+"""Lab 12: the rule by which a row is too late, the picture of a stream, and what other delays would have done."""
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from minikafka import Cluster
+from minikafka.lab.datasets import taxi_trips
+from minikafka.lab.labs.lab12 import experiment as lab12
+from minikafka.lab.labs.streaming import START, Step, Stream
+from minikafka.lab.picture.draw.flipbook import Flipbook
+from minikafka.lab.picture.draw.stream import book, picture, too_late
+
+
+def window(start: int, count: int) -> dict[str, object]:
+    return {"window": {"start": (START + timedelta(seconds=start)).replace(tzinfo=None)}, "count": count}
+
+
+STEPS = [Step((1, 4, 9), None, -1, [], 1), Step((12, 15), -1, 5, [], 2), Step((8,), 5, 5, [], 2),
+         Step((31,), 5, 21, [window(0, 4), window(10, 2)], 1), Step((7, 22), 21, 21, [], 2, 1)]
+
+
+@pytest.mark.parametrize(("second", "before", "dropped"), [
+    (7, None, False), (7, 5, False), (7, 9.5, False), (7, 10, True), (14, 21, True), (20, 21, False), (22, 30, True)])
+def test_a_row_goes_with_its_window(second: float, before: float | None, dropped: bool) -> None:
+    """Fails if a row is held against its own time, or if the window that ends at the watermark stays open."""
+    assert too_late(second, before, 10) is dropped
+
+
+def test_rows_lost_by_delay() -> None:
+    """The table of section 7. Fails if a longer delay could lose more, or a day's end were an hour's beginning."""
+    batches = lab12.batches_of(islice(taxi_trips(), 4000), 100)
+    shares = [lab12.lost(batches, 10, delay) / 40 for delay in range(0, 61, 10)]
+    assert shares == sorted(shares, reverse=True)
+    assert [round(share, 1) for share in shares] == [12.2, 5.2, 2.6, 1.2, 0.6, 0.3, 0.2]
+    assert max(map(max, batches)) > 24 * 60 and lab12.lost(batches[:1], 10, 0) == 0
+
+
+def test_the_picture_of_a_stream() -> None:
+    """I-STREAM-1, I-STREAM-2. Fails if a row too late looks like another, a window is not told, or a letter is too small."""
+    svg, text = picture(STEPS)
+    crosses = re.findall(r'<path d="M[\d.]+ [\d.]+l14 14m0 -14l-14 14"', svg)
+    assert len(crosses) == 1 and len(re.findall(r'rx="8"', svg)) == 8
+    assert text.splitlines()[3:] == [
+        "step 4: 31 arrived; watermark 21; emitted [0, 10) = 4, [10, 20) = 2; 1 in the state",
+        "step 5: 7, 22 arrived; watermark 21; emitted nothing; 2 in the state; 1 too late"]
+    assert {float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)} == {14.0} and "var(" not in svg
+    assert "4 counted" in svg and svg.count(">closed<") == 2
+
+
+def test_a_book_has_a_page_for_each_step() -> None:
+    """Fails if a page is missing, more than one shows, or words are not in it."""
+    pages = book(STEPS)
+    html = pages._repr_mimebundle_()["text/html"]
+    assert html.count("data-page=") == 5 and html.count(" hidden>") == 4 and 'max="4"' in html
+    assert repr(pages).endswith("1 too late") and "step 2 of 5" in html
+    assert "range" not in Flipbook([picture(STEPS)], ["<one>"]).html()
+    assert "&lt;one&gt;" in Flipbook([picture(STEPS)], ["<one>"]).html()
+
+
+@pytest.mark.spark
+def test_other_delays_other_windows(spark: Any) -> None:
+    """Spark itself: without a delay row 8 is too late; a taxi in a tunnel loses what the delay does not cover.
+    Fails if the steps of the lab would come out the same whatever the query says."""
+    from pyspark.sql import functions as F
+
+    def windows(delay):
+        return lambda rows: (rows.withWatermark("timestamp", f"{delay} seconds")
+                             .groupBy(F.window("timestamp", "10 seconds")).count())
+
+    with Cluster(brokers=3, preset="class") as cluster, Stream(spark, cluster.bootstrap, "hasty", windows(0)) as stream:
+        steps = [stream.send(*events) for events in ((1, 4, 9), (12, 15), (8,), (31,))]
+        assert [step.watermark for step in steps] == [9, 15, 15, 31] and [step.before for step in steps] == [None, 9, 15, 15]
+        assert [[row["count"] for row in step.emitted] for step in steps] == [[], [3], [], [2]]
+        assert [step.dropped for step in steps] == [0, 0, 1, 0]
+        drive = lab12.tunnel(spark, cluster, windows(20), "drive")
+        assert (drive.acknowledged, drive.counted) == (200, 190) and drive.by_window[20] == 10

@@ -1,0 +1,81 @@
+"""Lab 13: what its text states, measured again; other crashes, other figures."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+
+from minikafka import Cluster
+from minikafka.lab.labs.lab13 import experiment as lab13
+from minikafka.lab.labs.lab13.books import CheckpointBatch, batches, moment, said
+from minikafka.lab.labs.lab13.lanes import page, show
+from minikafka.lab.labs.streaming import patience
+
+NAMES = ["tea", "coffee", "tea", "juice"]
+
+
+def checkpoint(folder: Path, ends: list[int], done: int) -> Path:
+    """A checkpoint with a micro-batch for each end, of which `done` are marked as done."""
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(parents=True)
+    for number, end in enumerate(ends):
+        (folder / "offsets" / str(number)).write_text(f'v1\n{{}}\n{{"orders":{{"0":{end}}}}}')
+        if number < done:
+            (folder / "commits" / str(number)).write_text("v1\n{}")
+    (folder / "offsets" / ".0.crc").write_bytes(b"\0")
+    return folder
+
+
+def test_the_books_of_a_checkpoint(tmp_path):
+    """I-BOOKS-1. Fails if a batch without its commit counts as done, numbers are sorted as letters, or crc files are read."""
+    ends = list(range(1, 13))
+    found = batches(checkpoint(tmp_path, ends, 11))
+    assert found[-1] == CheckpointBatch(11, {0: 12}, False) and [batch.ends[0] for batch in found] == ends
+    assert all(batch.done for batch in found[:-1]) and batches(tmp_path / "none") == []
+
+
+def test_the_picture_of_three_books(tmp_path):
+    """I-LANES-1. Fails if a repeated row is not a box of its own, a batch begun looks done, or a letter is too small."""
+    folder = checkpoint(tmp_path, [1, 3], 1)
+    found = moment("crash", 4, 3, folder, {0: 1, 1: 2, 2: 2})
+    assert said(found) == ("crash: log end 4; group 3; checkpoint 0: [0, 1) done, 1: [1, 3) begun; sink 5 rows, "
+                           "more than once: [1, 2]")
+    svg = page(found, NAMES, 2)
+    assert svg.count("once more") == 2 and svg.count("offsets only") == 1 and svg.count("offsets, commits") == 1
+    assert {float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)} == {14.0} and "var(" not in svg
+    html = show([found, moment("then", 4, 3, folder, {0: 1})], NAMES).html()
+    assert html.count("data-page=") == 2 and "moment 2 of 2: then" in html
+
+
+def test_each_source_takes_the_options_of_a_patient_query():
+    """Fails if an option of the connector's Java client is given to the Python source, which refuses what it cannot honour."""
+    options = pytest.importorskip("minikafka.lab.spark.options")
+    from minikafka.lab.spark.source import FORMAT
+    for source in (FORMAT, "kafka"):
+        given = {"kafka.bootstrap.servers": "none:1", "subscribe": "orders", **patience(source)}
+        if source == FORMAT:
+            assert options.SourceOptions.parse(given).wanted
+    assert patience("kafka")["kafka.default.api.timeout.ms"] == "3000"
+
+
+@pytest.mark.spark
+def test_a_crash_at_other_moments(spark):
+    """Spark itself: a crash in the first micro-batch repeats its rows, and a run without a crash repeats none; a table with a
+    place for each row shows neither. Fails if the figures of the lab would come out whatever the job does."""
+    with Cluster(brokers=3, preset="class") as cluster:
+        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+        copies = {}
+        for topic, crash in (("at-once", 0), ("never", None)):
+            admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True)
+            job = lab13.Job(spark, cluster.bootstrap, topic)
+            lab13.send(cluster.bootstrap, topic, "tea", "coffee")
+            assert job.run(crash_in=crash) == ("done" if crash is None else "micro-batch 0: written, and not noted")
+            lab13.send(cluster.bootstrap, topic, "juice")
+            assert job.run() == "done" and job.run() == "done"
+            copies[topic] = job.copies()
+            assert [batch.done for batch in batches(job.checkpoint)] == [True, True]
+            job.close()
+        assert copies == {"at-once": {0: 2, 1: 2, 2: 1}, "never": {0: 1, 1: 1, 2: 1}}
+        admin.close()

@@ -1,0 +1,232 @@
+"""Lab 14: the notary on trial, what the text states measured again, and the parts of the pipeline one by one."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from minikafka import Cluster
+from minikafka.lab.labs.lab14 import checks, ecosystem, wrong
+from minikafka.lab.labs.lab14.faults import Spark, strike
+from minikafka.lab.labs.lab14.microbatch import Checkpoint
+from minikafka.lab.labs.lab14.notary import COUNTERS, Facts, Row, Run, duplicate, notary, row_of
+from minikafka.lab.labs.lab14.paper import cries, on_paper
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, NAIVE, Sink
+from minikafka.lab.labs.lab14.registry import Registry, integer, varint
+from minikafka.lab.labs.lab14.rehearsal import rehearse
+from minikafka.lab.labs.lab14.schedule import KINDS, Fault, published, schedule
+from minikafka.machine.jars import ECOSYSTEM
+from minikafka.proof.history import History
+
+VALUE = '{"trip":%d,"taxi":"taxi-%d","pickup":"airport","started":"2025-06-02T07:25:00Z"}'
+
+
+# --- the notary ------------------------------------------------------------------------------------------------------
+
+def small_run(acked=(0, 1, 2), unknown=(), in_log=None, rows=None, totals=None, whole=True, **more):
+    """A run of a few trips of taxi-1; by default everything is where it should be."""
+    history, log = History(), list(acked if in_log is None else in_log)
+    for trip in sorted({*acked, *unknown}):
+        op = history.invoke("p", "send", topic="trips", partition=0, value=VALUE % (trip, 1), acks=-1)
+        if trip in acked:
+            history.ok(op, offset=log.index(trip) if trip in log else 90 + trip)
+        else:
+            history.info(op)
+    op = history.invoke("f", "final", topic="trips", partition=0, isolation="read_uncommitted")
+    end = history.ok if whole else history.info
+    end(op, start=0, records=[["trips", 0, off, VALUE % (trip, 1)] for off, trip in enumerate(log)])
+    rows = tuple(row_of(VALUE % (trip, 1), 0, off) for off, trip in enumerate(log)) if rows is None else rows
+    totals = {("airport", "2025-06-02T07:20:00Z"): len(set(log))} if totals is None else totals
+    return Run(tuple(history), rows, totals, **more)
+
+
+def verdicts(run):
+    return {v.name: v.valid for v in notary(run)}
+
+
+def row(trip, **changed):
+    return Row(trip, "taxi-1", "airport", "2025-06-02T07:20:00Z", 0, trip)._replace(**changed)
+
+
+def test_a_sound_run_passes():
+    """Fails if the notary cannot be satisfied at all."""
+    assert verdicts(small_run()) == dict.fromkeys(COUNTERS, True)
+
+
+@pytest.mark.parametrize("counter, count, run", [
+    ("lost", 1, small_run(rows=(row(0), row(1)))),
+    ("lost", 1, small_run(in_log=(0, 2))),
+    ("lost", 1, small_run(acked=(0, 1), unknown=(2,), in_log=(0, 1, 2), rows=(row(0), row(1)))),
+    ("lost", 1, small_run(in_log=(0, 2), settled=False)),
+    ("lost", 1, small_run(in_log=(0, 2), whole=False)),
+    ("duplicate", 2, small_run(rows=(row(0), row(1), row(2), row(2), row(0)))),
+    ("duplicate", 1, small_run(rows=(row(0), row(1), row(2), row(2)), settled=False)),
+    ("reordered", 2, small_run(rows=(row(2), row(0), row(1)))),
+    ("phantom", 1, small_run(rows=(row(0), row(1), row(2), row(7)))),
+    ("phantom", 1, small_run(rows=(row(0), row(1, zone="park"), row(2)))),
+    ("phantom", 1, small_run(rows=(row(0), row(1, taxi="taxi-2"), row(2)))),
+    ("totals", 1, small_run(totals={("airport", "2025-06-02T07:20:00Z"): 2})),
+    ("totals", 1, small_run(totals={("airport", "2025-06-02T07:20:00Z"): 4}, settled=False)),
+    ("totals", 2, small_run(totals={("airport", "2025-06-02T07:10:00Z"): 3})),
+], ids=lambda value: value if isinstance(value, str) else None)
+def test_what_is_wrong_is_counted(counter, count, run):
+    """Fails if a counter is blind, counts otherwise, or is silenced by what nobody knows."""
+    found = notary(run)[counter]
+    assert (found.valid, found.count) == (False, count) and found.evidence
+
+
+@pytest.mark.parametrize("unknown, run", [
+    (set(COUNTERS), small_run(settled=False)),
+    (set(COUNTERS), small_run(whole=False)),
+    (set(COUNTERS), small_run(missed=("kill Spark",))),
+    (set(COUNTERS), small_run(acked=(), unknown=(0, 1), in_log=(0, 1))),
+    ({"lost", "duplicate", "reordered", "phantom"}, replace(small_run(), rows=None)),
+    ({"totals"}, replace(small_run(), totals=None)),
+    ({"reordered"}, small_run(ordered=False)),
+    (set(COUNTERS), small_run(rows=(row(0), row(1)), settled=False)),
+    (set(), small_run(acked=(0, 1), unknown=(2,), in_log=(0, 1))),
+], ids=lambda value: None)
+def test_what_cannot_be_known_is_unknown(unknown, run):
+    """Fails if the notary says PASS without having seen everything, FAIL without evidence, or UNKNOWN without a reason."""
+    report = notary(run)
+    assert {v.name for v in report if v.valid is None} == unknown
+    assert all(v.reason for v in report if v.valid is None) and report.violated == []
+
+
+def test_the_exercise_and_the_notary_agree():
+    """Fails if the right answer of 14.3 is not what the notary says of a run with that one trip."""
+    for acked, in_log, in_sink, settled in checks.CASES:
+        run = small_run(acked=(0, 1) if acked else (0,), unknown=() if acked else (1,), in_log=(0, 1) if in_log else (0,),
+                        rows=None if in_sink is None else (row(0), row(1)) if in_sink else (row(0),),
+                        whole=in_log is not None, settled=settled)
+        said = notary(replace(run, rows=None) if in_sink is None else run)["lost"].valid
+        wanted = {"PASS": True, "FAIL": False, "UNKNOWN": None}[checks.fate(acked, in_log, in_sink, settled)]
+        assert said is wanted or (wanted is True and said is None), (acked, in_log, in_sink, settled)
+
+
+def test_every_broken_pipeline_is_found_and_no_sound_one_is_accused():
+    """Twenty broken on purpose, three sound ones, a hundred seeds each. Fails if the notary gets blind, or cries without need."""
+    broken = wrong.pipelines()
+    assert len(broken) == 20 and [name for name, pipeline in broken.items() if cries(pipeline, range(100)) is None] == []
+    for pipeline in (EFFECTIVELY_ONCE, EFFECTIVELY_ONCE.but(key=("part", "off")), EFFECTIVELY_ONCE.but(checkpoint=False)):
+        assert cries(pipeline, range(100)) is None
+
+
+@pytest.mark.soak
+def test_a_hundred_schedules_on_simulated_brokers():
+    """A hundred seeded schedules of faults. Fails if the notary accuses a sound pipeline, or misses one whose sink appends."""
+    for seed in range(100):
+        assert notary(rehearse(EFFECTIVELY_ONCE, schedule(seed))).valid is True, seed
+        assert "duplicate" in notary(rehearse(AT_LEAST_ONCE, schedule(seed))).violated, seed
+
+
+def test_the_paper_can_do_what_it_is_for():
+    """Fails if, on paper, Spark never repeats a batch, answers are never lost, or no fate stays unknown."""
+    runs = [on_paper(AT_LEAST_ONCE, seed) for seed in range(5)]
+    assert sum(notary(run)["duplicate"].count for run in runs) > 50
+    assert all(any(event["type"] == "info" for event in run.history) for run in runs)
+
+
+# --- what the text states --------------------------------------------------------------------------------------------
+
+def test_three_pipelines_side_by_side():
+    """72 lost of 1,000 acknowledged, 73 rows too many, and nothing. Fails if brokers, client or schedule change."""
+    three = (NAIVE, AT_LEAST_ONCE, EFFECTIVELY_ONCE)
+    counts = [list(notary(rehearse(pipeline, published())).cries.values()) for pipeline in three]
+    assert counts == [[72, 15, 1, 0, 48], [0, 73, 31, 0, 40], [0, 0, 0, 0, 0]]
+
+
+def test_most_duplicates_are_the_producers():
+    """Of 73, the last ten are Spark's. Fails if Spark's model repeats another batch, or the producer's share changes."""
+    found = [e.text for e in duplicate(Facts(rehearse(AT_LEAST_ONCE, published())))]
+    assert ["same record" in text for text in found] == [False] * 63 + [True] * 10
+
+
+def test_without_faults_even_the_naive_pipeline_passes():
+    """Another schedule, other figures. Fails if the losses come from somewhere else than from the faults."""
+    assert notary(rehearse(NAIVE, replace(published(), trips=200, faults=()))).valid is True
+
+
+def test_what_each_setting_is_for():
+    """The table of section 6. Fails if a setting loses its effect, or the rows of zeros fill."""
+    assert {setting: checks.rises(setting) for setting in checks.REMOVED} == wrong.RIGHT
+    assert checks.ablated("acks")["lost"].count == 46 and checks.ablated("key")["duplicate"].count == 11
+
+
+def test_schedules_differ_and_the_hidden_ones_have_every_fault():
+    """Fails if seeds are ignored, or if ten hidden schedules leave a kind of fault out."""
+    assert schedule(1) == schedule(1) != schedule(2)
+    assert {fault.what for seed in checks.HIDDEN for fault in schedule(seed).faults} == set(KINDS)
+    assert len(set(checks.HIDDEN)) == 10
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+def test_a_batch_that_is_not_done_is_planned_again():
+    """Fails if a restart skips the unfinished batch, or widens its range to what has come since (I-MICRO-1, I-MICRO-2)."""
+    query = Checkpoint({0: 0, 1: 5})
+    first = query.plan({0: 3, 1: 5})
+    assert first == (0, {0: 0, 1: 5}, {0: 3, 1: 5})
+    assert query.plan({0: 9, 1: 9}) == first and query.reached == {0: 0, 1: 5}
+    query.done(first)
+    assert query.plan({0: 3, 1: 5}) is None and query.reached == {0: 3, 1: 5}
+    assert query.plan({0: 9, 1: 9}) == (1, {0: 3, 1: 5}, {0: 9, 1: 9})
+
+
+def test_a_write_is_whole_or_not_at_all():
+    """Fails if half a batch stays when `write` raises (I-SINK-1)."""
+    def half(rows, batch, db):
+        db.execute("INSERT INTO trips VALUES (1, 't', 'z', 'w', 0, 0)")
+        raise RuntimeError("in the middle")
+    sink = Sink(EFFECTIVELY_ONCE.but(write=half))
+    with pytest.raises(RuntimeError, match="in the middle"):
+        sink.take([], 0)
+    assert sink.rows() == ()
+
+
+@pytest.mark.parametrize("number, data", [(0, "00"), (-1, "01"), (1, "02"), (-64, "7f"), (64, "8001"), (2**31 - 1, "feffffff0f")])
+def test_integers_are_avros(number, data):
+    """The examples of Avro's specification. Fails if bytes are not those that Avro writes."""
+    assert varint(number).hex() == data and integer(varint(number) + b"?", 0) == (number, len(data) // 2)
+
+
+# --- the map around it -----------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def city():
+    from minikafka import Cluster
+    with Cluster(brokers=3, preset="class") as cluster:
+        yield cluster
+
+
+def test_a_registry_is_what_its_topic_says(city):
+    """Fails if a second reader knows other schemas, a number is given twice, or a field without default is let in."""
+    registry = Registry(city.bootstrap, "schemas")
+    number = registry.register("trip", ["trip:int", "taxi:string"])
+    assert number == registry.register("trip", ["trip:int", "taxi:string"]) == 1
+    data = registry.encode(number, {"trip": -7, "taxi": "taxi-9"})
+    assert data == b"\0\0\0\0\1" + b"\x0d" + b"\x0ctaxi-9"
+    with pytest.raises(ValueError, match="fare is new and has no default"):
+        registry.register("trip", ["trip:int", "taxi:string", "fare:int"])
+    assert registry.register("trip", ["trip:int", "fare:int=3"]) == 2
+    assert Registry(city.bootstrap, "schemas").decode(data, as_schema=2) == {"trip": -7, "fare": 3}
+
+
+def test_a_stop_says_what_is_missing(monkeypatch, tmp_path):
+    """Fails if a machine without jars and network gets an error instead of a sentence."""
+    monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path))
+    monkeypatch.setenv("MINIKAFKA_MAVEN", "none")
+    assert "could not be fetched" in ecosystem.available()
+
+
+@pytest.mark.skipif(not ECOSYSTEM.present, reason="the jars of Streams, Connect and MirrorMaker are not here: make apache")
+def test_connect_copies_a_file(city):
+    """Fails if a Connect worker cannot read and write our brokers. (Streams and MirrorMaker: the notebook.)"""
+    assert ecosystem.copy_with_connect(city, ["one", "two", "three"]) == ["one", "two", "three"]
+
+
+def test_a_death_that_does_not_come_is_taken_back():
+    """Fails if a query that has nothing more to write is waited for because it was told to die after its next write."""
+    with Cluster(brokers=1, engine="sim", seed=1) as cluster:
+        spark, fault = Spark(), Fault(1.0, "kill Spark after a write", lasts=2.0)
+        assert strike(cluster, spark, fault, "trips") == [str(fault)] and not spark.dying

@@ -1,0 +1,84 @@
+"""What changed between two pictures moves; in a real Chromium, without JupyterLab."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minikafka.lab.picture.draw.svg import to_svg
+from minikafka.lab.picture.frame import Frame
+from minikafka.lab.view import widget
+from tests.lab.picture.frames import lane, leader, partition, slow_follower
+from tests.lab.view.page import MARKS, chromium
+
+pytestmark = MARKS
+SCRIPT = (Path(widget.__file__).parent / "motion.js").read_text() + "\nObject.assign(window, {places, move});"
+SWAP = """([next, speed]) => {
+    const old = document.querySelector('svg'), was = places(old);
+    const made = new DOMParser().parseFromString(next, 'image/svg+xml').documentElement;
+    old.replaceWith(made);
+    move(made, was, speed);
+    return document.getAnimations().map(each => {
+        const part = each.effect.target.dataset.part, {duration} = each.effect.getComputedTiming();
+        return [part ?? "number", Math.round(duration)];
+    });
+}"""
+
+ESM = "\n".join((Path(widget.__file__).parent / name).read_text() for name in ("motion.js", "dock.js", "view.js"))
+RENDER = """async source => {
+    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light"};
+    const values = {fixed, marks: [], said: {}, svg: "", state: {mode: "live"}};
+    window.model = {values, get: name => values[name], send: () => {}, off: () => {},
+                    on: (name, handler) => { handlers[name] = handler; }};
+    window.show = (mode, svg) => {
+        Object.assign(values, {state: {...values.state, mode, speed: 1}, svg});
+        handlers["change:svg"]();
+        return document.querySelector('.mk-stage').getAnimations({subtree: true}).length;
+    };
+    const view = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
+    view.default.render({model: window.model, el: document.body});
+}"""
+
+
+def frame(first: int, end: int, high_watermark: int) -> Frame:
+    """Broker `first` leads a log of `end` records."""
+    lanes = (leader(first, end, high_watermark), *(lane(b, end, high_watermark) for b in (1, 2, 3) if b != first))
+    chosen = replace(partition(*lanes), leader=first, high_watermark=high_watermark, log_end=end)
+    return replace(slow_follower(), chosen=chosen)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.parametrize("wish", ["no-preference", "reduce"])
+def test_the_crown_travels_records_slide_and_the_watermark_moves(browser: Any, wish: str) -> None:
+    """Fails if a change jumps, if a faster run moves as slowly, or if anything moves for a viewer who asked for less motion."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion=wish)
+    page.set_content(f"<body style='margin:0'>{to_svg(frame(1, 47, 45))}<script>{SCRIPT}</script>")
+    moved = page.evaluate(SWAP, [to_svg(frame(2, 49, 47)), 1])
+    still = page.evaluate(SWAP, [to_svg(frame(2, 49, 47)), 1]) if wish == "reduce" else None
+    fast = page.evaluate(SWAP, [to_svg(frame(3, 51, 49)), 4])
+    page.close()
+    if wish == "reduce":
+        assert moved == still == fast == []
+    else:
+        assert {"crown", "lane", "hw", "cell", "number"} <= {part for part, _ in moved}
+        assert dict(moved)["crown"] == 4 * dict(fast)["crown"]
+
+
+def test_nothing_moves_for_a_viewer_who_looks_back(browser: Any) -> None:
+    """Fails if lanes slide over each other after a step, a jump or a drag, or on the way back to the run as it goes on."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="no-preference")
+    page.set_content("<body style='margin:0'></body>")
+    page.evaluate(RENDER, ESM)
+    steps = [("live", 1), ("live", 2), ("still", 1), ("still", 3), ("live", 2), ("live", 1), ("play", 3), ("play", 1)]
+    moving = [page.evaluate("([mode, svg]) => show(mode, svg)", [mode, to_svg(frame(first, 47 + number, 45))]) > 0
+              for number, (mode, first) in enumerate(steps)]
+    page.close()
+    assert moving == [False, True, False, False, False, True, False, True]

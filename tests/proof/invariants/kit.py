@@ -1,0 +1,94 @@
+"""A small cluster under watch, with a load, for the tests of this folder: healthy, troubled, or tampered with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from kafka.protocol.admin import CreateTopicsRequest
+
+from minikafka.client import Client, Producer, Unsure
+from minikafka.client.history import History
+from minikafka.proof.invariants.watch import Watch
+from minikafka.protocol.errors import KafkaError
+from minikafka.sim.world.world import World
+
+Story = Callable[["Kit"], Awaitable[None]]
+TOPIC = CreateTopicsRequest.CreatableTopic
+
+
+class Kit:
+    """A world, its watch, and a producer of unique values to topic "t"."""
+
+    def __init__(self, seed: int = 1, config: dict[str, Any] | None = None, **watch: Any) -> None:
+        self.world = World(seed, config=config)
+        self.history = History(self.world.now)
+        self.watch = Watch(self.world, history=self.history, **watch)
+        self.env = self.world.client_env()
+        self.client = Client(self.env, self.world.bootstrap, "admin")
+        self.producer = Producer(self.env, self.world.bootstrap, history=self.history, delivery_timeout=10.0)
+        self.sent = 0
+
+    async def create(self, name: str = "t", partitions: int = 1, min_insync: int = 2, **configs: str) -> None:
+        values = {"min.insync.replicas": str(min_insync)} | {k.replace("_", "."): v for k, v in configs.items()}
+        named = [TOPIC.CreatableTopicConfig(name=k, value=v) for k, v in values.items()]
+        topic = TOPIC(name=name, num_partitions=partitions, replication_factor=3, assignments=[], configs=named)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False)
+        assert (await self.client.request(-1, request, 7)).topics[0].error_code == 0
+        await self.world.until(lambda: self.leader(name) > 0)
+        await self.client.topic(name, 10.0)
+
+    async def send(self, count: int = 1, topic: str = "t") -> None:
+        """Produce one after the other; what fails, fails."""
+        for _ in range(count):
+            self.sent += 1
+            try:
+                await self.producer.send(topic, f"v{self.sent}", key=f"k{self.sent % 7}")
+            except (KafkaError, Unsure, OSError, TimeoutError):
+                continue
+
+    def load(self, rate: float = 40.0) -> Callable[[], Awaitable[None]]:
+        """Produce in the background; returns what ends it."""
+        going = [True]
+
+        async def produce() -> None:
+            while going:
+                self.env.spawn(self.send(), "send")
+                await self.world.sleep(1 / rate)
+
+        task = self.env.spawn(produce(), "load")
+
+        async def end() -> None:
+            going.clear()
+            await task
+            await self.producer.flush()
+
+        return end
+
+    def leader(self, topic: str = "t", index: int = 0) -> int:
+        for node in self.world.nodes:
+            partition = self.partition(node, topic, index)
+            if partition is not None and partition.is_leader:
+                return node
+        return -1
+
+    def followers(self, topic: str = "t", index: int = 0) -> list[int]:
+        return [n for n in self.world.brokers if n != self.leader(topic, index)]
+
+    def partition(self, node: int, topic: str = "t", index: int = 0) -> Any:
+        broker = self.world.broker(node)
+        return broker.replicas.partitions.get((topic, index)) if broker is not None else None
+
+    def run(self, story: Story) -> list[str]:
+        """Start, tell the story, and return the ids of what was violated."""
+
+        async def whole() -> None:
+            await self.world.start()
+            await self.create()
+            await story(self)
+
+        try:
+            self.world.run(whole())
+        finally:
+            self.world.close()
+        return sorted({violation.id for violation in self.watch.violations})
