@@ -23,7 +23,7 @@ EVENTS = (("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cel
 
 
 def install() -> None:
-    """Settle the environment, and do what stands above from now on; once in a kernel, however often this is called.
+    """Set the environment right, and do what stands above from now on; once in a kernel, however often this is called.
 
     Elsewhere than in IPython: nothing. A Python worker of Spark, which imports lab/spark/, keeps what Spark gave it.
     """
