@@ -274,16 +274,30 @@ def unregister(raw: Raw, broker: int) -> tuple[int, str | None]:
 
 @pytest.mark.slow
 def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) -> None:
-    """Fails if an unregistered broker stays a replica to place on, or cannot register again."""
+    """Fails if an unregistered broker stays a replica to place on, cannot register again, or takes its replicas with it: they are
+    offline until it is back, may be moved away, and then catch up."""
+    stays, moves = f"{name}-stays", f"{name}-moves"
+
+    def offline(raw: Raw, one: str) -> list[list[int]]:
+        return [list(p.offline_replicas) for p in describe(raw, one).topics[0].partitions]
+
     with Raw(broken.bootstrap) as raw:
+        create(raw, topic(stays, assign=[(0, [1, 2, 3])]), topic(moves, assign=[(0, [2, 1, 3])]))
         assert unregister(raw, 9) == (102, "Broker ID 9 is not currently registered")
         assert unregister(raw, 3) == (0, "")
         assert unregister(raw, 3) == (102, "Broker ID 3 is not currently registered")
+        broken.wait(lambda: len(describe(raw, stays).brokers) == 2, timeout=30)
+        assert (state(raw, stays), offline(raw, stays)) == ([(1, 0, [1, 2, 3], [1, 2])], [[3]])
+        assert move(raw, (moves, 0, [2, 1]))[2] == [(moves, 0, 0, None)]
+        assert move(raw, (stays, 0, [1, 3]))[2] == [(
+            stays, 0, 39, "The manual partition assignment includes broker 3, but no such broker is registered.")]
         (refused,) = ask(raw, topic(name, assign=[(0, [3])]))
         assert refused.error_message == ("The manual partition assignment includes broker 3, but no such broker is "
                                          "registered.")
         broken.restart(3)
         create(raw, topic(name, assign=[(0, [3])]))
+        broken.wait(lambda: state(raw, stays) == [(1, 0, [1, 2, 3], [1, 2, 3])], timeout=30)
+        assert (state(raw, moves)[0][2:], offline(raw, stays)) == (([2, 1], [1, 2]), [[]])
         broken.stop(3)
 
 

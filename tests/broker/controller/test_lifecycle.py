@@ -14,6 +14,8 @@ import pytest
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server.live import LiveEnv
+from minikafka.protocol.apis import UnregisterBrokerRequest
+from minikafka.protocol.errors import Err
 
 WITHIN = 30.0  # seconds; only a bound for what hangs
 
@@ -62,18 +64,31 @@ def test_the_broker_epoch_is_the_offset_of_the_registration(tmp_path: Path) -> N
     play(tmp_path, story)
 
 
-def test_registers_again_when_the_controller_does_not_know_its_epoch(tmp_path: Path) -> None:
-    """Fails if STALE_BROKER_EPOCH is not answered by a new registration, or the broker stays fenced after it."""
+def test_an_unregistered_broker_stays_away_until_it_is_started_again(tmp_path: Path) -> None:
+    """Fails if STALE_BROKER_EPOCH is answered by a new registration, or if such a broker does not stop at once."""
+    epochs: list[int] = []
 
     async def story(broker: Broker) -> None:
-        before = broker.lifecycle.broker_epoch
-        broker.lifecycle.broker_epoch = before + 1_000_000
-        await until(lambda: broker.lifecycle.broker_epoch < 1_000_000)
-        assert broker.lifecycle.broker_epoch >= before
-        await until(lambda: broker.lifecycle.state == "unfenced" and not broker.image.brokers[1].fenced)
-        assert broker.image.brokers[1].epoch == broker.lifecycle.broker_epoch
+        epochs.append(broker.lifecycle.broker_epoch)
+        if len(epochs) > 1:
+            return
+        answers: list[int] = []
+        request = broker.lifecycle.channel.request
+
+        async def told(*message: Any) -> Any:
+            answer = await request(*message)
+            answers.append(answer.error_code)
+            return answer
+
+        broker.lifecycle.channel.request = told
+        assert (await broker.lifecycle.channel.request(UnregisterBrokerRequest(broker_id=1), 0, 9.0)).error_code == 0
+        await until(lambda: answers.count(Err.STALE_BROKER_EPOCH) == 3)
+        assert 1 not in broker.image.brokers and broker.lifecycle.broker_epoch == epochs[0]
+        await asyncio.wait_for(broker.lifecycle.shutdown(), 9)
 
     play(tmp_path, story)
+    play(tmp_path, story)
+    assert epochs[0] < epochs[1]
 
 
 def test_a_fenced_broker_comes_back_with_its_epoch(tmp_path: Path) -> None:

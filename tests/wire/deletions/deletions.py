@@ -16,14 +16,15 @@ from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 from minikafka.protocol.errors import Err
 from tests.wire.conftest import describe
 from tests.wire.deletions.scene import Scene
-from tests.wire.deletions.work import GROUP, ID, TOPIC
+from tests.wire.deletions.work import BROKER_SETTINGS, GROUP, GROUP_SETTINGS, ID, TOPIC
 from tests.wire.raw import Raw
-from tests.wire.test_alter_configs import incremental
+from tests.wire.test_alter_configs import BROKER as BROKER_CONFIG
+from tests.wire.test_alter_configs import DELETE, incremental
+from tests.wire.test_alter_configs import GROUP as GROUP_CONFIG
+from tests.wire.test_alter_configs import TOPIC as TOPIC_CONFIG
 from tests.wire.test_delete_records import delete
 from tests.wire.test_partition_admin import move
 
-DELETE = 1                       # the operation of IncrementalAlterConfigs
-TOPIC_CONFIG = 2
 Deletion = Callable[[Scene], None]
 DELETIONS: dict[str, tuple[Deletion, frozenset[str]]] = {}
 
@@ -58,6 +59,13 @@ def remove_members(s: Scene) -> None:
             for member, instance in members]
     answer = s.group.ask(LeaveGroupRequest(group_id=s.name, members=rows), 5)
     s.tell("LeaveGroup", answer.error_code, *(row.error_code for row in answer.members))
+
+
+@deletion("IncrementalAlterConfigs, which removes a group's settings", GROUP, GROUP_SETTINGS)
+def remove_group_configs(s: Scene) -> None:
+    if not s.settings:
+        s.set(s.at.raw, GROUP_CONFIG, s.name, "consumer.session.timeout.ms", 50_000)
+    s.tell("IncrementalAlterConfigs", *map(s.remove, s.settings))
 
 
 # --- topics and what belongs to them ------------------------------------------------------------------------------------
@@ -106,6 +114,14 @@ def remove_leader(s: Scene) -> None:
 def remove_topic_config(s: Scene) -> None:
     ((*_, error, _),) = incremental(s.at.raw, (TOPIC_CONFIG, s.name, [("max.message.bytes", DELETE, None)]))
     s.tell("IncrementalAlterConfigs", error)
+
+
+@deletion("IncrementalAlterConfigs, which removes the brokers' settings", TOPIC, GROUP, ID, BROKER_SETTINGS)
+def remove_broker_configs(s: Scene) -> None:
+    if not s.settings:
+        for broker in (str(s.at.leader), ""):
+            s.set(s.at.raw, BROKER_CONFIG, broker, "log.segment.bytes", 1 << 24)
+    s.tell("IncrementalAlterConfigs", *map(s.remove, s.settings))
 
 
 # --- transactional ids ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import socket
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
@@ -22,25 +24,28 @@ from minikafka.protocol.errors import Err
 from tests.wire.conftest import Place, place
 from tests.wire.consumer_groups.consumer_protocol import Group, until
 from tests.wire.raw import PATIENCE, QUIET, Raw
+from tests.wire.test_alter_configs import DELETE, SET, incremental
 from tests.wire.test_topics import ask, topic
 from tests.wire.test_transactions import TRANSACTION, Desk, Reader, coordinator, patiently
 
-REPLICAS = [1, 2, 3]        # broker 1 leads each topic
+Setting = tuple[Raw, int, str, str]     # whom to ask, type and name of a resource, name of its configuration
 
 
 class Scene:
-    """One cell. `members`: those of the group that an administrator removes, as (member id, instance id). `expected`: the lines
-    of its transcript, none while it is written."""
+    """One cell. `members`: those of the group that an administrator removes, as (member id, instance id). `settings`: those of
+    groups and brokers that an administrator removes. `expected`: the lines of its transcript, none while it is written."""
 
-    def __init__(self, cluster: Any, name: str, closing: ExitStack, expected: list[str]) -> None:
+    def __init__(self, cluster: Any, name: str, closing: ExitStack, expected: list[str], leader: int = 1) -> None:
         self.cluster, self.name, self.closing, self.expected = cluster, name, closing, expected
+        self.replicas = [leader, *(node for node in (1, 2, 3) if node != leader)]
         self.lines: list[str] = []
         self.members: list[tuple[str, str | None]] = []
+        self.settings: list[Setting] = []
         self.make_topic()
 
     def make_topic(self) -> None:
         with Raw(self.cluster.plan.nodes[1].address) as raw:
-            (made,) = ask(raw, topic(self.name, assign=[(0, REPLICAS)], max_message_bytes="2000"), validate_only=False)
+            (made,) = ask(raw, topic(self.name, assign=[(0, self.replicas)], max_message_bytes="2000"), validate_only=False)
         assert made.error_code == 0, made
         self.find_leader()
 
@@ -76,6 +81,17 @@ class Scene:
         """The group, for commits inside of transactions."""
         return Reader(self.desk, self.group.raw)
 
+    def set(self, raw: Raw, kind: int, resource: str, key: str, value: int) -> None:
+        """Set a configuration of a group or of brokers; it is removed at the end of the test, if nobody does before."""
+        self.settings.append((raw, kind, resource, key))
+        self.closing.callback(self.remove, self.settings[-1])
+        ((*_, error, text),) = incremental(raw, (kind, resource, [(key, SET, str(value))]))
+        assert error == 0, text
+
+    def remove(self, setting: Setting) -> int:
+        raw, kind, resource, key = setting
+        return int(incremental(raw, (kind, resource, [(key, DELETE, None)]))[0][2])
+
     def wait(self, raw: Raw, request: ApiMessage, version: int) -> Waiting:
         """Send a request that the broker keeps."""
         return Waiting(self.another(raw), request, version)
@@ -94,8 +110,24 @@ class Scene:
 
     def tell(self, what: str, *answers: Any) -> None:
         """Add a line to the transcript."""
+        self.lines.append(self.line(what, *answers))
+
+    def line(self, what: str, *answers: Any) -> str:
         text = " ".join(answer if isinstance(answer, str) else Err(answer).name for answer in answers)
-        self.lines.append(f"{what}: {text}".replace(self.name, "t"))
+        return f"{what}: {text}".replace(self.name, "t")
+
+    def tell_soon(self, what: str, ask: Callable[[], Any]) -> None:
+        """Add a line as soon as the answer is what is expected; without an expectation, when it has not changed for a while."""
+        wanted = self.expected[len(self.lines):][:1]
+        started = calm = time.monotonic()
+        last = ask()
+        while time.monotonic() < (started + PATIENCE if wanted else calm + 4 * QUIET):
+            if [self.line(what, last)] == wanted:
+                break
+            time.sleep(0.05)
+            now = ask()
+            calm, last = (calm if now == last else time.monotonic()), now
+        self.lines.append(self.line(what, last))
 
     def left(self) -> list[str]:
         """Return what there is now of the topic, the group and the transaction; only of what took part."""

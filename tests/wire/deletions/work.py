@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,13 +14,20 @@ from kafka.protocol.consumer.group import SyncGroupRequest
 
 from minikafka.protocol.errors import Err
 from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, Classic
-from tests.wire.consumer_groups.consumer_protocol import JOIN, beat_until
+from tests.wire.consumer_groups.consumer_protocol import JOIN, Member, beat_until, until
 from tests.wire.deletions.scene import Scene, Waiting
+from tests.wire.test_alter_configs import BROKER as BROKER_CONFIG
+from tests.wire.test_alter_configs import DELETE, incremental, shown
+from tests.wire.test_alter_configs import GROUP as GROUP_CONFIG
+from tests.wire.test_alter_configs import TOPIC as TOPIC_CONFIG
 from tests.wire.test_fetch import fetch
 from tests.wire.test_produce import batch, new_producer, produce, sequenced
 from tests.wire.test_transactions import ABORT, COMMIT, V2, Id, patiently
 
 TOPIC, GROUP, ID = "topic", "group", "transactional id"
+GROUP_SETTINGS, BROKER_SETTINGS = "settings of a group", "settings of brokers"
+INTERVAL = "consumer.heartbeat.interval.ms"
+SESSION_MS = 3000   # of a group that sets it; a member of the others may be silent for 45 s
 POLL_MS = 60_000    # how long a fetch waits, if nothing happens
 Work = Callable[[Scene], Iterator[None]]
 WORKS: dict[str, tuple[Work, frozenset[str]]] = {}
@@ -189,6 +197,97 @@ def static_consumer(s: Scene) -> Iterator[None]:
     yield
     s.tell("Heartbeat", member.ask().error_code)
     s.tell("Heartbeat of one that joins", member.fresh().ask(JOIN, owned=set(), **member.said).error_code)
+
+
+# --- settings -------------------------------------------------------------------------------------------------------------
+
+
+@work("settings of a group without members", GROUP, GROUP_SETTINGS)
+def configured(s: Scene) -> Iterator[None]:
+    assert s.commit(3) == 0
+    s.set(s.at.raw, GROUP_CONFIG, s.name, INTERVAL, 777)
+    yield
+    s.tell_soon(INTERVAL, lambda: shown(s.at.raw, GROUP_CONFIG, s.name, INTERVAL)[0])
+
+
+def beats(s: Scene) -> Member:
+    """Return the only member of a group with a heartbeat interval of its own, of which the member has heard."""
+    member = s.group.member(s.name)
+    beat_until(lambda: member.owned, member)
+    s.members = [(member.id, None)]
+    s.set(s.at.raw, GROUP_CONFIG, s.name, INTERVAL, 777)
+    until(lambda: member.ask().heartbeat_interval_ms == 777)
+    return member
+
+
+@work("a member whose group has a heartbeat interval", GROUP_SETTINGS)
+def beating(s: Scene) -> Iterator[None]:
+    member = beats(s)
+    yield
+    s.tell_soon("heartbeat interval", lambda: str(member.ask().heartbeat_interval_ms))
+
+
+def misses(s: Scene, member: Member) -> bool:
+    """Return whether the group drops a silent member long before 45 s, the brokers' session timeout, are over."""
+    deadline = time.monotonic() + 3 * SESSION_MS / 1000
+    while member.id in s.group.described() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return member.id not in s.group.described()
+
+
+@work("a silent member whose group has a session timeout", GROUP_SETTINGS)
+def silent(s: Scene) -> Iterator[None]:
+    s.set(s.at.raw, GROUP_CONFIG, s.name, "consumer.session.timeout.ms", SESSION_MS)
+    member = beats(s)
+    yield
+    s.tell("the member", "is missed" if misses(s, member) else "is still there")
+
+
+@work("a member whose group has a session timeout, and which beats once more", GROUP_SETTINGS)
+def silent_later(s: Scene) -> Iterator[None]:
+    s.set(s.at.raw, GROUP_CONFIG, s.name, "consumer.session.timeout.ms", SESSION_MS)
+    member = beats(s)
+    yield
+    s.tell_soon("heartbeat interval", lambda: str(member.ask().heartbeat_interval_ms))
+    s.tell("the member", "is missed" if misses(s, member) else "is still there")
+
+
+def assigning(s: Scene, *setting: Any) -> Iterator[None]:
+    """A member joins within the assignment interval, which is 0 without the setting."""
+    first, second = s.group.member(s.name), s.group.member(s.name)
+    beat_until(lambda: first.owned, first)
+    s.set(*setting, 15_000)
+
+    def waits() -> bool:
+        second.beat()
+        return s.group.state()[0] == "Assigning" or (second.leave() and False)
+    until(waits)
+    yield
+    s.tell_soon("state of the group", lambda: second.beat() and first.beat() and s.group.state()[0])
+
+
+@work("a member that waits for its group's assignment interval", GROUP_SETTINGS)
+def assigning_by_group(s: Scene) -> Iterator[None]:
+    yield from assigning(s, s.at.raw, GROUP_CONFIG, s.name, "consumer.assignment.interval.ms")
+
+
+@work("a member that waits for the brokers' assignment interval", BROKER_SETTINGS)
+def assigning_by_brokers(s: Scene) -> Iterator[None]:
+    yield from assigning(s, s.at.raw, BROKER_CONFIG, "", "group.consumer.assignment.interval.ms")
+
+
+@work("a producer whose large record all brokers refuse", BROKER_SETTINGS)
+def refused(s: Scene, broker: str = "") -> Iterator[None]:
+    s.set(s.at.raw, BROKER_CONFIG, broker, "message.max.bytes", 2000)
+    assert incremental(s.at.raw, (TOPIC_CONFIG, s.name, [("max.message.bytes", DELETE, None)]))[0][2] == 0
+    assert produce(s.at, batch(b"x" * 3000)).error_code == Err.MESSAGE_TOO_LARGE
+    yield
+    until(lambda: produce(s.at, batch(b"x" * 3000)).error_code == 0)
+
+
+@work("a producer whose large record its leader refuses", BROKER_SETTINGS)
+def refused_by_leader(s: Scene) -> Iterator[None]:
+    yield from refused(s, str(s.at.leader))
 
 
 # --- reading and writing ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,10 @@ Invariants: I-LIFE-1 the broker epoch is the metadata offset of this incarnation
               to the controller carries it, and a wrong one gets STALE_BROKER_EPOCH (rule 31).
             I-LIFE-2 a broker is unfenced only after it has replayed its own registration (rule 30).
             I-LIFE-3 a broker that stops cleanly leads no partition when it exits, and the other brokers know that (rule 32).
-What Kafka does differently: it listens for clients before it is unfenced; several log directories.
+            I-LIFE-4 an epoch is not replaced while the process runs: a broker that was unregistered stays away until it is
+              started again.
+What Kafka does differently: it listens for clients before it is unfenced; several log directories; a broker that was
+unregistered waits for minutes before it stops.
 Source: kafka.server.BrokerLifecycleManager; KIP-631, KIP-841 (fencing), KIP-966 (previous broker epoch).
 """
 
@@ -29,8 +32,6 @@ log = logging.getLogger("minikafka.lifecycle")
 
 RETRY_S = 0.1
 SHUTDOWN_TIMEOUT_S = 15.0
-# The controller has no registration of this epoch: it is new and has not our record, or our session ran out unnoticed.
-UNKNOWN_TO_CONTROLLER = (Err.STALE_BROKER_EPOCH, Err.BROKER_ID_NOT_REGISTERED)
 FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGISTRATION)
 
 
@@ -45,7 +46,6 @@ class Lifecycle:
         self._advertised, self._clean_epoch = advertised, clean_epoch
         self.incarnation = self.env.uuid()
         self.broker_epoch = -1
-        self._registered = False
         self.state = "starting"  # starting, fenced, unfenced, shutdown (asked for), stopped
         self.channel = Channel(node, quorum)  # its own: heartbeats wait for no other request
         self._unfenced: Future[None] = self.env.future()
@@ -93,7 +93,7 @@ class Lifecycle:
 
     async def _live(self) -> None:
         while self.state != "stopped":
-            if not self._registered:
+            if self.broker_epoch < 0:
                 pause = await self._register()
             else:
                 pause = await self._heartbeat()
@@ -112,7 +112,7 @@ class Lifecycle:
         if answer.error_code:  # DUPLICATE_BROKER_REGISTRATION: our predecessor's session has not run out yet
             log.info("not registered yet: %s", Err(answer.error_code).name)
             return RETRY_S
-        self.broker_epoch, self._registered = answer.broker_epoch, True
+        self.broker_epoch = answer.broker_epoch
         if self.state == "starting":
             self._enter("fenced")
         self.on_metadata(self.node.image)
@@ -128,11 +128,11 @@ class Lifecycle:
             answer = await self.channel.request(message, BrokerHeartbeatRequest.max_version, self._session)
         except TimeoutError:
             return RETRY_S
-        if answer.error_code in UNKNOWN_TO_CONTROLLER:
-            log.warning("the controller does not know epoch %d (%s): registering again", self.broker_epoch,
-                        Err(answer.error_code).name)
-            self._registered = False
-            return 0.0
+        if answer.error_code == Err.STALE_BROKER_EPOCH:
+            if not self._may_stop.done():  # it leads nothing that the controller would have to move first
+                log.warning("this broker was unregistered (epoch %d): start it again to bring it back", self.broker_epoch)
+                self._may_stop.set_result(None)
+            return self._interval
         if answer.error_code:
             return RETRY_S
         if answer.should_shut_down and not self._may_stop.done():
