@@ -14,12 +14,13 @@ import re
 import sys
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from minikafka.cluster import BrokerDied, Closed, Cluster, ClusterError
 from minikafka.lab import again
 from minikafka.lab.again import names
-from minikafka.lab.names import maker
+from minikafka.lab.names import maker, shell
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame, Level
 from minikafka.protocol.errors import TEXTS, Err
@@ -48,6 +49,8 @@ def told(error: BaseException) -> str:
     if of_spark and (name := _stopped_spark()):
         return f"Spark has ended. {start(name)}"
     if not (of_spark or of_client or of_wait or code(error)):
+        if name := _ended(error):
+            return f"The cluster `{name}` has ended. {start(name)}"
         return _left_behind() if _is_surprise(error) and again.repeated else ""
     cluster, name = concerned(error)
     if isinstance(error, Closed) or cluster is not None and cluster.closed:
@@ -61,6 +64,18 @@ def told(error: BaseException) -> str:
     if of_spark:
         return ""
     return f"{_words(error)} {_remedy(known, name)}"
+
+
+def _ended(error: BaseException) -> str:
+    """Return the name of a cluster that has ended, if code of the notebook looked in vain for what it had; else ""."""
+    if not isinstance(error, (LookupError, OSError)):
+        return ""
+    own = getattr(shell(), "user_ns", None)
+    codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_globals is own]
+    used = {name for each in codes for name in each.co_names}
+    file = Path(str(getattr(error, "filename", None)))
+    return next((name for name, value in names().items() if isinstance(value, Cluster) and value.closed
+                 and (name in used or value.engine != "sim" and file.is_relative_to(value.folder))), "")
 
 
 def _is_surprise(error: BaseException) -> bool:

@@ -45,6 +45,7 @@ CELLS = {
     "client": "producer.send('t', b'x').get(timeout=0.1)",
     "folded": "%tb",
     "mended": "cluster.restart(1)",
+    "its file": "file = next(cluster.folder.rglob('*.properties'))",
     "died": "os.kill(cluster.pid(1), signal.SIGKILL)\ncluster._nodes.children[1].process.wait()\ncluster.leader('t')",
     "close": "cluster.close()",
     "after: call": "cluster.kill(1)",
@@ -53,6 +54,10 @@ CELLS = {
     "after: new client": "KafkaProducer(bootstrap_servers=cluster.bootstrap)",
     "after: confluent": "confluent_kafka.Producer(cluster.for_confluent())",
     "after: fleet": "fleet = Fleet(cluster, 't')",
+    "after: file": "text = file.read_bytes()",
+    "after: nothing there": "list(cluster.folder.glob('node-1'))[0]",
+    "own, after": "file = open('/gone')",
+    "own list, after": "[][0]",
 }
 
 
@@ -113,7 +118,8 @@ def test_the_traceback_is_there_for_who_asks(ran):
     assert "Traceback" in ran["folded"][0] and "Error" in ran["folded"][0]
 
 
-@pytest.mark.parametrize("name, error", [("own", "ZeroDivisionError"), ("own syntax", "SyntaxError"), ("own value", "TypeError")])
+@pytest.mark.parametrize("name, error", [("own", "ZeroDivisionError"), ("own syntax", "SyntaxError"), ("own value", "TypeError"),
+                                         ("own, after", "FileNotFoundError"), ("own list, after", "IndexError")])
 def test_an_error_of_ones_own_is_shown_as_ever(ran, name, error):
     """I-TROUBLE-1. Fails if a student's own mistake is called one of the cluster."""
     assert error in ran[name][0] and "%tb" not in ran[name][0]
