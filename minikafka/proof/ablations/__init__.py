@@ -5,7 +5,6 @@ for this: each ablation replaces a function or method for as long as its context
 
     ablation.py  Ablation, and the hunt for a seed that shows it
     command.py   `python -m minikafka sim ablate 36`: those of a rule; the table in tests/seeds/ablations.tsv
-    worlds/      worlds smaller than a cluster, or more troubled, in which some of them show within a few seeds
 
 By rule (minikafka/RULES.md; KIP-848 stands for the consumer protocol):
 

@@ -15,7 +15,7 @@ from minikafka.broker.replication.effects import Effect
 from minikafka.broker.replication.isr import RemoteReplica
 from minikafka.broker.replication.replica import Replica
 from minikafka.proof.ablations.ablation import ablation
-from minikafka.proof.ablations.worlds.unrest import unrest
+from minikafka.proof.small_worlds.partition_chaos import partition_chaos
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.replaced import replaced
 
@@ -71,7 +71,7 @@ def admits_fenced_brokers() -> AbstractContextManager[object]:
     return stack
 
 
-@ablation("15, 27", "a broker that is shutting down may join, and be elected", falls="I9", profile=unrest)
+@ablation("15, 27", "a broker that is shutting down may join, and be elected", falls="I9", profile=partition_chaos)
 def counts_on_leaving_brokers() -> AbstractContextManager[object]:
     return replaced(BrokerRegistration, "active", property(lambda self: not self.fenced))
 

@@ -1,4 +1,4 @@
-"""Rules of log files switched off (46, 63, 64, 66, 67), most found by a log alone on a disk that dies (worlds/lone_log.py)."""
+"""Rules of log files switched off (46, 63, 64, 66, 67), most found by a log alone on a disk that dies (logs/lone_log.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minikafka.log.segments import SegmentedLog
 from minikafka.log.swap import CLEANED, SWAP
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.proof.ablations.ablation import ablation, nothing
-from minikafka.proof.ablations.worlds.lone_log import log_alone, log_of_producers, log_refused, log_truncated
+from minikafka.proof.small_worlds.logs.lone_log import log_alone, log_of_producers, log_refused, log_truncated
 from minikafka.sim.world.disk import Mount, SimFile
 from minikafka.sim.world.replaced import replaced
 

@@ -10,7 +10,7 @@ from minikafka.broker.storage.shell.log_manager import LogManager
 from minikafka.log import Log, segment
 from minikafka.log.loader import Loader
 from minikafka.proof.ablations.ablation import ablation, nothing
-from minikafka.proof.ablations.worlds.unrest import unrest
+from minikafka.proof.small_worlds.partition_chaos import partition_chaos
 from minikafka.sim.world.replaced import replaced
 
 
@@ -20,7 +20,8 @@ def recovers_without_checksums() -> AbstractContextManager[object]:
     return replaced(segment, "crc_ok", lambda batch, at, header: True)
 
 
-@ablation("63", "recovery believes the checkpoint of leader epochs, whatever the batches say", falls="I10", profile=unrest)
+@ablation("63", "recovery believes the checkpoint of leader epochs, whatever the batches say", falls="I10",
+          profile=partition_chaos)
 def epochs_not_recovered() -> AbstractContextManager[object]:
     return replaced(Loader, "_note_epoch", nothing)
 

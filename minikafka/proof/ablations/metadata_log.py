@@ -10,7 +10,7 @@ from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import SnapshotFiles
 from minikafka.log.flush import LogFlush
 from minikafka.proof.ablations.ablation import ablation, nothing
-from minikafka.proof.ablations.worlds.lone_metadata_log import voter_alone
+from minikafka.proof.small_worlds.logs.lone_metadata_log import voter_alone
 from minikafka.sim.world.disk import SimFile
 from minikafka.sim.world.replaced import replaced
 

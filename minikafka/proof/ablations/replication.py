@@ -11,7 +11,7 @@ from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.proof.ablations.ablation import ablation, nothing
-from minikafka.proof.ablations.worlds.unrest import unrest
+from minikafka.proof.small_worlds.partition_chaos import partition_chaos
 from minikafka.sim.world.replaced import replaced
 
 
@@ -127,12 +127,13 @@ def compares_offsets_only() -> AbstractContextManager[object]:
     return replaced(Replica, "divergence", divergence)
 
 
-@ablation("1, 7", "a follower takes its leader's high watermark, however much of the log it has", falls="I1", profile=unrest)
+@ablation("1, 7", "a follower takes its leader's high watermark, however much of the log it has", falls="I1",
+          profile=partition_chaos)
 def takes_any_high_watermark() -> AbstractContextManager[object]:
     return replaced(Replica, "on_fetched", Replica._follow_high_watermark)
 
 
-@ablation("1, 7", "a log is cut below the high watermark, and that stays", falls="I1", profile=unrest)
+@ablation("1, 7", "a log is cut below the high watermark, and that stays", falls="I1", profile=partition_chaos)
 def cuts_below_high_watermark() -> AbstractContextManager[object]:
     def nothing(self: Replica) -> list[Effect]:
         return []
@@ -140,7 +141,7 @@ def cuts_below_high_watermark() -> AbstractContextManager[object]:
     return replaced(Replica, "on_truncated", nothing)
 
 
-@ablation("19", "a follower does not note the leader epochs of what it copies", falls="I10", profile=unrest)
+@ablation("19", "a follower does not note the leader epochs of what it copies", falls="I10", profile=partition_chaos)
 def copies_no_epochs() -> AbstractContextManager[object]:
     append = Partition.append_fetched
 
@@ -151,13 +152,13 @@ def copies_no_epochs() -> AbstractContextManager[object]:
     return replaced(Partition, "append_fetched", without)
 
 
-@ablation("23", "leader epochs stay when the log is cut", falls="I10", profile=unrest)
+@ablation("23", "leader epochs stay when the log is cut", falls="I10", profile=partition_chaos)
 def epochs_outlive_truncation() -> AbstractContextManager[object]:
     return replaced(LeaderEpochCache, "truncate_from_end", nothing)
 
 
 @ablation("10", "the last stable offset is where a transaction is open, or the end of the log, replicated or not",
-          falls="I1", profile=unrest)
+          falls="I1", profile=partition_chaos)
 def stable_before_replicated() -> AbstractContextManager[object]:
     def stable(self: Partition) -> int:
         return self.log.producers.last_stable_offset(self.log.end_offset)
@@ -165,12 +166,12 @@ def stable_before_replicated() -> AbstractContextManager[object]:
     return replaced(Partition, "last_stable_offset", property(stable))
 
 
-@ablation("8", "nobody who waits is told that the high watermark has moved", falls="I14", profile=unrest)
+@ablation("8", "nobody who waits is told that the high watermark has moved", falls="I14", profile=partition_chaos)
 def moves_quietly() -> AbstractContextManager[object]:
     return quietly(HighWatermark)
 
 
-@ablation("8", "whoever waits at a leader is not told that it leads no more", falls="I14", profile=unrest)
+@ablation("8", "whoever waits at a leader is not told that it leads no more", falls="I14", profile=partition_chaos)
 def resigns_quietly() -> AbstractContextManager[object]:
     return quietly(Follow)
 

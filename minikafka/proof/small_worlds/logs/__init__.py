@@ -11,6 +11,10 @@
     lone_cleaned_log.py      the same with a cleaner that may be disturbed and killed
     compacted_life.py        one seed: log_compacted
 
-proof/ablations/worlds/lone_log.py is about power that is lost, at any moment; here processes are killed, and the judges know the
-fate of every single record.
+There, processes are killed, and the judges know the fate of every record. Three more are about power that is lost at any
+moment, and about what a client sends:
+
+    lone_log.py              one log on one disk: it grows, is cut and compacted, and dies at any change of the disk
+    lone_metadata_log.py     the same for a voter's metadata log and its snapshots
+    lone_batch.py            a client's batch, sound or spoiled in one way: whether it is taken or refused, and how
 """

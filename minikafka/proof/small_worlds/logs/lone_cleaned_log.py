@@ -15,11 +15,11 @@ from random import Random
 
 from minikafka.log import LogConfig, checkpoint
 from minikafka.log.cleaner import Cleanable, Cleaning, cleanable
-from minikafka.proof.ablations.worlds.lone_log import killed_after
 from minikafka.proof.small_worlds.checks import same
 from minikafka.proof.small_worlds.logs.compaction_rules import CleaningSeen, SeenSegment
 from minikafka.proof.small_worlds.logs.log_rules import look
 from minikafka.proof.small_worlds.logs.lone_compacted_log import FOLDER
+from minikafka.proof.small_worlds.logs.lone_log import killed_after
 from minikafka.proof.small_worlds.logs.lone_mortal_log import LoneMortalLog
 
 CLEAN_POINTS = "/data/cleaner-offset-checkpoint"

@@ -1,12 +1,12 @@
 """Three brokers, one partition, and no rest: leaders change, followers fall behind, logs part, records are deleted.
 
-    unrest(seed)            the id of what fell first, within some twenty seconds or after healing; () if nothing did
+    partition_chaos(seed)          the id of what fell first, within some twenty seconds or after healing; () if nothing did
 
 The swarm (proof/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, and the timeouts are
 short, so that few seeds are needed to show that a rule of replication is off.
 
 Owns: the writers, and the faults of the brokers. I23 is left out: it would report the missing rule before any harm is done.
-Invariants: I-UNREST-1 with every rule on nothing falls. A run that breaks off is no invariant, but is reported like one.
+With every rule on nothing falls. A run that breaks off is reported like an invariant.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ QUICK = {"broker.session.timeout.ms": 1000, "broker.heartbeat.interval.ms": 250,
          "replica.fetch.max.bytes": 1}  # a follower that has fallen behind catches up a batch at a time
 
 
-def unrest(seed: int) -> tuple[str, ...]:
+def partition_chaos(seed: int) -> tuple[str, ...]:
     """Run one seed: the profile of many ablations of replication."""
-    return Unrest(seed).live()
+    return PartitionChaos(seed).live()
 
 
-class Unrest:
+class PartitionChaos:
     """One seed; in every third one losing is allowed (unclean elections)."""
 
     def __init__(self, seed: int) -> None:
@@ -45,7 +45,7 @@ class Unrest:
                       *[self._forsake] * (3 if self.unclean else 0)]
 
     def live(self) -> tuple[str, ...]:
-        """Run the seed; return what `unrest` returns."""
+        """Run the seed; return what `partition_chaos` returns."""
         end: tuple[str, ...] = ()
         try:
             self.world.run(self._story())

@@ -22,7 +22,7 @@ from minikafka.log import LogConfig, compression
 from minikafka.log.batch import CRC_AT, HEADER_SIZE, BatchHeader, build, records
 from minikafka.log.records import MalformedRecord
 from minikafka.log.validate import client_batch, own_batch
-from minikafka.proof.ablations.worlds.lone_log import Fallen
+from minikafka.proof.small_worlds.logs.lone_log import Fallen
 from minikafka.protocol.errors import Err, KafkaError
 
 NOW, HOUR = 1_700_000_000_000, 3_600_000

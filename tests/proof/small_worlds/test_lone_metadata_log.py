@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minikafka.proof.ablations.worlds.lone_metadata_log import LoneMetadataLog, voter_alone
+from minikafka.proof.small_worlds.logs.lone_metadata_log import LoneMetadataLog, voter_alone
 
 
 def test_nothing_falls_in_many_lives() -> None:

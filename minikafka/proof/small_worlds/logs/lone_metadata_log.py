@@ -25,7 +25,7 @@ from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build
 from minikafka.broker.storage.shell.log_dir import LogDirError
-from minikafka.proof.ablations.worlds.lone_log import Fallen, killed_after
+from minikafka.proof.small_worlds.logs.lone_log import Fallen, killed_after
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.disk import Mount, SimDisk
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minikafka.log import validate
-from minikafka.proof.ablations.worlds import lone_batch, lone_log
-from minikafka.proof.ablations.worlds.lone_log import LoneLog
+from minikafka.proof.small_worlds.logs import lone_batch, lone_log
+from minikafka.proof.small_worlds.logs.lone_log import LoneLog
 from minikafka.sim.world.replaced import replaced
 
 # B3: a power failure took the end of one segment of a compacted log and left the next segment: recovery took the hole
