@@ -9,7 +9,7 @@ lines (`# ...`) of transcripts; strings and names in code are no citations.
     labs/WORDS.md                                                    a file whose path ends so; NN-title.md is a pattern
 
 One of the letters A, F, I, K, S with one or two digits is such an id wherever it is a word of its own; a text that means
-something else writes it otherwise. Demos (D1) and the track record (B1, in tests/README.md) have tables of their own and
+something else writes it otherwise. Demos (D1) and the track record (B1, in tests/TRACK_RECORD.md) have tables of their own and
 are not looked up here.
 """
 

@@ -1,4 +1,4 @@
-"""What the stories found in our own brokers, each kept as the smallest story that shows it (track record: tests/README.md)."""
+"""What the stories found in our own brokers, each kept as the smallest story that shows it (tests/TRACK_RECORD.md)."""
 
 from __future__ import annotations
 
