@@ -31,7 +31,7 @@ from minikafka.proof.command import main as sim
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "minikafka" / "RULES.md"
 TEXT = RULES.read_text()
-FOLDERS = ("datasets", "labs", "minikafka", "solutions", "tests", "docker", "tools")
+FOLDERS = ("datasets", "docs", "labs", "minikafka", "solutions", "tests", "docker", "tools")
 
 SECTION = re.compile(r"^### (Rule \d+|K\d+) · \S|^\| <a id=\"[a-z0-9-]+\"></a>(Law \d|[AFIS]\d+) \|", re.M)
 NUMBERS = re.compile(r"\b[Rr]ules?\s+(\d+(?:(?:\s*[,-]\s*|,?\s+(?:and|to)\s+)\d+)*)")

@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/INSTALL.md", "docs/PERFORMANCE.md", "docker/README.md", "labs/README.md", "tests/README.md",
-         "tests/TRACK_RECORD.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/INSTALL.md", "docs/PERFORMANCE.md", "docker/README.md", "labs/README.md",
+         "tests/README.md", "tests/TRACK_RECORD.md"]
 
 
 def run(page: str, folder: Path) -> str:
