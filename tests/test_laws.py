@@ -47,7 +47,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "controller": ("metadata", "config"),
 }
 VERBS = """
-Abort Accept Add Alter Announce Answer Append Apply Ask Attack Authenticate Await Become Begin Book Boot Break Bring
+Abort Accept Add Alter Announce Answer Append Apply Ask Assert Attack Authenticate Await Become Begin Book Boot Break Bring
 Call Cancel Carry Change Charge Check Choose Claim Clean Clear Close Collect Commit Compact Compare Compile Complete
 Compress Compute Connect Continue Copy Count Crash Create Cut Damage Deal Decide Decode Delay Delete Deliver Describe Die
 Discard Display Do Draw Drive Drop Empty Encode End Excuse Execute Fail Feed Fetch Fill Find Flip Flush Follow Forget

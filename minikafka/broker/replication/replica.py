@@ -12,6 +12,7 @@ Invariants
   I-HW-4    only a fetch in the leader's own epoch moves a follower's log end offset (rule 4).
   I-LEAD-1  a new leader marks (epoch, log end offset) in its epoch cache before it appends anything (rule 5).
   I-LEAD-2  a leader never truncates; a follower truncates by epochs, never to its high watermark (rules 7, 21, 24).
+  I-LEAD-3  who follows has neither an ISR nor followers of its own.
   I-ISR-4   a follower joins only if it has reached both the high watermark and the start of this epoch, and its fetch
             came from the incarnation that the controller knows to be alive (rule 15).
 What Kafka does differently: locks instead of a single thread; the same decisions spread over kafka.cluster.Partition,
@@ -71,6 +72,19 @@ class Replica:
     isr: Isr = field(default_factory=Isr)
     followers: dict[int, RemoteReplica] = field(default_factory=dict)
 
+    def check(self) -> None:
+        """Assert what holds between two events. The shell calls it when the effects of an event are carried out."""
+        log, proposal = self.log, self.isr.proposal
+        assert log.start_offset <= self.high_watermark <= log.end_offset, (
+            f"I-HW-1 high watermark {self.high_watermark} of a log from {log.start_offset} to {log.end_offset}")
+        if not self.is_leader:
+            assert not self.followers and self.isr == Isr() and self.epoch_start is None, f"I-LEAD-3 it follows with {self.isr}"
+            return
+        assert log.epochs.latest == self.leader_epoch, f"I-LEAD-1 leads {self.leader_epoch}, its log ends in {log.epochs.latest}"
+        assert self.epoch_start is not None and self.epoch_start <= log.end_offset, f"I-LEAD-2 cut below {self.epoch_start}"
+        assert proposal is None or (proposal.leader_epoch, proposal.partition_epoch) == (
+            self.leader_epoch, self.partition_epoch), f"I-ISR-3 {proposal} is under way in {self.partition_epoch}"
+
     # --- roles ----------------------------------------------------------------------------------------------------
 
     @property
@@ -101,6 +115,11 @@ class Replica:
         ours = self.isr.proposal            # may have been granted: this metadata came before the response (rule 18)
         effects += self._commit_isr(isr, ours.why if ours is not None and {*ours.members} == {*isr} else "metadata")
         return effects + self._advance(now)
+
+    def resign(self) -> None:
+        """Stop leading: this broker has given the partition up."""
+        self.leader = NO_BROKER
+        self._become_follower(new_epoch=False)
 
     def _become_follower(self, new_epoch: bool) -> list[Effect]:
         self.followers, self.isr, self.epoch_start = {}, Isr(), None
@@ -208,6 +227,9 @@ class Replica:
         offset = min([end, *counted])
         if offset <= self.high_watermark:
             return []
+        behind = [r for r in self.isr.maximal if r in self.followers and self.followers[r].log_end_offset < offset]
+        assert not behind and offset <= end, f"I-HW-2 the high watermark passes {behind or end} to {offset}"
+        assert len(self.isr.committed) >= self.effective_min_insync, f"I-HW-3 it rises with {self.isr}"
         self.high_watermark = offset
         return [HighWatermark(offset)]
 
@@ -251,6 +273,10 @@ class Replica:
         return follower is not None and follower.caught_up(self.log.end_offset, now, self.max_lag)
 
     def _propose(self, members: tuple[int, ...], why: str) -> list[Effect]:
+        assert self.isr.proposal is None, f"I-ISR-3 {members} is proposed beside {self.isr.proposal}"
+        least, joining = max(self.high_watermark, self.epoch_start or 0), {*members} - {*self.isr.committed}
+        assert all(self._eligible(m, f) and f.log_end_offset >= least for m, f in self.followers.items() if m in joining), (
+            f"I-ISR-4 {joining} may not join at {least}: {self.followers}")
         epochs = tuple((m, self._known_epoch(m)) for m in members)
         self.isr.proposal = ProposedIsr(epochs, self.leader_epoch, self.partition_epoch, why)
         return [ProposeIsr(self.isr.proposal)]

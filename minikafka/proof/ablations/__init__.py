@@ -5,6 +5,7 @@ for this: each ablation replaces a function or method for as long as its context
 
     ablation.py  Ablation, and the hunt for a seed that shows it
     command.py   `python -m minikafka sim ablate 36`: those of a rule; the table in tests/seeds/ablations.tsv
+    unasserted.py   the brokers without their asserts: harm is to be seen
 
 By rule (minikafka/RULES.md; KIP-848 stands for the consumer protocol):
 

@@ -39,6 +39,8 @@ def fallen(live: Callable[[], object]) -> tuple[str, ...]:
         live()
     except RuleFallen as rule:
         return (f"{rule.id}: {rule}",)
+    except AssertionError as own:
+        return (str(own) or repr(own),)
     except Exception as error:  # whatever it is: the seed that shows it must be told
         at = traceback.extract_tb(error.__traceback__)[-1]
         return (f"it ends with {error!r} at {at.name}, line {at.lineno}",)

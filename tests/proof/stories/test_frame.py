@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +48,15 @@ def test_every_ablation_changes_something_and_leaves_nothing() -> None:
         with one.patch():
             pass
         assert state() == before, one.name
+
+
+def test_a_rule_that_is_off_shows_its_harm_and_not_an_assert() -> None:
+    """I-UNASSERTED-1: fails if a broker's asserts fall while a rule is off, or are gone afterwards."""
+    beyond = Replica(1, SimpleNamespace(start_offset=0, end_offset=3), None, 10.0, high_watermark=5)  # type: ignore[arg-type]
+    with ablation.load()["commits_alone"].patch():
+        beyond.check()
+    with pytest.raises(AssertionError, match="I-HW-1"):
+        beyond.check()
 
 
 def quorum_script(tell: script.Tell) -> Script:

@@ -275,7 +275,8 @@ class Partition:
 
     def retire(self, refusal: Err) -> None:
         """Give the partition up: this broker has no replica of it any more. Clients that wait are refused."""
-        self.replica.leader, self.retired = -1, refusal
+        self.replica.resign()
+        self.retired = refusal
         self.wake()
 
     # --- effects --------------------------------------------------------------------------------------------------
@@ -286,6 +287,7 @@ class Partition:
         self.moves += len(decided)
         for effect in decided:
             woken = self._DO[type(effect)](self, effect) or woken
+        self.replica.check()
         return woken
 
     def wake(self) -> None:

@@ -112,6 +112,7 @@ class ReplicaLife:
             elif isinstance(effect, Truncate):
                 self.log.truncate(effect.offset)
                 self.ask("on_truncated")
+        self.replica.check()
         if not effects:
             self.met[f"{what} {told.name if isinstance(told, Err) else type(told).__name__}"] += 1
         return told
