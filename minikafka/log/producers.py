@@ -174,6 +174,11 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
+    def is_fenced(self, producer_id: int, epoch: int) -> bool:
+        """Return whether a higher epoch of this producer was seen here."""
+        entry = self.entries.get(producer_id)
+        return entry is not None and epoch < entry.epoch
+
     def guard(self, producer_id: int, epoch: int, sequence: int, now_ms: int, from_zero: bool = False) -> Guard:
         """Return a guard: make it before the coordinator is asked whether the partition is in the transaction, and pass it to
         the append. A marker that comes in between makes the guard void. `sequence` is that of the batch that waits."""

@@ -304,6 +304,21 @@ def test_rule_50_a_new_producer_fences_the_old_one(desk: Desk) -> None:
     assert [desk.init(old, version=v)[0] for v in (3, 4)] == ["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"]
 
 
+def test_rule_50_a_partition_fences_without_the_coordinator(reader: Reader) -> None:
+    """Fails if a partition that has seen a higher epoch asks the coordinator first: that may have forgotten the id, and a fenced
+    producer would be told that it is unknown."""
+    desk, old = reader.desk, reader.desk.begin()
+    assert desk.produce(old, 0)[0] == reader.commit(old, 5, 5) == "NONE"
+    who = desk.begin()
+    known, unknown = ("INVALID_PRODUCER_EPOCH", -1, None), ("INVALID_PRODUCER_ID_MAPPING", -1, None)
+    for version in (9, 11, 12):
+        assert desk.produce(old, 1, version, transactional_id="nobody") == known
+        assert desk.produce(who, 0, version, transactional_id="nobody") == unknown
+    for version in (3, 4, 5):
+        assert reader.commit(old, 6, version, transactional_id="nobody") == known[0]
+        assert reader.commit(who, 6, version, transactional_id="nobody") == unknown[0]
+
+
 def test_rule_50_continuing_with_an_expected_identity(desk: Desk) -> None:
     """Fails if a lost answer of InitProducerId costs an epoch, or if a wrong identity gets one."""
     pid, _ = who = desk.begin()

@@ -5,5 +5,7 @@
     deletions.py        what an administrator, or another producer, takes away
     *.txt               what Apache Kafka 4.3 answers, and leaves: a file for each deletion, a block for each work
     test_deletions.py   every deletion beside every work that it concerns
+    play.py             how a cell is played
+    test_expired.py     the expiry of transactional ids, beside transactions and producers that come back
     test_unregistered.py   UnregisterBroker, beside all that works on a topic
 """

@@ -135,10 +135,14 @@ class Scene:
         if "group" in self.__dict__:
             lines += [f"    group: {self._group()}", f"    offset: {self._offset()}"]
         if "_transactions" in self.__dict__:
-            state, _, epoch, partitions = self.desk.describe()
-            names = ", ".join(name for name, _ in partitions) or "nothing"
-            lines.append(f"    transaction: {state}, epoch {epoch}, of {names}")
+            lines.append(f"    transaction: {self.transaction() or 'none'}")
         return [line.replace(self.name, "t") for line in lines]
+
+    def transaction(self) -> str | None:
+        """Return state, epoch and topics of the transactional id; None if it is unknown."""
+        (found,) = self._transactions.ask(DescribeTransactionsRequest(transactional_ids=[self.name]), 0).transaction_states
+        names = ", ".join(topic.topic for topic in found.topics) or "nothing"
+        return f"{found.transaction_state}, epoch {found.producer_epoch}, of {names}" if found.error_code == 0 else None
 
     def _topic(self) -> str:
         first, last, stable = (self._list_offsets(when, isolation) for when, isolation in ((-2, 0), (-1, 0), (-1, 1)))

@@ -12,9 +12,9 @@ from minikafka import Cluster
 from tests.conftest import SETTINGS
 from tests.transcripts import compare
 from tests.wire.conftest import describe
+from tests.wire.deletions.play import begin
 from tests.wire.deletions.scene import Scene
-from tests.wire.deletions.test_deletions import blocks, see
-from tests.wire.deletions.work import TOPIC, WORKS
+from tests.wire.deletions.work import TOPIC
 from tests.wire.raw import Raw
 from tests.wire.test_partition_admin import state, unregister
 from tests.wire.test_produce import batch, produce
@@ -47,29 +47,19 @@ def test_a_broker_that_runs_is_unregistered(apart: Cluster, name: str, rewrite: 
     """Fails if the broker comes back by itself, if work that it led does not go on as on Apache Kafka, or if a new process of it
     does not get its replicas back."""
     path, told = HERE / "unregisterbroker.txt", ["# UnregisterBroker of the leader: what Apache Kafka 4.3 answers, and leaves\n"]
-    known = {} if rewrite else blocks(path.read_text())
     with ExitStack() as closing:
         victim = idle_broker(apart, name, closing)
         other, itself = (closing.enter_context(Raw(apart.plan.nodes[number].address)) for number in (victim % 3 + 1, victim))
-        begun = []
-        for number, (work, (play, holds)) in enumerate(WORKS.items()):
-            if TOPIC in holds:
-                scene = Scene(apart, f"{name}-{number}", closing, known.get(work, []), victim)
-                steps = play(scene)
-                next(steps)
-                begun.append((work, scene, steps))
+        begun = list(begin(apart, name, closing, frozenset([TOPIC]), path, rewrite, victim))
         assert unregister(other, victim) == (0, "")
         apart.wait(lambda: victim not in brokers(itself), timeout=30)
-        for work, scene, steps in begun:
-            before = scene.at
-            scene.find_leader()
-            scene.tell("Produce to the broker", produce(before, batch()).error_code)
-            see(scene)
-            assert next(steps, None) is None
-            see(scene)
-            told.append("\n".join([work, *scene.lines]) + "\n")
+        for cell in begun:
+            before = cell.scene.at
+            cell.scene.find_leader()
+            cell.scene.tell("Produce to the broker", produce(before, batch()).error_code)
+            told.append(cell.go_on())
         assert victim not in brokers(other) and victim not in brokers(itself)
         apart.kill(victim)
         apart.restart(victim)
-        apart.wait(lambda: all(state(other, scene.name)[0][3] == [1, 2, 3] for _, scene, _ in begun), timeout=60)
+        apart.wait(lambda: all(state(other, cell.scene.name)[0][3] == [1, 2, 3] for cell in begun), timeout=60)
     compare(path, "\n".join(told), rewrite)

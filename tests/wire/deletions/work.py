@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer.group import SyncGroupRequest
+from kafka.protocol.producer.transaction import AddOffsetsToTxnRequest
 
 from minikafka.protocol.errors import Err
 from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, Classic
@@ -22,9 +23,10 @@ from tests.wire.test_alter_configs import GROUP as GROUP_CONFIG
 from tests.wire.test_alter_configs import TOPIC as TOPIC_CONFIG
 from tests.wire.test_fetch import fetch
 from tests.wire.test_produce import batch, new_producer, produce, sequenced
-from tests.wire.test_transactions import ABORT, COMMIT, V2, Id, patiently
+from tests.wire.test_transactions import ABORT, COMMIT, NOT_ADDED_KNOWN, V2, Id, patiently
 
 TOPIC, GROUP, ID = "topic", "group", "transactional id"
+IDLE = "idle transactional id"
 GROUP_SETTINGS, BROKER_SETTINGS = "settings of a group", "settings of brokers"
 INTERVAL = "consumer.heartbeat.interval.ms"
 SESSION_MS = 3000   # of a group that sets it; a member of the others may be silent for 45 s
@@ -104,6 +106,96 @@ def pending_aborted(s: Scene) -> Iterator[None]:
     assert s.commit(3) == 0 and s.reader.commit(who, 5, 5) == "NONE"
     yield
     end(s, who, ABORT)
+
+
+def given(who: Id, pid: int, epoch: int) -> str:
+    return f"epoch {epoch} of {'the same' if pid == who[0] else 'another'} producer id"
+
+
+def tell_next(s: Scene, who: Id) -> None:
+    """Tell what the next producer of the id is given, and that it can write."""
+    pid, epoch = begin(s)
+    s.tell("InitProducerId", given(who, pid, epoch))
+    s.tell("Produce", patiently(lambda: s.desk.produce((pid, epoch), 0))[0])
+    end(s, (pid, epoch))
+
+
+@work("a producer that writes after a pause", IDLE)
+def idle(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    yield
+    s.tell("Produce", s.desk.produce(who, 0)[0])
+    tell_next(s, who)
+
+
+@work("a producer that writes after a commit and a pause", IDLE)
+def idle_after_commit(s: Scene) -> Iterator[None]:
+    pid, epoch = who = begin(s)
+    assert s.desk.produce(who, 0)[0] == "NONE" and s.desk.end(who, COMMIT, V2)[0] == "NONE"
+    s.desk.settle()
+    yield
+    s.tell("Produce", s.desk.produce((pid, epoch + 1), 0)[0])
+    tell_next(s, who)
+
+
+@work("a producer that goes on as before KIP-890 after a pause", IDLE)
+def idle_of_old(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.desk.add(who, 0) == {0: "NONE"} and s.desk.produce(who, 0, NOT_ADDED_KNOWN)[0] == "NONE"
+    assert s.desk.end(who, COMMIT)[0] == "NONE"
+    s.desk.settle()
+    yield
+    s.tell("AddPartitionsToTxn", s.desk.add(who, 0)[0])
+    s.tell("Produce", s.desk.produce(who, 1, NOT_ADDED_KNOWN)[0])
+    for what, commit in (("EndTxn to commit", COMMIT), ("EndTxn to abort", ABORT)):
+        s.tell(what, s.desk.end(who, commit)[0])
+    tell_next(s, who)
+
+
+@work("a producer that ends nothing after a pause", IDLE)
+def idle_ends(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    yield
+    for what, commit in (("EndTxn to commit", COMMIT), ("EndTxn to abort", ABORT)):
+        s.tell(what, s.desk.end(who, commit, V2)[0])
+    tell_next(s, who)
+
+
+@work("a producer that commits an offset after a pause", IDLE)
+def idle_commits(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    assert s.commit(3) == 0
+    yield
+    added = AddOffsetsToTxnRequest(transactional_id=s.name, producer_id=who[0], producer_epoch=who[1], group_id=s.name)
+    s.tell("AddOffsetsToTxn", s.desk.raw.ask(added, 3).error_code)
+    for version in (4, 5):
+        s.tell(f"TxnOffsetCommit v{version}", s.reader.commit(who, 5, version))
+    tell_next(s, who)
+
+
+@work("a producer that asks for its next epoch after a pause", IDLE)
+def idle_continues(s: Scene) -> Iterator[None]:
+    who = begin(s)
+    yield
+    for version in (3, 4):
+        error, pid, epoch = s.desk.init(who, version=version)
+        s.tell(f"InitProducerId v{version}", error if error != "NONE" else given(who, pid, epoch))
+    tell_next(s, who)
+
+
+@work("a producer that was fenced", IDLE)
+def idle_fenced(s: Scene) -> Iterator[None]:
+    old = begin(s)
+    assert s.desk.produce(old, 0)[0] == "NONE"
+    begin(s)
+    yield
+    s.tell("Produce", s.desk.produce(old, 1)[0])
+    s.tell("AddPartitionsToTxn", s.desk.add(old, 0)[0])
+    s.tell("EndTxn", s.desk.end(old, COMMIT, V2)[0])
+    tell_next(s, old)
+    s.tell("Produce", s.desk.produce(old, 1)[0])
+    s.tell("EndTxn", s.desk.end(old, COMMIT, V2)[0])
+    s.tell("InitProducerId", s.desk.init(old)[0])
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------------

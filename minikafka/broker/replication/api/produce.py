@@ -149,7 +149,7 @@ async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: 
     guards, errors = await parts.verification.join(request.transactional_id, who, waiting,
                                                    add=ctx.version >= ADDS_PARTITIONS, abortable=ctx.version >= ABORTABLE)
     refused |= {keys[one]: RejectedBeforeAppend(error.code, error.message) for one, error in errors.items()}
-    return {key: guards[one] for one, key in keys.items()}
+    return {keys[one]: guard for one, guard in guards.items()}
 
 
 def _producer(records: memoryview) -> ProducerIdAndEpoch:

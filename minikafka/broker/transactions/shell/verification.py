@@ -8,8 +8,11 @@ themselves), or asks the coordinator to add the partition (newer clients do not 
 Owns: the request, its repetition, and the translation of the coordinator's errors.
 Invariants: I-VERIFY-1 a guard is made before the request and passed to the append, so a marker in between is noticed
               (log/producers.py).
+            I-VERIFY-2 no coordinator is asked for a producer that the partition itself knows to be fenced: the coordinator may
+              have forgotten the transactional id.
 What Kafka does differently: Kafka gathers many such requests to one coordinator into one.
-Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator.
+Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator,
+UnifiedLog.maybeStartTransactionVerification.
 """
 
 from __future__ import annotations
@@ -55,9 +58,10 @@ class Verification:
         env = self.node.env
         deadline = env.now() + self._longest_s
         while True:
+            fenced = {(p.topic, p.index): Err.INVALID_PRODUCER_EPOCH for p in batches if p.log.producers.is_fenced(*producer)}
             guards = {(p.topic, p.index): p.log.producers.guard(*producer, sequence, env.wall_ms(), from_zero=add)
-                      for p, sequence in batches.items()}
-            errors = await self._ask(transactional_id, producer, list(guards), add)
+                      for p, sequence in batches.items() if (p.topic, p.index) not in fenced}
+            errors = fenced | (await self._ask(transactional_id, producer, list(guards), add) if guards else {})
             busy = Err.CONCURRENT_TRANSACTIONS in errors.values()
             if add and _void(producer, batches, guards, errors):
                 continue
