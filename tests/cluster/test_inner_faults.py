@@ -145,16 +145,18 @@ def test_a_held_follower_stays_alive_but_falls_behind(c: Cluster, name: str) -> 
     c.wait(lambda: sorted(c.isr(name)) == [1, 2], PATIENCE)
 
 
+def _took(c: Cluster) -> float:
+    started = time.monotonic()
+    assert wire.live_brokers(c.address(1), timeout=10)
+    return time.monotonic() - started
+
+
 def test_a_slow_link_delays_by_its_latency(c: Cluster) -> None:
     """At least the latency, in each direction. Fails if the delay is not applied, or outlives heal."""
     c.slow("clients", 1, latency=0.3)
-    started = time.monotonic()
-    assert wire.live_brokers(c.address(1), timeout=10)
-    assert time.monotonic() - started >= 4 * 0.3  # two questions, there and back
+    assert _took(c) >= 4 * 0.3  # two questions, there and back
     c.heal()
-    started = time.monotonic()
-    assert wire.live_brokers(c.address(1), timeout=10)
-    assert time.monotonic() - started < 4 * 0.3
+    assert any(_took(c) < 4 * 0.3 for _ in range(20)), "a busy machine is late, but not each time"
 
 
 def test_a_jumped_clock_dates_records_and_fences_nobody(c: Cluster, name: str) -> None:

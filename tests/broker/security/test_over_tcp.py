@@ -109,11 +109,9 @@ def test_hundreds_of_connections_with_half_a_frame(cluster: Cluster, at: Place, 
     with crowd(at.addresses[at.leader], 300) as sockets:
         for number, each in enumerate(sockets):
             each.sendall((struct.pack(">i", 1000) + API_VERSIONS)[: 1 + number % 15])
-        started = time.monotonic()
         assert serves(at.addresses[at.leader])
         assert end(at) == 1
-        assert time.monotonic() - started < 5
-        assert ended(sockets, 0.1) == {}
+        assert ended(sockets, 0.1) == {}, "served while all of them are still waited for"
 
 
 def memory(pid: int) -> int:
