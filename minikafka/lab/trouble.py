@@ -11,6 +11,7 @@ Invariants
 from __future__ import annotations
 
 import re
+import sqlite3
 import sys
 import traceback
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ CLIENTS, SPARK = {"kafka", "aiokafka", "confluent_kafka", "cimpl"}, {"pyspark", 
 CLOSED = re.compile(r"clos(ed|ing)|stopped|shut ?down", re.IGNORECASE)
 SHORT = 8  # letters: kafka-python's `NodeNotReadyError: 1` says only "1"
 FOLDED = "(The whole error: `%tb`)"
+LOST = (LookupError, OSError, sqlite3.Error)  # what is met where a file, a table or an entry is gone
 OUT = ("killed", "stopped")  # how the picture calls a process that has ended
 DONE = {Err.TOPIC_ALREADY_EXISTS, Err.INVALID_PARTITIONS, Err.NON_EMPTY_GROUP, Err.DUPLICATE_RESOURCE}
 MOVING = {Err.REBALANCE_IN_PROGRESS, Err.ILLEGAL_GENERATION, Err.UNKNOWN_MEMBER_ID, Err.FENCED_MEMBER_EPOCH,
@@ -67,21 +69,27 @@ def told(error: BaseException) -> str:
 
 
 def _ended(error: BaseException) -> str:
-    """Return the name of a cluster that has ended, if code of the notebook looked in vain for what it had; else ""."""
-    if not isinstance(error, (LookupError, OSError)):
+    """Return the name of a cluster that has ended, if code of the notebook looked in vain for what it, or work on it, had."""
+    if not isinstance(error, LOST):
         return ""
-    own = getattr(shell(), "user_ns", None)
+    own, held = getattr(shell(), "user_ns", None), names()
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__) if frame.f_globals is own]
-    used = {name for each in codes for name in each.co_names}
+    used = {name for each in codes for name in each.co_names if name in held}
+    real = {name: value for name, value in held.items() if isinstance(value, Cluster) and value.engine != "sim"}
+    work = all(value.closed for value in real.values()) and any(_of_labs(type(held[name])) for name in used)
     file = Path(str(getattr(error, "filename", None)))
-    return next((name for name, value in names().items() if isinstance(value, Cluster) and value.closed
-                 and (name in used or value.engine != "sim" and file.is_relative_to(value.folder))), "")
+    return next((name for name, value in real.items()
+                 if value.closed and (work or name in used or file.is_relative_to(value.folder))), "")
+
+
+def _of_labs(kind: type) -> bool:
+    return kind.__module__.startswith("minikafka.lab.labs.")
 
 
 def _is_surprise(error: BaseException) -> bool:
     """Return whether something of a lab was met by what it does not expect: fewer records, another name, a longer list."""
     last = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
-    return isinstance(error, (LookupError, OSError)) and any(module.startswith("minikafka.lab.labs.") for module in last)
+    return isinstance(error, LOST) and any(module.startswith("minikafka.lab.labs.") for module in last)
 
 
 def _left_behind() -> str:

@@ -56,6 +56,7 @@ CELLS = {
     "after: fleet": "fleet = Fleet(cluster, 't')",
     "after: file": "text = file.read_bytes()",
     "after: nothing there": "list(cluster.folder.glob('node-1'))[0]",
+    "after: work of the lab": "{'driver': driver}[driver.__dict__ and 'gone']",
     "own, after": "file = open('/gone')",
     "own list, after": "[][0]",
 }
