@@ -29,7 +29,8 @@ def broker() -> Iterator[Cluster]:
 
 def heavy_batch() -> tuple[ApiMessage, int]:
     """Records of a compacted topic: each has to be looked at."""
-    batch = build([(b"k", None)] * RECORDS, timestamp_ms=int(time.time() * 1000), codec=ZSTD)
+    records = [(b"k" * (1 + number % 5), None) for number in range(RECORDS)]  # of many sizes, so none is passed over
+    batch = build(records, timestamp_ms=int(time.time() * 1000), codec=ZSTD)
     topic = ProduceRequest.TopicProduceData
     rows = [topic.PartitionProduceData(index=0, records=batch)]
     return ProduceRequest(transactional_id=None, acks=1, timeout_ms=30000,
