@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import csv
 import re
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
+
+import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
+from minikafka.broker.server.registry import CLIENTS, HANDLERS
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "minikafka"
@@ -55,3 +60,13 @@ def test_the_fidelity_table_names_tests_that_exist() -> None:
     named = re.findall(r"`(tests/[^`]+)`", (SOURCE / "FIDELITY.md").read_text())
     assert len(named) > 15
     assert [pattern for pattern in named if not list(ROOT.glob(pattern))] == []
+
+
+def test_each_handler_says_what_its_versions_change() -> None:
+    """Fails if an API is served to clients in versions that differ, and its module does not say what each version changes."""
+    with (ROOT / "tools" / "fidelity.tsv").open() as file:
+        names = {int(row["key"]): row["name"] for row in csv.DictReader(file, delimiter="\t")}
+    served = {names[key]: api for key, api in HANDLERS[CLIENTS].items() if api.min < api.max}
+    assert len(served) > 40
+    assert [name for name, api in served.items()
+            if name not in " ".join(re.findall(r"Versions of ([^:;\n]+)", sys.modules[api.handler.__module__].__doc__ or ""))] == []

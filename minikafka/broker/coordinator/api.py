@@ -1,5 +1,9 @@
 """FindCoordinator: which broker coordinates a group, or the transactions of a producer.
 
+Versions of FindCoordinator
+  1 transactional ids too; 3 flexible; 4 many keys (KIP-699); 5 the error TRANSACTION_ABORTABLE (KIP-890); 6 share groups, which
+  there are none of here.
+
 Owns: the translation between the wire and the two coordinators.
 Source: KafkaApis.handleFindCoordinatorRequest; KIP-699 (many keys at once).
 """

@@ -1,5 +1,7 @@
 """AlterClientQuotas, decided by the controller, and DescribeClientQuotas, answered by any broker from its own image.
 
+Versions of DescribeClientQuotas: 1 flexible.
+
 Owns: the way between the wire and broker/quotas/limits.py.
 Source: KafkaApis.handleDescribeClientQuotasRequest, ControllerApis; KIP-546.
 """

@@ -3,6 +3,8 @@
 Each is translated for the Raft core (wire.py), waits for the core's answer (shell/quorum.py), and is translated back. A client's
 DescribeQuorum is forwarded to the leader, which answers it.
 
+Versions of DescribeQuorum: 1 when each replica last fetched (KIP-836); 2 directories and endpoints (KIP-853).
+
 Owns: nothing.
 Source: kafka.server.ControllerApis, KafkaApis.forwardToController; KIP-595, KIP-836.
 """

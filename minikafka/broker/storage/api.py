@@ -3,6 +3,9 @@
 AlterReplicaLogDirs moves replicas from one folder to another. There is only one folder here: a replica can be moved only to
 where it is.
 
+Versions of DescribeLogDirs: 2 flexible; 3 an error for all; 4 sizes of the disk (KIP-827); 5 whether it is cordoned.
+Versions of AlterReplicaLogDirs: 1 as 0; 2 flexible.
+
 Owns: nothing.
 What Kafka does differently: several folders, replicas moving between them, folders closed to new replicas (cordoned).
 Source: ReplicaManager.describeLogDirs, alterReplicaLogDirs; KIP-113, KIP-827 (room).

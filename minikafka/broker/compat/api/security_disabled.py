@@ -4,6 +4,12 @@ The client learns that there is no authorizer (SECURITY_DISABLED), that this lis
 (ILLEGAL_SASL_STATE), or that a client which has not logged in gets no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED). If the
 APIs were not served, the client would only see that the connection closes.
 
+Versions of SaslHandshake: 1 is followed by SaslAuthenticate, 0 by tokens without a header.
+Versions of SaslAuthenticate: 1 the session's lifetime; 2 flexible.
+Versions of DescribeAcls, CreateAcls, DeleteAcls: 1 patterns of names; 2 flexible; 3 the resource type User.
+Versions of CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, DescribeDelegationToken
+  2 flexible; 3 tokens for another owner (KIP-373).
+
 Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
 What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
 Source: AclApis, ControllerApis.handleCreateAcls, KafkaApis.handleSaslHandshakeRequest, allowTokenRequests;

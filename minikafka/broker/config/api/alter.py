@@ -3,6 +3,9 @@
 The broker that received the request checks its own configurations, forwards the other resources to the active controller,
 and answers in the order of the request.
 
+Versions of AlterConfigs: 1 as 0; 2 flexible. Versions of IncrementalAlterConfigs: 1 flexible.
+Versions of ListConfigResources: 0 lists client metrics only; 1 any types (KIP-1142).
+
 Owns: the translation between the wire and broker/config/alter.py.
 Source: KafkaApis, ConfigAdminManager, ControllerApis; KIP-226, KIP-339, KIP-1142 (ListConfigResources).
 """

@@ -1,5 +1,7 @@
 """DescribeConfigs: every configuration of a topic or of this broker, with where its value came from; and the broker's loggers.
 
+Versions of DescribeConfigs: 1 synonyms; 3 types and documentation; 4 flexible.
+
 Invariants: I-CFG-4 (broker/config/effective.py): what is shown is what is used.
             I-DESCRIBE-1 only Kafka's configurations are described, and the unknown ones that somebody has set, without their
               value; what ListConfigResources lists can be described.

@@ -2,6 +2,10 @@
 
 A client may send them to any broker, which forwards them on the internal listener; the active controller decides.
 
+Versions of ElectLeaders: 1 unclean elections too (KIP-460); 2 flexible.
+Versions of AlterPartitionReassignments: 1 the number of replicas may be kept as it is.
+Versions of AlterClientQuotas: 1 flexible. Versions of UpdateFeatures: 1 only validates if asked to; 2 one result for all.
+
 Owns: the way there and back. The decisions are in controller/, config/, quotas/ and compat/.
 Invariants: I-FWD-1 a client never sees NOT_CONTROLLER: the request is sent again until its own timeout is over, then
               answered with REQUEST_TIMED_OUT (the controller may still have done it).

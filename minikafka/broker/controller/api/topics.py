@@ -4,6 +4,12 @@ They are forwarded in the client's version: it says whether a client understands
 version 5 the names of topics to delete are in a field of their own. On the controller the client's quota of changes pays
 for the partitions that are created or deleted; the response says for how long the client is throttled.
 
+Versions of CreateTopics
+  4 the broker's defaults for partitions and replicas (KIP-464); 5 flexible, and the answer has the topic's configs (KIP-525);
+  6 may be throttled (KIP-599); 7 the answer has the topic id.
+Versions of DeleteTopics: 4 flexible; 5 a text, and may be throttled; 6 by topic id too.
+Versions of CreatePartitions: 2 flexible; 3 may be throttled.
+
 Owns: the way between the wire and the decisions.
 Source: ControllerApis; KIP-4, KIP-195, KIP-516, KIP-599.
 """

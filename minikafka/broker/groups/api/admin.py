@@ -1,5 +1,9 @@
 """Groups for administrators: DescribeGroups, ListGroups, DeleteGroups.
 
+Versions of DescribeGroups: 3 authorized operations; 4 static members; 5 flexible; 6 GROUP_ID_NOT_FOUND (KIP-1043).
+Versions of ListGroups: 3 flexible; 4 by state (KIP-518); 5 by type (KIP-848).
+Versions of DeleteGroups: 1 as 0; 2 flexible.
+
 Owns: the translation between the wire and the coordinator.
 Source: KafkaApis, GroupCoordinatorService; KIP-518 (states), KIP-848 (types), KIP-1043 (version 6).
 """

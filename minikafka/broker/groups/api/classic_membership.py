@@ -1,5 +1,11 @@
 """Requests of classic group members: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
+Versions of JoinGroup
+  1 a rebalance timeout of its own; 4 a new member is given its id, and joins with it (KIP-394); 5 static members (KIP-345);
+  6 flexible; 7 the answer names the protocol type; 8 a reason (KIP-800); 9 a leader that need not assign (KIP-814).
+Versions of SyncGroup and Heartbeat: 3 static members; 4 flexible; SyncGroup 5 names protocol and type (KIP-559).
+Versions of LeaveGroup: 3 many members; 4 flexible; 5 a reason (KIP-800).
+
 Owns: the translation between the wire and the group coordinator; which versions show which fields, and
 where an error stands in a response. Offsets and administration are in offsets.py and admin.py.
 Source: KafkaApis, GroupCoordinatorService.

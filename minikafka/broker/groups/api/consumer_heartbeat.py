@@ -1,5 +1,8 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe (KIP-848).
 
+Versions of ConsumerGroupHeartbeat: 1 a regular expression, and an id that the member chose itself (KIP-1082).
+Versions of ConsumerGroupDescribe: 1 whether a member is of the classic protocol (KIP-1099).
+
 Owns: the translation between the wire and the coordinator.
 Source: KafkaApis.handleConsumerGroupHeartbeat, handleConsumerGroupDescribe; ConsumerGroup.asDescribedGroup.
 """

@@ -2,6 +2,13 @@
 
 Version 10 of commit and fetch names topics by id (a later part of KIP-848); the coordinator uses names.
 
+Versions of OffsetCommit
+  5 no retention time of its own; 6 the leader epoch of the record before; 7 static members (KIP-345); 8 flexible; 9 for members
+  of the consumer protocol too (KIP-848); 10 topic ids instead of names.
+Versions of OffsetFetch
+  2 null for all topics; 5 the leader epoch; 6 flexible; 7 waits for open transactions if asked to; 8 many groups (KIP-709);
+  9 the member's id and epoch, which are checked (KIP-848); 10 topic ids instead of names.
+
 Owns: the translation between the wire and the coordinator, per topic and partition.
 Source: KafkaApis.handleOffsetCommitRequest and handleOffsetFetchRequest, OffsetMetadataManager, KIP-709 (many groups).
 """

@@ -1,5 +1,7 @@
 """DescribeCluster: the brokers of the cluster, its id, and a broker for administrative requests.
 
+Versions of DescribeCluster: 1 controllers instead of brokers (KIP-919); 2 fenced brokers too (KIP-1073).
+
 Invariants: I-META-1 (metadata.py): controller_id is a live broker, never the quorum's leader as such.
 What Kafka does differently: nothing that a client sees; without an authorizer everything is allowed.
 Source: KafkaApis.handleDescribeCluster; KIP-700, KIP-919 (endpoint type), KIP-1073 (fenced brokers).

@@ -4,6 +4,10 @@ Versions differ: an empty list of topics means all of them in version 0, later n
 missing topics are always created automatically; offline replicas are in the response from version 5 on, leader epochs from 7,
 topic ids from 10; a request may name a topic by its id from version 12 on.
 
+Versions of Metadata
+  1 the controller, racks, and null for all topics; 4 may create topics; 5 offline replicas; 7 leader epochs; 8 authorized
+  operations; 9 flexible; 10 topic ids (KIP-516); 11 no operations of the cluster; 12 asks by topic id; 13 an error for all.
+
 Invariants
   I-META-1  controller_id is a live broker chosen at random: every broker forwards what is for the controller.
   I-META-2  the response is this broker's replayed image at one moment; no other node is asked for it.

@@ -3,6 +3,8 @@
 The leader raises its log's start at once and answers when all live replicas have, which they learn with their next
 fetch. `low_watermark` is the first offset that some live replica may still have.
 
+Versions of DeleteRecords: 1 as 0; 2 flexible.
+
 Owns: nothing; the partition does it. Invariants: I-DEL-1 a partition named twice is answered once, by its last offset.
 Source: ReplicaManager.deleteRecords, Partition.deleteRecordsOnLeader, DelayedDeleteRecords; KIP-107.
 """

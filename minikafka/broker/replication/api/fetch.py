@@ -4,6 +4,12 @@ A fetch session remembers the partitions that a fetcher named in earlier request
 session, and every partition is read once. If that is too little for an answer, the request waits until one of its partitions
 moves, and reads that one again. Bytes leave as they lie in the log.
 
+Versions of Fetch
+  5 the answer names the log start offset; 7 fetch sessions (KIP-227); 9 the requester's leader epoch (KIP-320);
+  11 the requester's rack, and a nearer replica in the answer (KIP-392); 12 flexible, with the epoch of the last fetched record;
+  13 topic ids instead of names (KIP-516); 15 a follower names its broker epoch (KIP-903); 16 a new leader's address in the
+  answer (KIP-951); 17 the follower's directory (KIP-853); 18 the high watermark that the follower knows (KIP-1166).
+
 Owns: nothing beyond the request being served.
 Invariants
   I-FET-1  a consumer never sees beyond the high watermark, read_committed never beyond the last stable offset (rule 9).

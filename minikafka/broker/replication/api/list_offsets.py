@@ -4,6 +4,12 @@
     -2 earliest          -4 earliest on this broker's disk               -6 earliest not yet in tiered storage
     t >= 0  the first record with a timestamp of at least t
 
+Versions of ListOffsets
+  2 the isolation level; 4 the leader epoch; 6 flexible; 7 the offset with the largest timestamp (KIP-734); 8 to 11 ask for
+  offsets of tiered storage, and have a timeout (10), which a log on one disk does not need.
+Versions of OffsetForLeaderEpoch
+  2 the leader epoch of the requester; 3 its replica id; 4 flexible.
+
 Owns: nothing. Invariants
   I-OFF-1  a new leader does not name a latest offset before its high watermark has reached the start of its epoch: it
            might be smaller than one a client has already seen (rule 6).

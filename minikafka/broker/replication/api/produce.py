@@ -1,5 +1,10 @@
 """Produce: one batch per partition into the log, answered as `acks` says (versions 3 to 13, advertised from 0).
 
+Versions of Produce
+  3 transactional ids, and batches of format 2; 7 zstd; 8 which records of a batch were refused (KIP-467); 9 flexible;
+  10 a new leader's address in the answer (KIP-951); 11 the error TRANSACTION_ABORTABLE; 12 a record in a transaction adds its
+  partition to it (both KIP-890); 13 topic ids instead of names. Versions 0 to 2 are advertised for librdkafka, and refused.
+
 Owns: nothing beyond the request being served.
 Invariants
   I-PRO-1  what is refused was not appended; what was appended is never called refused, only late or uncertain (rule 8).

@@ -1,5 +1,7 @@
 """Transactions for administrators: DescribeTransactions, ListTransactions, DescribeProducers (KIP-664).
 
+Versions of ListTransactions: 1 older than a duration; 2 by a pattern of ids (KIP-1152).
+
 Owns: the translation between the wire, the coordinator and the logs. These requests only read.
 Source: TransactionCoordinator, TransactionStateManager.listTransactionStates, ReplicaManager.activeProducerState;
 KIP-994 (duration), KIP-1152 (pattern).

@@ -1,5 +1,8 @@
 """InitProducerId (versions 0 to 5): give a producer the id and epoch under which it writes.
 
+Versions of InitProducerId
+  2 flexible; 3 a producer may name the id and epoch that it had (KIP-360); 4 the error PRODUCER_FENCED; 5 TRANSACTION_ABORTABLE.
+
 Owns: nothing. Without a transactional id there is no state to continue: the producer gets a new producer id, whatever id
 its request names, as in Kafka. With a transactional id, the id's coordinator decides
 (broker/transactions/shell/coordinator.py).

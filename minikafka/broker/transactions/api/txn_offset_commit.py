@@ -3,6 +3,10 @@
 The offsets are appended at once, and are visible after the transaction's commit marker (rule 61). Up to version 4 the
 producer has added the group's partition to the transaction before (AddOffsetsToTxn); from 5 on this handler adds it (KIP-890).
 
+Versions of TxnOffsetCommit
+  2 the leader epoch; 3 flexible, and the member's id and generation (KIP-447); 4 TRANSACTION_ABORTABLE; 5 adds the group to the
+  transaction (KIP-890).
+
 Owns: the translation between the wire and the two coordinators.
 Source: KafkaApis.handleTxnOffsetCommitRequest, GroupCoordinatorService.commitTransactionalOffsets; KIP-98, KIP-447.
 """
