@@ -3,7 +3,7 @@
 InitProducerId is in init_producer_id.py, TxnOffsetCommit in txn_offset_commit.py.
 
 Versions of AddPartitionsToTxn
-  2 the error PRODUCER_FENCED; 3 flexible; 4 is for brokers, which verify many transactions at once; 5 TRANSACTION_ABORTABLE (KIP-890).
+  2 the error PRODUCER_FENCED; 3 flexible; 4 is for brokers, which verify many at once; 5 TRANSACTION_ABORTABLE (KIP-890).
 Versions of AddOffsetsToTxn and EndTxn: 2 and 4 the same two errors; 3 flexible; EndTxn 5 answers with the next epoch (KIP-890).
 
 Owns: the translation between the wire and the coordinator. Old versions get INVALID_PRODUCER_EPOCH where newer versions get
