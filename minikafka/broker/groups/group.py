@@ -152,6 +152,10 @@ class Group(ABC):
         """Do what is due."""
 
     @abstractmethod
+    def check(self) -> None:
+        """Assert the invariants of the group. To be called after each event, when the effects are carried out."""
+
+    @abstractmethod
     def topics_changed(self, names: Set[str]) -> None:
         """Take note that these topics were created, deleted, or have more partitions."""
 

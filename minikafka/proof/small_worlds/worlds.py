@@ -12,9 +12,7 @@ from collections.abc import Callable
 
 from minikafka.proof.small_worlds.controller.controller_life import controller_alone
 from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
-from minikafka.proof.small_worlds.groups.classic_life import classic_group_alone
-from minikafka.proof.small_worlds.groups.consumer_life import consumer_group_alone
-from minikafka.proof.small_worlds.groups.mixed_life import mixed_group_alone
+from minikafka.proof.small_worlds.groups.group_life import classic_group_alone, consumer_group_alone, mixed_group_alone
 from minikafka.proof.small_worlds.groups.offsets_life import offsets_alone
 from minikafka.proof.small_worlds.logs import lone_batch, lone_log, lone_metadata_log
 from minikafka.proof.small_worlds.logs.compacted_life import log_compacted

@@ -20,8 +20,8 @@ from typing import Any
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig
-from minikafka.proof.small_worlds.groups.lone_classic_group import LoneClassicGroup
 from minikafka.protocol.errors import Err
+from tests.broker.groups.lone_classic_group import LoneClassicGroup
 
 SCENARIOS = Path(__file__).parents[2] / "stories" / "groups"
 KEYS = {"session": "session", "rebalance": "rebalance", "instance": "instance", "id": "member_id", "type":

@@ -1,111 +1,125 @@
-"""Random schedules: groups of both kinds alone (proof/small_worlds/groups), and the store of offsets against a plain list."""
+"""Random schedules: groups of each kind alone, the committed offsets, and the assignors (proof/small_worlds/groups)."""
 
 from __future__ import annotations
 
-import random
 from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import ClassicGroupState
-from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat, HeartbeatResponse
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
-from minikafka.proof.small_worlds.groups.classic_life import ClassicLife, classic_group_alone
-from minikafka.proof.small_worlds.groups.consumer_life import ConsumerLife, consumer_group_alone
-from minikafka.protocol.errors import KafkaError
-from minikafka.sim.world.replaced import replaced
+from minikafka.proof.small_worlds.groups import faults
+from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
+from minikafka.proof.small_worlds.groups.group_life import (
+    CLASSIC,
+    CONSUMER,
+    MIXED,
+    GroupLife,
+    classic_group_alone,
+    consumer_group_alone,
+    mixed_group_alone,
+)
+from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
+from minikafka.proof.small_worlds.groups.offsets_life import OffsetsLife, offsets_alone
+from minikafka.protocol.errors import Err
 
 
-@pytest.mark.parametrize("group_alone", [classic_group_alone, consumer_group_alone])
-def test_random_schedules(group_alone) -> None:  # type: ignore[no-untyped-def]
-    """Fails if a group gives an answer that no rule allows, answers a call twice or never, or gives a partition to two."""
-    assert {seed: fallen for seed in range(40) if (fallen := group_alone(seed))} == {}
+@pytest.mark.parametrize(("alone", "seeds"), [(classic_group_alone, 40), (consumer_group_alone, 40), (mixed_group_alone, 40),
+                                              (offsets_alone, 60), (assignors_alone, 100)])
+def test_random_schedules(alone: Callable[[int], object], seeds: int) -> None:
+    """Fails if an answer breaks a rule of the protocols or of KIP-211, a call is answered twice or never, a partition has two
+    owners, or a migration loses anything."""
+    assert {seed: fallen for seed in range(seeds) if (fallen := alone(seed))} == {}
 
 
-def test_the_schedules_reach_what_they_are_meant_to_reach() -> None:
-    """Fails if the random schedules become too simple: every state, failed appends, fencing and failover must occur."""
-    seen = []
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Count what the schedules meet: answers, states, migrations."""
+    counts: Counter[str] = Counter()
+    judge, begin, remove, check = faults.judge, GroupLife.begin, GroupLife.remove, GroupLife.check
+
+    def judged(what: str, wrong: set[Err], told: Err) -> None:
+        counts[f"{what.split('(')[0].split(' of ')[0]} {told.name}"] += 1
+        judge(what, wrong, told)
+
+    def began(self: GroupLife, old: ClassicGroup, beat: Any) -> Any:
+        answer = begin(self, old, beat)
+        counts[f"upgrade in {old.state_name}"] += 1
+        return answer
+
+    def removed(self: GroupLife, effect: Any) -> Any:
+        answer = remove(self, effect)
+        counts["downgrade"] += self.classic is not None
+        return answer
+
+    def checked(self: GroupLife) -> None:
+        counts[f"{self.present.kind} {self.present.state_name}"] += 1
+        counts["expressions"] += bool(self.group.state.regexes)
+        check(self)
+
+    monkeypatch.setattr(faults, "judge", judged)
+    for name, method in (("begin", began), ("remove", removed), ("check", checked)):
+        monkeypatch.setattr(GroupLife, name, method)
+    yield counts
+
+
+COMMON = {f"{name} {error.name}" for name, error in (
+    ("Join", Err.NONE), ("Join", Err.MEMBER_ID_REQUIRED), ("Join", Err.GROUP_MAX_SIZE_REACHED),
+    ("Join", Err.INCONSISTENT_GROUP_PROTOCOL), ("Sync", Err.NONE), ("Sync", Err.UNKNOWN_MEMBER_ID),
+    ("Sync", Err.INCONSISTENT_GROUP_PROTOCOL), ("a heartbeat", Err.NONE), ("a heartbeat", Err.REBALANCE_IN_PROGRESS),
+    ("a heartbeat", Err.ILLEGAL_GENERATION), ("a heartbeat", Err.UNKNOWN_MEMBER_ID))}
+
+
+@pytest.mark.parametrize(("kind", "wanted"), [
+    (CLASSIC, COMMON | {f"classic {state.value}" for state in ClassicGroupState if state is not ClassicGroupState.DEAD} | {
+        "a heartbeat FENCED_INSTANCE_ID", "OffsetCommit REBALANCE_IN_PROGRESS", "Sync REBALANCE_IN_PROGRESS"}),
+    (CONSUMER, {f"ConsumerGroupHeartbeat {error}" for error in (
+        "NONE", "FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID", "UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID",
+        "GROUP_MAX_SIZE_REACHED", "INVALID_REGULAR_EXPRESSION")} | {
+        "consumer Reconciling", "consumer Assigning", "expressions", "OffsetCommit STALE_MEMBER_EPOCH"}),
+    (MIXED, COMMON | {"upgrade in Stable", "upgrade in Empty", "upgrade in PreparingRebalance", "downgrade",
+                      "Sync REBALANCE_IN_PROGRESS"}),
+])
+def test_the_schedules_meet_what_they_are_meant_to_meet(kind: str, wanted: set[str], met: Counter[str]) -> None:
+    """Fails if the schedules become too simple: each state, refusal and migration must occur."""
+    for seed in range(25):
+        GroupLife(kind, seed).live()
+    assert wanted <= met.keys()
+
+
+def test_the_offsets_meet_what_they_are_meant_to_meet() -> None:
+    """Fails if nothing expires, no transaction is open, or no offset is of a topic that is gone."""
+    swept = opened = foreign = 0
     for seed in range(20):
-        life = ClassicLife(seed)
+        life = OffsetsLife(seed)
         life.live()
-        seen += life.lines
-        seen.append(f"coordinators {min(life.coordinators, 2)}")
-    text = "\n".join(seen)
-    for expected in [state.value for state in ClassicGroupState if state is not ClassicGroupState.DEAD] + [
-            "FENCED_INSTANCE_ID", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "REBALANCE_IN_PROGRESS", "MEMBER_ID_REQUIRED",
-            "COORDINATOR_NOT_AVAILABLE", "INCONSISTENT_GROUP_PROTOCOL", "GROUP_MAX_SIZE_REACHED", "skip the assignment",
-            "coordinators 2"]:
-        assert expected in text, expected
+        swept += life.swept
+        opened += sum(one.producer >= 0 and one.value is not None for one in life.history.records)
+        foreign += len(life.history.foreign(life.topics))
+    assert swept > 20 and opened > 100 and foreign > 5
 
 
-def test_equal_seeds_give_equal_runs() -> None:
-    """Fails if anything in the group depends on the order of a set or on hash()."""
-    first, second = ClassicLife(7), ClassicLife(7)
+def test_equal_seeds_give_equal_lives() -> None:
+    """Fails if anything in a group depends on the order of a set or on hash()."""
+    first, second = GroupLife(MIXED, 3), GroupLife(MIXED, 3)
     for life in (first, second):
         life.live()
-    assert first.lines == second.lines
+    assert first.log == second.log
 
 
-def test_the_judge_is_not_blind() -> None:
-    """Fails if a session that is never renewed, or a member that stays although it is silent, goes unnoticed."""
-    for kind, name, alone in ((ClassicGroup, "renew", classic_group_alone), (ClassicGroup, "_silent", classic_group_alone),
-                              (ConsumerGroup, "renew", consumer_group_alone)):
-        with replaced(kind, name, lambda *_: []):
-            assert any(alone(seed) for seed in range(3)), name
-
-
-def test_members_of_the_consumer_protocol_meet_what_they_are_meant_to_meet() -> None:
-    """Fails if the schedules become too simple: each refusal, members that return, and expressions must occur."""
-    told: Counter[str] = Counter()
-
-    class Life(ConsumerLife):
-        def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
-            try:
-                answer = super().send(beat)
-            except KafkaError as refused:
-                told[refused.code.name] += 1
-                raise
-            told[f"epoch {min(beat.epoch, 1)}, state {self.group.state_name}"] += 1
-            told["expressions"] += bool(self.group.state.regexes)
-            return answer
-
-    for seed in range(20):
-        Life(seed).live()
-    assert {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID", "UNRELEASED_INSTANCE_ID", "FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED",
-            "epoch -2, state Reconciling", "epoch -1, state Assigning", "epoch 1, state Reconciling", "expressions"
-            } <= told.keys()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_store_ends_with_the_last_committed_record_of_each_key(seed: int) -> None:
-    """Fails if the store differs from the log: each key's last record that is not aborted."""
-    rng, store = random.Random(seed), OffsetStore()
-    last: dict[tuple[str, int], list[tuple[int, bool]]] = {}          # key -> (record offset, tombstone), any order
-    opened: dict[int, list[tuple[str, int, int]]] = {}                # producer id -> its records
-    for offset in range(300):
-        group, partition, what = rng.choice("gh"), rng.randrange(3), rng.random()
-        value, key = CommittedOffset(offset * 10, 0, "", 0, record_offset=offset), ("t", partition)
-        if what < 0.5:
-            store.put(group, key, value)
-            last.setdefault((group, partition), []).append((offset, False))
-        elif what < 0.65:
-            store.remove(group, key)
-            last.setdefault((group, partition), []).append((offset, True))
-        elif what < 0.9:
-            producer = rng.randrange(3)
-            store.stage(producer, group, key, value)
-            opened.setdefault(producer, []).append((group, partition, offset))
-        else:
-            producer, commit = rng.randrange(3), rng.random() < 0.5
-            store.settle(producer, commit)
-            for g, p, record in opened.pop(producer, []) if commit else opened.pop(producer, [])[:0]:
-                last.setdefault((g, p), []).append((record, False))
-    for (group, partition), records in last.items():
-        record, tombstone = max(records)
-        found = store.get(group, ("t", partition))
-        assert (found.record_offset if found else None) == (None if tombstone else record)
+def test_a_group_asserts_its_invariants() -> None:
+    """Fails if check() is blind: a member without a session, one partition with two members."""
+    w = LoneConsumerGroup({"t": 2})
+    w.join("A", "t")
+    w.group.sessions.clear()
+    with pytest.raises(AssertionError, match="I-CGROUP-5"):
+        w.group.check()
+    w.group.state.members["B"] = w.group.state.members["A"]
+    with pytest.raises(AssertionError, match="I-CMEMBER-1"):
+        w.group.adopt((), 0.0)
 
 
 def test_rule_61_offsets_of_a_transaction_show_at_its_marker_only() -> None:
@@ -119,3 +133,20 @@ def test_rule_61_offsets_of_a_transaction_show_at_its_marker_only() -> None:
     store.put("g", key, CommittedOffset(9, 0, "", 0, record_offset=12))
     store.settle(7, commit=True)
     assert store.get("g", key).offset == 9
+
+
+def test_a_static_member_that_is_away_is_waited_for_until_its_session_ends() -> None:
+    """B50. Fails if the time to give up partitions goes on for a member that has left for a moment."""
+    w = LoneConsumerGroup({"t": 2})
+    w.join("A", "t", instance_id="i")
+    w.now += 2
+    w.join("B", "t")
+    w.beat("A", 2, ["t-0", "t-1"], instance_id="i")     # it has t-1 to give up, within thirty seconds
+    assert w.group.revocations.keys() == {"A"}
+    w.beat("A", -2, instance_id="i")
+    for _ in range(4):
+        w.pass_time(10)
+        w.beat("B", w.group.state.members["B"].current.epoch)
+    assert [*w.group.state.members] == ["A", "B"]
+    w.pass_time(6)
+    assert [*w.group.state.members] == ["B"]

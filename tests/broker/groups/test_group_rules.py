@@ -8,8 +8,8 @@ from minikafka.broker.groups.classic.messages import GroupConfig, Leaving, Store
 from minikafka.broker.groups.classic.states import ANSWERS, NEXT, ClassicGroupState
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.broker.groups.records import GroupMetadataValue, stored_group
-from minikafka.proof.small_worlds.groups.lone_classic_group import LoneClassicGroup
 from minikafka.protocol.errors import Err
+from tests.broker.groups.lone_classic_group import LoneClassicGroup
 
 NO_DELAY = GroupConfig(initial_rebalance_delay_ms=0)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.proof.small_worlds.groups.lone_classic_group import LoneClassicGroup
 from tests.broker.groups.group_transcript import SCENARIOS, do
+from tests.broker.groups.lone_classic_group import LoneClassicGroup
 from tests.transcripts import compare, replay
 
 

@@ -252,6 +252,7 @@ class ClassicGroup(Group):
             self.protocol = None
             return [*self._move("emptied"), Store(self.snapshot(), None)]
         self.protocol = self.members.elect_protocol()
+        assert all(m.joining is not None or m.instance_id is not None for m in self.members), "I-GROUP-6 who stays has joined"
         effects = self._move("joined")
         for member in self.members:
             if member.joining is not None:
@@ -484,6 +485,24 @@ class ClassicGroup(Group):
     def renew(self, member: ClassicGroupMember, now: float) -> None:
         """Begin a new session of the member."""
         member.deadline = now + member.session_timeout_ms / 1000
+
+    def check(self) -> None:
+        if self.state is ClassicGroupState.DEAD:
+            return
+        self.members.check_books()
+        preparing = self.state is ClassicGroupState.PREPARING_REBALANCE
+        completing, stable = self.state is ClassicGroupState.COMPLETING_REBALANCE, self.state is ClassicGroupState.STABLE
+        assert not (self.is_empty and len(self.members)), "I-GROUP-1 an empty group has members"
+        assert preparing is (self.join_deadline is not None), "I-GROUP-8 a join phase has an end, and nothing else has it"
+        assert bool(self.pending_sync) is (self.sync_deadline is not None), "I-GROUP-8 SyncGroup is waited for, but not for ever"
+        assert self.pending_sync.keys() <= self.members.by_id.keys(), "I-GROUP-8 the SyncGroup of a stranger is waited for"
+        if completing or stable:
+            assert self.generation and self.protocol in self.members.common_protocols(), f"I-GROUP-5 {self.protocol}"
+        for m in self.members:
+            assert m.joining is None or preparing or stable, f"I-GROUP-8 a JoinGroup of {m.member_id} waits for no rebalance"
+            assert m.syncing is None or completing, f"I-GROUP-7 a SyncGroup of {m.member_id} waits for no assignment"
+            waits = m.joining is not None or m.syncing is not None
+            assert waits or m.deadline is not None, f"I-GROUP-8 {m.member_id} may be silent for ever"
 
     def _move(self, event: str) -> list[Effect]:
         self.state = NEXT[self.state][event]

@@ -3,6 +3,7 @@
 Owns: ClassicGroupMember, Members. Knows nothing of states or timers.
 Invariants: I-GROUP-4 one instance id belongs to at most one member id; any other member id that claims it is fenced.
             I-GROUP-5 the protocol chosen is one that every member supports.
+            I-GROUP-12 a group with members has one of them as its leader.
 
 What Kafka does differently: it keeps counters per protocol, we count the votes when they are needed; with equal votes Kafka
 takes the protocol that its hash map shows first, we take the one that the eldest member prefers.
@@ -72,7 +73,7 @@ class Members:
         return self.by_id[member_id]
 
     def add(self, member: ClassicGroupMember) -> None:
-        assert member.instance_id not in self.static, "I-GROUP-4"
+        assert member.instance_id not in self.static, "I-GROUP-4 an instance id has one member"
         if member.instance_id is not None:
             self.static[member.instance_id] = member.member_id
         self.by_id[member.member_id] = member
@@ -108,6 +109,14 @@ class Members:
             if known is None:
                 return Err.UNKNOWN_MEMBER_ID
         return Err.NONE if member_id in self.by_id else Err.UNKNOWN_MEMBER_ID
+
+    def check_books(self) -> None:
+        """Assert that the books agree: who is a member, who is static, who is awaited, who leads."""
+        instances = {m.instance_id: m.member_id for m in self if m.instance_id is not None}
+        assert self.static == instances, f"I-GROUP-4 {self.static} names the static members {instances}"
+        assert [*self.by_id] == [m.member_id for m in self], "I-GROUP-4 a member is kept under another's id"
+        assert not self.pending.keys() & self.by_id.keys(), "I-GROUP-4 a member is pending too"
+        assert self.leader in self.by_id if self.by_id else self.leader is None, f"I-GROUP-12 the leader is {self.leader}"
 
     # --- joining --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ Invariants: I-CGROUP-1 a group changes only by adopt()ing the records of a Write
             I-CGROUP-2 the group's epoch never goes down; the target's epoch never passes it, a member's never the target's.
             I-CGROUP-3 a response is sent once every record before it is committed: it shows nothing else.
             I-CGROUP-4 a method that raises has changed nothing.
+            I-CGROUP-5 every member is removed at some time if nothing is heard of it.
 
 What Kafka does differently: it hashes the topics by XXH3, so a group that moves between our brokers and Kafka's gets a new
 assignment at its first heartbeat.
@@ -121,6 +122,7 @@ class ConsumerGroup(Group):
                 self._forget_deadlines(key.name)
             elif key.kind == GROUP:
                 self.look_at_topics = False
+        assert self.state.has_one_owner(), f"I-CMEMBER-1 {self.group_id}: a partition has two members"
 
     def _await_revocation(self, member_id: str, current: CurrentMember, now: float) -> None:
         self.revocations.pop(member_id, None)
@@ -362,6 +364,13 @@ class ConsumerGroup(Group):
                 self.sessions[member_id] = context.now + RETRY_S
                 return [RemoveMembers((member_id,))]
         return []
+
+    def check(self) -> None:
+        state = self.state
+        assert state.target.epoch <= state.epoch, f"I-CGROUP-2 the target of epoch {state.target.epoch} is ahead of {state.epoch}"
+        for member_id, member in state.members.items():
+            assert member.current.epoch <= state.target.epoch, f"I-CGROUP-2 {member_id} is ahead of the target: {member.current}"
+            assert member_id in self.sessions, f"I-CGROUP-5 {member_id} may be silent for ever"
 
     def _overdue(self, now: float) -> Iterator[str]:
         for deadlines in (self.sessions, self.awaited, self.revocations):

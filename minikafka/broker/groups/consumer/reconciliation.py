@@ -106,6 +106,7 @@ def _advance(member: ConsumerGroupMember, goal: Goal, owned: Set[TopicIdPartitio
         return CurrentMember(was, was, UNREVOKED, pack(kept), pack(surplus))
     missing = target - kept.keys()
     free = {p: goal.epoch for p in missing if p not in goal.taken}
+    assert free.keys().isdisjoint(goal.taken), f"I-CMEMBER-1 {free} are given, and others have {goal.taken}"
     state = STABLE if len(free) == len(missing) else UNRELEASED
     return CurrentMember(goal.epoch, was, state, pack(kept | free), ())
 

@@ -135,6 +135,11 @@ class ConsumerGroupState:
         """Return the partitions that the other members have."""
         return {partition for other, member in self.members.items() if other != member_id for partition in member.has}
 
+    def has_one_owner(self) -> bool:
+        """Return whether no two members have the same partition."""
+        owned = Counter(partition for member in self.members.values() for partition in member.has)
+        return max(owned.values(), default=1) == 1
+
     def assignor(self, default: str) -> str:
         """Return the assignor that most members ask for."""
         votes = Counter(m.metadata.assignor for m in self.members.values() if m.metadata.assignor)

@@ -156,6 +156,7 @@ class GroupPartition:
     def run(self, group: Group, effects: Sequence[object]) -> None:
         """Carry out `effects`, and set a timer for the group's next deadline."""
         self._carry_out(group, effects)
+        group.check()
         due = group.next_deadline()
         if due is None or self.closed:
             return

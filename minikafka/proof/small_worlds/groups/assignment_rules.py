@@ -19,7 +19,7 @@ from collections.abc import Mapping, Set
 from minikafka.broker.groups.consumer.assignors import MemberSubscription
 from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.proof.small_worlds.groups.classic_seen import same, that
+from minikafka.proof.small_worlds.groups.classic_rules import same, that
 from minikafka.protocol.record_codec import Uuid
 
 Members = Mapping[str, MemberSubscription]

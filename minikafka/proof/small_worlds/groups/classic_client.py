@@ -16,7 +16,7 @@ from typing import Any
 
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, read_subscription, write_assignment
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
-from minikafka.proof.small_worlds.groups.lone_mixed_group import LoneMixedGroup
+from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
 from minikafka.protocol.apis import ConsumerProtocolSubscription
 from minikafka.protocol.errors import Err
 
@@ -30,7 +30,7 @@ BEGIN_ANEW = (Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION, Err.FENCED_INSTANCE
 class ClassicClient:
     """One client. `sure`: it has been a member of one group since its last SyncGroup (`fresh`: since it sent that)."""
 
-    def __init__(self, world: LoneMixedGroup, name: str, rng: Random, instance: str | None, eager: bool) -> None:
+    def __init__(self, world: LoneGroup, name: str, rng: Random, instance: str | None, eager: bool) -> None:
         self.world, self.name, self.rng, self.instance, self.eager = world, name, rng, instance, eager
         self.careful = False
         self.version = rng.choice((0, 1, 3, 3)) if eager else rng.choice((1, 2, 3, 3))

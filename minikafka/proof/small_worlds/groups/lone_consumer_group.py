@@ -85,6 +85,7 @@ class LoneConsumerGroup:
                 self.log += write.records
                 self.group.adopt(write.records, self.now)
                 answer = write.result if write.call is not None else answer
+            self.group.check()
         return answer
 
     def beat(self, member: str, epoch: int, owned: Iterable[str] | None = None, **news: object) -> HeartbeatResponse:

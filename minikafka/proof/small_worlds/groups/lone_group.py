@@ -1,18 +1,20 @@
-"""A group without a broker that changes its protocol: classic, or a consumer group with classic members (KIP-848).
+"""A group without a broker: classic, or a consumer group with classic members (KIP-848), and it may change its protocol.
 
 It plays the shell's part: it finds the group for a request, begins a consumer group in the place of a classic one, and a classic
-one when the last member of the consumer protocol leaves. Writes are applied at once; an answer stands in `answers` by its call.
+one when the last member of the consumer protocol leaves. The records of a consumer group are applied at once. The record of a
+classic group is committed, or fails, when the life decides. An answer stands in `answers` by its call.
 
-Owns: which of the two the group is now; every record of the consumer group (`log`), the tombstones at its end too.
+Owns: which of the two the group is now; every record of the consumer group (`log`), the tombstones at its end too; the records of
+the classic group that are on their way (`in_flight`), and the last one that was committed (`stored`).
 Invariants: I-LMIX-1 a request that is refused has changed nothing here.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from minikafka.broker.groups.classic.group import ClassicGroup
@@ -37,22 +39,23 @@ from minikafka.broker.groups.consumer.messages import (
     ReplyCommitted,
     Write,
 )
-from minikafka.proof.small_worlds.groups.classic_seen import EMPTY, that
+from minikafka.proof.small_worlds.checks import that
 from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
 from minikafka.protocol.errors import Err, KafkaError
 
 MOST_TICKS = 200  # in one stretch of time
 
 
-class LoneMixedGroup(LoneConsumerGroup):
+class LoneGroup(LoneConsumerGroup):
     """One group, which begins as a classic group without members. `classic` is None while it is a consumer group."""
 
     def __init__(self, topics: dict[str, int], config: GroupConfig, **settings: object) -> None:
         super().__init__(topics, **settings)
         self.classic_config = config
         self.classic: ClassicGroup | None = ClassicGroup("g", config, self.group.new_id)
+        self.in_flight, self.stored = deque[Store](), None
         self.answers: dict[Any, Any] = {}
-        self._calls = itertools.count(1)
+        self._calls = count(1)
 
     def new_call(self, name: str) -> str:
         """Return the name of a new call of a client."""
@@ -74,12 +77,13 @@ class LoneMixedGroup(LoneConsumerGroup):
     def begin(self, old: ClassicGroup, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
         """Let a consumer group with the members of the classic one take its place. Raises KafkaError."""
         group = ConsumerGroup("g", self.group.new_id)
-        if old.state_name != EMPTY:
+        if not old.is_empty:
             migration.upgrade(old, group, self.context)
         self.upgraded(old, group)
         write, *others = group.consumer_heartbeat("call", beat, self.context)
         assert isinstance(write, Write)
         self.group, self.classic = group, None
+        self.in_flight.clear()
         answer = self.carry_out([replace(write, records=(*group.state.written, *write.records)), *others])
         self.carry_out_classic(migration.called_back(old))
         assert answer is not None
@@ -97,27 +101,28 @@ class LoneMixedGroup(LoneConsumerGroup):
                 self.answers[call] = JoinResult(Err.UNKNOWN_MEMBER_ID, request.member_id)
                 return
             self.log += self.group.state.tombstones()
-            self.classic = ClassicGroup("g", self.classic_config, self.group.new_id)
-        self._ask(call, JoinResult, lambda: self.present.join(call, request, self.context))
+            self.classic, self.stored = ClassicGroup("g", self.classic_config, self.group.new_id), None
+        self.ask("join", call, request)
 
     def classic_sync(self, call: str, request: Sync) -> None:
         """Send a SyncGroup."""
-        self._ask(call, SyncResult, lambda: self.present.sync(call, request, self.context))
+        self.ask("sync", call, request)
 
     def classic_leave(self, call: str, leaving: list[Leaving]) -> None:
         """Send a LeaveGroup."""
-        self._ask(call, list, lambda: self.present.leave(call, leaving, self.context))
+        self.ask("leave", call, leaving)
 
     def classic_beat(self, member_id: str, instance: str | None, generation: int) -> Err:
         """Send a Heartbeat."""
         return self.present.heartbeat(member_id, instance, generation, self.context)
 
-    def _ask(self, call: str, kind: Any, ask: Any) -> None:
+    def ask(self, what: str, call: str, request: Any) -> None:
+        """Ask the group that is there, and carry out what it decides."""
         carry_out: Any = self.carry_out if self.classic is None else self.carry_out_classic
         try:
-            carry_out(ask())
+            carry_out(getattr(self.present, what)(call, request, self.context))
         except KafkaError as refused:
-            self.answers[call] = kind(refused.code)
+            self.answers[call] = (JoinResult if what == "join" else SyncResult)(refused.code)
 
     # --- effects --------------------------------------------------------------------------------------------------------
 
@@ -140,26 +145,59 @@ class LoneMixedGroup(LoneConsumerGroup):
         state, gone = self.group.state, effect.member_ids
         if not migration.may_downgrade(state, gone, self.settings, self.classic_config.max_size):
             return super().carry_out([effect])
-        stored = migration.downgrade(state, gone, self.image)
-        restored = ClassicGroup.restore("g", stored, self.classic_config, self.group.new_id)
+        self.stored = migration.downgrade(state, gone, self.image)
+        restored = ClassicGroup.restore("g", self.stored, self.classic_config, self.group.new_id)
         self.classic = migration.restored(state, restored)
         self.log += state.tombstones()
-        self.downgraded(stored, self.classic)
-        self.carry_out_classic([*self.classic.start(self.context), *self.classic.rebalance_or_complete(self.now)])
+        self.downgraded(self.stored, self.classic)
+        self.serve(self.classic)
+        self.rebalance()
         return effect.result
+
+    def rebalance(self) -> None:
+        """Call the members of a classic group that was made from a consumer group."""
+        assert self.classic is not None
+        self.carry_out_classic(self.classic.rebalance_or_complete(self.now))
 
     def downgraded(self, stored: StoredGroup, group: ClassicGroup) -> None:
         """Look at the classic group of a downgrade, before it serves."""
 
     def carry_out_classic(self, effects: Iterable[Any]) -> None:
-        """Carry out the effects of a classic group; its records are committed at once, in order."""
-        todo = deque(effects)
-        while todo:
-            effect = todo.popleft()
+        """Carry out the effects of a classic group."""
+        for effect in effects:
             if isinstance(effect, CompleteCall):
                 self.answers[effect.call] = effect.result
-            elif isinstance(effect, Store) and self.classic is not None:
-                todo += self.classic.on_committed(effect.then, Err.NONE, self.now)
+            elif isinstance(effect, Store):
+                self.in_flight.append(effect)
+        self.present.check()
+
+    def commit(self, error: Err = Err.NONE) -> None:
+        """Commit the oldest record of the classic group that is on its way, or let it fail."""
+        store = self.in_flight.popleft()
+        if error is Err.NONE:
+            self.stored = store.group
+        assert self.classic is not None
+        self.carry_out_classic(self.classic.on_committed(store.then, error, self.now))
+
+    def fail_over(self) -> None:
+        """Let another coordinator load what is committed, and begin to serve; the old one answers the calls that wait."""
+        if self.classic is None:
+            self.group = self.replayed()
+            self.carry_out(self.group.start(self.context))
+            return
+        self.unload(self.classic)
+        self.in_flight.clear()
+        new = ClassicGroup("g", self.classic_config, self.group.new_id)
+        self.classic = new if self.stored is None else ClassicGroup.restore("g", self.stored, new.config, new.new_id)
+        self.serve(self.classic)
+
+    def unload(self, group: ClassicGroup) -> None:
+        """Let a classic group go to another coordinator."""
+        self.carry_out_classic(group.unload())
+
+    def serve(self, group: ClassicGroup) -> None:
+        """Let a classic group begin that was made from its record."""
+        self.carry_out_classic(group.start(self.context))
 
     # --- time -----------------------------------------------------------------------------------------------------------
 
@@ -168,7 +206,7 @@ class LoneMixedGroup(LoneConsumerGroup):
         end, ticks = self.now + seconds, 0
         while (due := self.present.next_deadline()) is not None and due <= end:
             self.now, ticks = max(self.now, due), ticks + 1
-            that(ticks < MOST_TICKS, "it wakes up again and again, and does not do what is due")
+            that("I-GROUP-8", ticks < MOST_TICKS, "it wakes up again and again, and does not do what is due")
             self.tick()
         self.now = end
 
