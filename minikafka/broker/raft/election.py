@@ -7,7 +7,6 @@ was cut off, or is cut off from the leader alone, cannot disturb the others howe
 Owns: pre-votes, votes, candidacies, the search for a leader, BeginQuorumEpoch and EndQuorumEpoch.
 Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
               two majorities share a node, so an epoch has one leader, and this leader has all that was ever committed.
-            I-RAFT-8 a node never leads an epoch twice: a restart may have lost its last records of that epoch (Resigned).
             I-RAFT-10 only a node to which a majority gave its pre-vote raises the epoch; a leader, and a follower that
               has fetched from its leader in this epoch, give none (rule 39).
             I-RAFT-14 no request raises the epoch by more than MOST_AHEAD, so the numbers of 32 bits are never used up.
@@ -24,180 +23,193 @@ from dataclasses import replace
 
 from minikafka.broker.raft.effects import AppendLeaderChange, ElectionState, Reply
 from minikafka.broker.raft.messages import NOBODY, Answer, BeginQuorumEpoch, EndQuorumEpoch, Vote
-from minikafka.broker.raft.node import LOOK_EVERY
+from minikafka.broker.raft.outbox import Outbox
 from minikafka.broker.raft.replication import Replication
 from minikafka.broker.raft.roles import NEVER, Candidate, Follower, Leader, Prospective, Resigned, Unattached
+from minikafka.broker.raft.state import LOOK_EVERY, QuorumState
 from minikafka.protocol.errors import Err
 
 MOST_AHEAD = 1 << 20  # epochs: more elections than a node can miss; no election could follow the highest epoch
 _BACKOFF_UNIT = 0.1  # seconds; KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 
 
-class Elections(Replication):
+class Elections:
     """The part of `Raft` that votes and is voted for."""
+
+    def __init__(self, state: QuorumState, outbox: Outbox, replication: Replication) -> None:
+        self.state, self.outbox, self.replication = state, outbox, replication
 
     # --- as prospective --------------------------------------------------------------------------------------------
 
-    def _become_prospective(self, now: float, attempt: int) -> None:
+    def become_prospective(self, now: float, attempt: int) -> None:
         if self._majority() == 1:
             return self._become_candidate(now, attempt)  # a lone voter: its own vote decides
-        return self._become(Prospective(self._election_deadline(now), attempt, granted={self.node_id: None}))
+        return self.state.become(Prospective(self.state.election_deadline(now), attempt, granted={self.state.node_id: None}))
 
-    def _on_pre_vote_answer(self, voter: int, granted: bool, now: float) -> None:
-        assert isinstance(self.role, Prospective)
-        (self.role.granted if granted else self.role.rejected)[voter] = None
-        if len(self.role.granted) >= self._majority():
-            self._become_candidate(now, self.role.attempt)
+    def on_pre_vote_answer(self, role: Prospective, voter: int, granted: bool, now: float) -> None:
+        (role.granted if granted else role.rejected)[voter] = None
+        if len(role.granted) >= self._majority():
+            self._become_candidate(now, role.attempt)
         else:
-            self._give_up_if_hopeless(self.role, now)
+            self._give_up_if_hopeless(role, now)
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
-    def _ask_for_votes(self, role: Prospective | Candidate, now: float) -> None:
+    def ask_for_votes(self, role: Prospective | Candidate, now: float) -> None:
         """Send Vote, as a pre-vote while we are Prospective, to the voters that have neither granted nor rejected it."""
         pre_vote = isinstance(role, Prospective)
-        vote = Vote(self.epoch, self.node_id, self.log.last_epoch, self.log.end_offset, pre_vote)
-        self._send([v for v in self.voters if v not in role.granted and v not in role.rejected], vote, now)
+        state = self.state
+        vote = Vote(state.epoch, state.node_id, state.log.last_epoch, state.log.end_offset, pre_vote)
+        self.outbox.send([v for v in state.voters if v not in role.granted and v not in role.rejected], vote, now)
 
-    def _may_look(self, role: Unattached | Prospective) -> bool:
+    def may_look(self, role: Unattached | Prospective) -> bool:
         """Return whether we may look for a leader: we wait for no response, and for no votes."""
-        return not self._pending and (isinstance(role, Unattached) or role.backing_off)
+        return not self.outbox.pending and (isinstance(role, Unattached) or role.backing_off)
 
-    def _look_for_leader(self, role: Unattached | Prospective, now: float) -> None:
+    def look_for_leader(self, role: Unattached | Prospective, now: float) -> None:
         """Send the leader that we know, or else any other voter, a Fetch that does not wait. Its answer names the leader."""
-        others = [voter for voter in self.voters if voter != self.node_id]
-        if now >= role.look_at and self._may_look(role) and others:
+        state = self.state
+        others = [voter for voter in state.voters if voter != state.node_id]
+        if now >= role.look_at and self.may_look(role) and others:
             role.look_at = now + LOOK_EVERY
-            anyone = others[int(self._rng.random() * len(others))]
-            self._fetch_from(self.leader_id if self.leader_id in others else anyone, now, max_wait=0.0)
+            anyone = others[int(state.rng.random() * len(others))]
+            self.replication.fetch_from(state.leader_id if state.leader_id in others else anyone, now, max_wait=0.0)
 
     # --- as candidate ----------------------------------------------------------------------------------------------
 
     def _become_candidate(self, now: float, attempt: int) -> None:
-        self._vote_or_follow(ElectionState(self.epoch + 1, NOBODY, voted=self.node_id))
-        self._become(Candidate(self._election_deadline(now), attempt, granted={self.node_id: None}))
-        self._maybe_lead(now)  # a lone voter has its majority already
+        state = self.state
+        state.vote_or_follow(ElectionState(state.epoch + 1, NOBODY, voted=state.node_id))
+        role = Candidate(state.election_deadline(now), attempt, granted={state.node_id: None})
+        state.become(role)
+        self._maybe_lead(role, now)  # a lone voter has its majority already
 
-    def _on_vote_answer(self, voter: int, granted: bool, now: float) -> None:
-        assert isinstance(self.role, Candidate)
-        (self.role.granted if granted else self.role.rejected)[voter] = None
+    def on_vote_answer(self, role: Candidate, voter: int, granted: bool, now: float) -> None:
+        (role.granted if granted else role.rejected)[voter] = None
         if granted:
-            self._maybe_lead(now)
+            self._maybe_lead(role, now)
         else:
-            self._give_up_if_hopeless(self.role, now)
+            self._give_up_if_hopeless(role, now)
 
-    def _maybe_lead(self, now: float) -> None:
-        assert isinstance(self.role, Candidate)
-        if len(self.role.granted) >= self._majority():
-            self._become_leader(tuple(sorted(self.role.granted)), now)
+    def _maybe_lead(self, role: Candidate, now: float) -> None:
+        if len(role.granted) >= self._majority():
+            self._become_leader(tuple(sorted(role.granted)), now)
 
     def _give_up_if_hopeless(self, role: Prospective | Candidate, now: float) -> None:
-        if not role.backing_off and len(self.voters) - len(role.rejected) < self._majority():
-            self._back_off(role, now)
+        if not role.backing_off and len(self.state.voters) - len(role.rejected) < self._majority():
+            self.back_off(role, now)
 
-    def _back_off(self, role: Prospective | Candidate, now: float) -> None:
+    def back_off(self, role: Prospective | Candidate, now: float) -> None:
         """Wait a random time before the next attempt, so that two candidates do not split the votes again and again."""
         slots = 2 << min(20, role.attempt - 1)
         role.backing_off = True
-        role.deadline = now + min(int(self._rng.random() * slots) * _BACKOFF_UNIT, self.times.election_backoff_max)
+        role.deadline = now + min(int(self.state.rng.random() * slots) * _BACKOFF_UNIT, self.state.times.election_backoff_max)
 
     # --- as leader -------------------------------------------------------------------------------------------------
 
     def _become_leader(self, granting: tuple[int, ...], now: float) -> None:
         """Open the epoch with a control record: nothing older can be committed before it is (rule 37)."""
-        self._vote_or_follow(replace(self.election_state, leader=self.node_id))
-        role = Leader(self.log.end_offset, self.voters, self.node_id, self.times.fetch_timeout, NEVER, announce_at=now)
+        state = self.state
+        state.vote_or_follow(replace(state.election_state, leader=state.node_id))
+        role = Leader(state.log.end_offset, state.voters, state.node_id, state.times.fetch_timeout, NEVER, announce_at=now)
         role.deadline = role.quorum_deadline(now)
-        self._become(role)
-        self._effects.append(AppendLeaderChange(self.epoch, self.node_id, self.voters, granting))
-        self._flush()
+        state.become(role)
+        self.outbox.put(AppendLeaderChange(state.epoch, state.node_id, state.voters, granting))
+        state.flush()
 
-    def _become_resigned(self, now: float) -> None:
-        assert isinstance(self.role, Leader)
-        self._become(Resigned(self._election_deadline(now), self.role.successors()))
+    def become_resigned(self, now: float) -> None:
+        assert isinstance(self.state.role, Leader)
+        self.state.become(Resigned(self.state.election_deadline(now), self.state.role.successors()))
 
-    def _announce_leadership(self, role: Leader, now: float) -> None:
+    def announce_leadership(self, role: Leader, now: float) -> None:
         """Send BeginQuorumEpoch to the voters that do not fetch; they may not know who leads."""
-        self._send(role.silent_voters(now), BeginQuorumEpoch(self.epoch, self.node_id), now)
-        role.announce_at = NEVER if len(self.voters) == 1 else now + self.times.fetch_timeout / 2
+        self.outbox.send(role.silent_voters(now), BeginQuorumEpoch(self.state.epoch, self.state.node_id), now)
+        role.announce_at = NEVER if len(self.state.voters) == 1 else now + self.state.times.fetch_timeout / 2
 
-    def _announce_resignation(self, role: Resigned, now: float) -> None:
+    def announce_resignation(self, role: Resigned, now: float) -> None:
         """Send EndQuorumEpoch to the voters that have not acknowledged it yet."""
-        end = EndQuorumEpoch(self.epoch, self.node_id, role.successors)
-        self._send([voter for voter in role.successors if voter not in role.acknowledged], end, now)
+        end = EndQuorumEpoch(self.state.epoch, self.state.node_id, role.successors)
+        self.outbox.send([voter for voter in role.successors if voter not in role.acknowledged], end, now)
 
     def _refusal(self, sender: int, epoch: int) -> Err:
         """Return why a request of this epoch, sent as candidate or as leader, is refused; NONE if it is valid."""
-        if sender not in self.voters:
+        if sender not in self.state.voters:
             return Err.INCONSISTENT_VOTER_SET
-        if epoch > self.epoch + MOST_AHEAD:
+        if epoch > self.state.epoch + MOST_AHEAD:
             return Err.INVALID_REQUEST
-        return Err.FENCED_LEADER_EPOCH if epoch < self.epoch else Err.NONE
+        return Err.FENCED_LEADER_EPOCH if epoch < self.state.epoch else Err.NONE
 
     # --- as voter --------------------------------------------------------------------------------------------------
 
-    def _on_vote(self, pending_request: object, vote: Vote, now: float) -> None:
-        if not self.is_voter:
-            return self._reply(pending_request, Err.INCONSISTENT_VOTER_SET)
+    def on_vote(self, pending_request: object, vote: Vote, now: float) -> None:
+        state = self.state
+        if not state.is_voter:
+            return state.reply(pending_request, Err.INCONSISTENT_VOTER_SET)
         if vote.last_epoch >= vote.epoch + vote.pre_vote or vote.last_epoch < 0 or vote.last_offset < 0:
-            return self._reply(pending_request, Err.INVALID_REQUEST)
+            return state.reply(pending_request, Err.INVALID_REQUEST)
         if error := self._refusal(vote.candidate, vote.epoch):
-            return self._reply(pending_request, error)
-        if vote.epoch > self.epoch:
-            self._become_unattached(vote.epoch, now)
+            return state.reply(pending_request, error)
+        if vote.epoch > state.epoch:
+            state.become_unattached(vote.epoch, now)
         granted = self._would_vote_for(vote) if vote.pre_vote else self._may_vote_for(vote)
-        if granted and not vote.pre_vote and self.election_state.voted == NOBODY:
-            self._give_vote(vote.candidate, now)
-        self._effects.append(Reply(pending_request, Answer(self.epoch, self.leader_id, granted=granted)))
+        if granted and not vote.pre_vote:
+            self._give_vote(vote, now)
+        self.outbox.put(Reply(pending_request, Answer(state.epoch, state.leader_id, granted=granted)))
         return None
 
-    def _give_vote(self, candidate: int, now: float) -> None:
-        """Vote for `candidate`, and do not stand ourselves for an election timeout: the candidate gets that long to win."""
-        self._vote_or_follow(replace(self.election_state, voted=candidate))
-        if isinstance(self.role, Prospective):
-            self._become(Unattached(NEVER, self._look_at(now)))
-        self.role.deadline = self._election_deadline(now)
+    def _give_vote(self, vote: Vote, now: float) -> None:
+        """Vote for the candidate, and do not stand ourselves for an election timeout: the candidate gets that long to win."""
+        state = self.state
+        if state.election_state.voted == NOBODY:
+            state.vote_or_follow(replace(state.election_state, voted=vote.candidate))
+            if isinstance(state.role, Prospective):
+                state.become(Unattached(NEVER, state.look_at(now)))
+            state.role.deadline = state.election_deadline(now)
+        assert state.election_state == ElectionState(vote.epoch, NOBODY, vote.candidate), "I-RAFT-4 this vote is what we keep"
 
     def _may_vote_for(self, vote: Vote) -> bool:
         """Return whether we may vote for it: no leader and no other candidate has this epoch, and its log suffices (I-RAFT-4)."""
-        free = isinstance(self.role, Unattached | Prospective) and self.election_state.leader == NOBODY
-        return free and self.election_state.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
+        role, known = self.state.role, self.state.election_state
+        free = isinstance(role, Unattached | Prospective) and known.leader == NOBODY
+        return free and known.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
 
     def _would_vote_for(self, vote: Vote) -> bool:
         """Return whether we give a pre-vote: not while we hear from a leader (I-RAFT-10). The vote that we gave in this epoch
         does not matter, because the candidacy would be of the next epoch."""
-        hears_leader = isinstance(self.role, Leader) or (isinstance(self.role, Follower) and self.role.has_fetched)
+        role = self.state.role
+        hears_leader = isinstance(role, Leader) or (isinstance(role, Follower) and role.has_fetched)
         return not hears_leader and self._is_up_to_date(vote)
 
     def _is_up_to_date(self, vote: Vote) -> bool:
         """Return whether the candidate's log ends no earlier than ours (rule 35)."""
-        return (vote.last_epoch, vote.last_offset) >= (self.log.last_epoch, self.log.end_offset)
+        return (vote.last_epoch, vote.last_offset) >= (self.state.log.last_epoch, self.state.log.end_offset)
 
-    def _on_begin(self, pending_request: object, begin: BeginQuorumEpoch, now: float) -> None:
+    def on_begin(self, pending_request: object, begin: BeginQuorumEpoch, now: float) -> None:
         if error := self._refusal(begin.leader, begin.epoch):
-            return self._reply(pending_request, error)
-        self._learn(begin.epoch, begin.leader, now)
-        if isinstance(self.role, Prospective):  # the leader that we took for dead is alive
-            self._become_follower(begin.epoch, begin.leader, now)
-        return self._reply(pending_request, Err.NONE)
+            return self.state.reply(pending_request, error)
+        self.state.learn(begin.epoch, begin.leader, now)
+        if isinstance(self.state.role, Prospective):  # the leader that we took for dead is alive
+            self.state.become_follower(begin.epoch, begin.leader, now)
+        return self.state.reply(pending_request, Err.NONE)
 
-    def _on_end(self, pending_request: object, end: EndQuorumEpoch, now: float) -> None:
+    def on_end(self, pending_request: object, end: EndQuorumEpoch, now: float) -> None:
+        state = self.state
         if error := self._refusal(end.leader, end.epoch):
-            return self._reply(pending_request, error)
-        self._learn(end.epoch, end.leader, now)
-        if isinstance(self.role, Follower) and self.is_voter and not self._stopping:
-            self.role.has_fetched = False  # the leader has resigned: any candidate may have our pre-vote
-            self.role.deadline = min(self.role.deadline, now + self._succession_delay(end.successors))
-        return self._reply(pending_request, Err.NONE)
+            return state.reply(pending_request, error)
+        state.learn(end.epoch, end.leader, now)
+        if isinstance(state.role, Follower) and state.is_voter and not state.stopping:
+            state.role.has_fetched = False  # the leader has resigned: any candidate may have our pre-vote
+            state.role.deadline = min(state.role.deadline, now + self._succession_delay(end.successors))
+        return state.reply(pending_request, Err.NONE)
 
     def _succession_delay(self, successors: tuple[int, ...]) -> float:
         """Return the seconds to wait before we stand: none for the first successor, for each next one twice as long as for
         the one before (strictExponentialElectionBackoffMs)."""
-        longest = self.times.election_backoff_max
-        if self.node_id not in successors:
+        longest = self.state.times.election_backoff_max
+        if self.state.node_id not in successors:
             return longest
-        place = successors.index(self.node_id)
+        place = successors.index(self.state.node_id)
         return 0.0 if place == 0 else longest * (1 << place - 1) / (1 << len(successors) - 1)
 
     def _majority(self) -> int:
-        return len(self.voters) // 2 + 1
+        return len(self.state.voters) // 2 + 1

@@ -16,32 +16,38 @@ from __future__ import annotations
 
 from minikafka.broker.raft.effects import Append, InvariantViolation, Reply, TruncateToEndOffset
 from minikafka.broker.raft.messages import Fetch, FetchAnswer
+from minikafka.broker.raft.outbox import Outbox
 from minikafka.broker.raft.roles import Follower, Leader, WaitingFetch
 from minikafka.broker.raft.snapshots import Snapshots
+from minikafka.broker.raft.state import QuorumState
 from minikafka.protocol.errors import Err
 
 
-class Replication(Snapshots):
+class Replication:
     """The part of `Raft` that copies the log."""
+
+    def __init__(self, state: QuorumState, outbox: Outbox, snapshots: Snapshots) -> None:
+        self.state, self.outbox, self.snapshots = state, outbox, snapshots
 
     # --- the leader's side -----------------------------------------------------------------------------------------
 
-    def _on_fetch(self, pending_request: object, fetch: Fetch, now: float) -> None:
+    def on_fetch(self, pending_request: object, fetch: Fetch, now: float) -> None:
         error = self._fetch_error(fetch)
         if error:
-            return self._reply_fetch(pending_request, error)
-        assert isinstance(self.role, Leader)
-        self.role.heard_from(fetch.replica, now)
-        if self._snapshot_for(fetch) is None and self._divergence(fetch) is None:
-            self.role.acknowledged[fetch.replica] = fetch.offset
-            self._advance_as_leader(now)
+            return self.state.reply_fetch(pending_request, error)
+        role = self.state.role
+        assert isinstance(role, Leader)
+        role.heard_from(fetch.replica, now)
+        if self.snapshots.snapshot_for(fetch) is None and self._divergence(fetch) is None:
+            role.acknowledged[fetch.replica] = fetch.offset
+            self.advance_as_leader(role, now)
         waiting = WaitingFetch(pending_request, fetch, now + fetch.max_wait)
         if not self._answer_if_news(waiting, now):
-            self.role.waiting.append(waiting)
+            role.waiting.append(waiting)
         return None
 
     def _fetch_error(self, fetch: Fetch) -> Err:
-        if error := self._epoch_error(fetch.epoch):
+        if error := self.state.epoch_error(fetch.epoch):
             return error
         is_sane = fetch.offset >= 0 and 0 <= fetch.last_fetched_epoch <= fetch.epoch
         return Err.NONE if is_sane else Err.INVALID_REQUEST
@@ -50,74 +56,76 @@ class Replication(Snapshots):
         """Return (epoch, end offset) up to which the logs may agree; None if the follower's is a prefix of ours (rule 21)."""
         if fetch.offset == 0:
             return None
-        epoch, end = self.log.end_offset_for(fetch.last_fetched_epoch)
+        epoch, end = self.state.log.end_offset_for(fetch.last_fetched_epoch)
         return (epoch, end) if epoch != fetch.last_fetched_epoch or end < fetch.offset else None
 
     def _answer_if_news(self, waiting: WaitingFetch, now: float) -> bool:
         """Answer a fetch if the logs diverge, if there are records or a higher high watermark, or if its time is up. Return
         whether it was answered."""
-        fetch = waiting.fetch
-        snapshot = self._snapshot_for(fetch)
+        fetch, state = waiting.fetch, self.state
+        snapshot = self.snapshots.snapshot_for(fetch)
         diverging = None if snapshot else self._divergence(fetch)
-        records = not snapshot and diverging is None and fetch.offset < self.log.end_offset
-        watermark = fetch.high_watermark < min(self.high_watermark, fetch.offset)
+        records = not snapshot and diverging is None and fetch.offset < state.log.end_offset
+        watermark = fetch.high_watermark < min(state.high_watermark, fetch.offset)
         if not (snapshot or diverging or records or watermark or now >= waiting.deadline):
             return False
-        answer = FetchAnswer(self.epoch, self.leader_id, Err.NONE, self.high_watermark, diverging,
+        answer = FetchAnswer(state.epoch, state.leader_id, Err.NONE, state.high_watermark, diverging,
                              fetch.offset if records else None, snapshot=snapshot)  # fmt: skip
-        self._effects.append(Reply(waiting.pending_request, answer))
+        self.outbox.put(Reply(waiting.pending_request, answer))
         return True
 
-    def _answer_waiting(self, now: float) -> None:
-        assert isinstance(self.role, Leader)
-        self.role.waiting = [waiting for waiting in self.role.waiting if not self._answer_if_news(waiting, now)]
+    def answer_waiting(self, role: Leader, now: float) -> None:
+        role.waiting = [waiting for waiting in role.waiting if not self._answer_if_news(waiting, now)]
 
-    def _advance_as_leader(self, now: float) -> None:
-        assert isinstance(self.role, Leader)
-        committed = self.role.committed_offset()
-        if committed is not None and committed > self.high_watermark:
-            self._set_high_watermark(committed)
-            self._answer_waiting(now)
+    def advance_as_leader(self, role: Leader, now: float) -> None:
+        committed = role.committed_offset()
+        if committed is not None and committed > self.state.high_watermark:
+            on_disk = [voter for voter in role.voters if role.acknowledged.get(voter, 0) >= committed]
+            assert 2 * len(on_disk) > len(role.voters), "I-RAFT-2 what is committed is on the disks of a majority"
+            assert committed > role.start_offset, "I-RAFT-2 what is committed ends in a record of this epoch"
+            self.state.set_high_watermark(committed)
+            self.answer_waiting(role, now)
 
     # --- the follower's side ---------------------------------------------------------------------------------------
 
-    def _fetch_from(self, leader: int, now: float, max_wait: float) -> None:
+    def fetch_from(self, leader: int, now: float, max_wait: float) -> None:
         """Send a Fetch at the end of our log; if not all of the log is on disk, flush it first (I-RAFT-3)."""
-        if self._flushing:
+        state, log = self.state, self.state.log
+        if state.flushing:
             return
-        if self._flushed < self.log.end_offset:  # recovered after a crash, or appended by us as a leader
-            self._flush()
+        if state.flushed < log.end_offset:  # recovered after a crash, or appended by us as a leader
+            state.flush()
             return
-        log = self.log
-        fetch = Fetch(self.epoch, self.node_id, log.end_offset, log.last_epoch, self.high_watermark, max_wait)
-        self._send([leader], fetch, now)
+        fetch = Fetch(state.epoch, state.node_id, log.end_offset, log.last_epoch, state.high_watermark, max_wait)
+        self.outbox.send([leader], fetch, now)
 
-    def _on_fetch_answer(self, answer: FetchAnswer, now: float) -> None:
-        assert isinstance(self.role, Follower)
-        self.role.deadline = self._fetch_deadline(now)
-        self.role.has_fetched = True
+    def on_fetch_answer(self, role: Follower, answer: FetchAnswer, now: float) -> None:
+        role.deadline = self.state.fetch_deadline(now)
+        role.has_fetched = True
         if answer.snapshot is not None:
-            self._begin_snapshot(self.role, answer.snapshot)
+            self.snapshots.begin_snapshot(role, answer.snapshot)
             return
         if answer.diverging is not None:
             self._truncate(*answer.diverging)  # our log is no prefix of the leader's yet, so its high watermark does not apply
             return
-        self._leader_high_watermark = answer.high_watermark
+        role.leader_high_watermark = answer.high_watermark
         if answer.records:
-            self._effects.append(Append(answer.records))
-            self._flush()
+            self.outbox.put(Append(answer.records))
+            self.state.flush()
         else:
-            self._advance_as_follower()
+            self.advance_as_follower(role)
 
     def _truncate(self, epoch: int, end_offset: int) -> None:
         """Drop the records that the leader does not have. If the logs differ in several epochs, this takes several rounds."""
-        own_epoch, own_end = self.log.end_offset_for(epoch)
+        state = self.state
+        own_epoch, own_end = state.log.end_offset_for(epoch)
         offset = min(own_end, end_offset) if own_epoch == epoch else max(own_end, 0)
-        if offset < self.high_watermark:
-            raise InvariantViolation(f"told to truncate to {offset}, below the high watermark {self.high_watermark}")
-        self._flushed = min(self._flushed, offset)
-        self._effects.append(TruncateToEndOffset(offset))
-        self._flush()
+        if offset < state.high_watermark:
+            raise InvariantViolation(f"told to truncate to {offset}, below the high watermark {state.high_watermark}")
+        assert state.epoch_start_offset is None, "I-RAFT-5 a leader never truncates"
+        state.flushed = min(state.flushed, offset)
+        self.outbox.put(TruncateToEndOffset(offset))
+        state.flush()
 
-    def _advance_as_follower(self) -> None:
-        self._set_high_watermark(min(self._leader_high_watermark, self._flushed))
+    def advance_as_follower(self, role: Follower) -> None:
+        self.state.set_high_watermark(min(role.leader_high_watermark, self.state.flushed))

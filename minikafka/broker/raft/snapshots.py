@@ -19,63 +19,68 @@ from __future__ import annotations
 
 from minikafka.broker.raft.effects import AppendSnapshot, InvariantViolation, LoadSnapshot, Reply
 from minikafka.broker.raft.messages import Fetch, FetchSnapshot, SnapshotAnswer, SnapshotId
-from minikafka.broker.raft.node import QuorumNode
+from minikafka.broker.raft.outbox import Outbox
 from minikafka.broker.raft.roles import Follower, Leader
+from minikafka.broker.raft.state import QuorumState
 from minikafka.protocol.errors import Err
 
 
-class Snapshots(QuorumNode):
+class Snapshots:
     """The part of `Raft` that serves and loads snapshots."""
+
+    def __init__(self, state: QuorumState, outbox: Outbox) -> None:
+        self.state, self.outbox = state, outbox
 
     # --- the leader's side -----------------------------------------------------------------------------------------
 
-    def _snapshot_for(self, fetch: Fetch) -> SnapshotId | None:
+    def snapshot_for(self, fetch: Fetch) -> SnapshotId | None:
         """Return the snapshot that this replica must load first; None if our log has the records that it lacks."""
-        start, oldest = self.log.start_offset, self.log.oldest_snapshot
+        log = self.state.log
+        start, oldest = log.start_offset, log.oldest_snapshot
         if start == 0 or oldest is None:
             return None
         is_before = fetch.offset < start or fetch.last_fetched_epoch < oldest.epoch
         is_beside = fetch.offset == start and fetch.last_fetched_epoch != oldest.epoch
-        return self.log.latest_snapshot if is_before or is_beside else None
+        return log.latest_snapshot if is_before or is_beside else None
 
-    def _on_fetch_snapshot(self, pending_request: object, fetch: FetchSnapshot, now: float) -> None:
-        error, size = self._epoch_error(fetch.epoch), self.log.snapshot_size(fetch.snapshot)
+    def on_fetch_snapshot(self, pending_request: object, fetch: FetchSnapshot, now: float) -> None:
+        state = self.state
+        error, size = state.epoch_error(fetch.epoch), state.log.snapshot_size(fetch.snapshot)
         if not error:
-            assert isinstance(self.role, Leader)
-            self.role.heard_from(fetch.replica, now)
+            assert isinstance(state.role, Leader)
+            state.role.heard_from(fetch.replica, now)
             if size is None:
                 error = Err.SNAPSHOT_NOT_FOUND
             elif not 0 <= fetch.position < size:
                 error = Err.POSITION_OUT_OF_RANGE
-        answer = SnapshotAnswer(self.epoch, self.leader_id, error, fetch.snapshot, size or 0, fetch.position)
-        self._effects.append(Reply(pending_request, answer))
+        answer = SnapshotAnswer(state.epoch, state.leader_id, error, fetch.snapshot, size or 0, fetch.position)
+        self.outbox.put(Reply(pending_request, answer))
 
     # --- the follower's side ---------------------------------------------------------------------------------------
 
-    def _begin_snapshot(self, role: Follower, snapshot: SnapshotId) -> None:
+    def begin_snapshot(self, role: Follower, snapshot: SnapshotId) -> None:
         """Begin to fetch the snapshot that the leader sends us to."""
-        if snapshot.end_offset < self.high_watermark:
-            raise InvariantViolation(f"sent to {snapshot}, below the high watermark {self.high_watermark}")
+        if snapshot.end_offset < self.state.high_watermark:
+            raise InvariantViolation(f"sent to {snapshot}, below the high watermark {self.state.high_watermark}")
         role.snapshot, role.position = snapshot, 0
 
-    def _on_snapshot_answer(self, answer: SnapshotAnswer, now: float) -> None:
+    def on_snapshot_answer(self, role: Follower, answer: SnapshotAnswer, now: float) -> None:
         """Store one more piece; after the last one our log begins at the snapshot's end."""
-        role = self.role
-        assert isinstance(role, Follower)
         if role.snapshot is None or answer.snapshot != role.snapshot or answer.position != role.position:
             return
-        role.deadline = self._fetch_deadline(now)
+        role.deadline = self.state.fetch_deadline(now)
         role.has_fetched = True
         if not answer.data:
             role.snapshot = None  # no piece, and no error: fetch again, to learn the leader's latest snapshot
             return
-        self._effects.append(AppendSnapshot(role.snapshot, role.position, answer.data))
+        self.outbox.put(AppendSnapshot(role.snapshot, role.position, answer.data))
         role.position += len(answer.data)
         if role.position >= answer.size:
             self._load(role, role.snapshot)
 
     def _load(self, role: Follower, snapshot: SnapshotId) -> None:
-        self._effects.append(LoadSnapshot(snapshot))
+        assert self.state.epoch_start_offset is None, "I-RAFT-12 a leader never loads a snapshot"
+        self.outbox.put(LoadSnapshot(snapshot))
         role.snapshot = None
-        self.high_watermark = self._flushed = snapshot.end_offset
-        self._flush()  # the next fetch waits until the log is what the snapshot makes of it
+        self.state.high_watermark = self.state.flushed = snapshot.end_offset
+        self.state.flush()  # the next fetch waits until the log is what the snapshot makes of it

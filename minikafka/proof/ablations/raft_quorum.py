@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from minikafka.broker.raft.effects import Effect, Flush, Persist
+from minikafka.broker.raft.effects import Effect, Persist
 from minikafka.broker.raft.election import Elections
 from minikafka.broker.raft.messages import FetchAnswer, Vote
-from minikafka.broker.raft.node import QuorumNode
+from minikafka.broker.raft.outbox import Outbox
 from minikafka.broker.raft.replication import Replication
-from minikafka.broker.raft.roles import NEVER, Leader, Prospective, Unattached
+from minikafka.broker.raft.roles import NEVER, Follower, Leader, Prospective, Unattached
 from minikafka.proof.ablations.ablation import ablation
 from minikafka.proof.small_worlds.raft.campaign import run_raft_seed
 from minikafka.sim.world.replaced import replaced
@@ -23,13 +23,13 @@ def quorum_campaign(seed: int) -> tuple[str, ...]:
 
 @ablation("34", "a vote is answered before it is on disk", falls="I7", script="a10_vote_amnesia")
 def answers_before_persisting() -> AbstractContextManager[object]:
-    take = QuorumNode._take_effects
+    take = Outbox.take
 
-    def persist_last(self: QuorumNode) -> list[Effect]:
+    def persist_last(self: Outbox) -> list[Effect]:
         effects = take(self)
         return [e for e in effects if not isinstance(e, Persist)] + [e for e in effects if isinstance(e, Persist)]
 
-    return replaced(QuorumNode, "_take_effects", persist_last)
+    return replaced(Outbox, "take", persist_last)
 
 
 @ablation("37", "a majority commits from the start of the epoch on, not beyond it", falls="I8", script="a9_figure_8")
@@ -43,12 +43,12 @@ def commits_at_epoch_start() -> AbstractContextManager[object]:
 
 @ablation("34", "a vote is not written at all", falls="I7", profile=quorum_campaign)
 def never_writes_a_vote() -> AbstractContextManager[object]:
-    take = QuorumNode._take_effects
+    take = Outbox.take
 
-    def without_persist(self: QuorumNode) -> list[Effect]:
+    def without_persist(self: Outbox) -> list[Effect]:
         return [e for e in take(self) if not isinstance(e, Persist)]
 
-    return replaced(QuorumNode, "_take_effects", without_persist)
+    return replaced(Outbox, "take", without_persist)
 
 
 @ablation("35", "votes for a log that ends earlier than its own", falls="I8", profile=quorum_campaign)
@@ -59,37 +59,35 @@ def votes_for_shorter_logs() -> AbstractContextManager[object]:
 @ablation("35", "votes more than once in an epoch", falls="I7", profile=quorum_campaign)
 def votes_twice() -> AbstractContextManager[object]:
     def may_vote(self: Elections, vote: Vote) -> bool:
-        return isinstance(self.role, Unattached | Prospective) and self._is_up_to_date(vote)
+        return isinstance(self.state.role, Unattached | Prospective) and self._is_up_to_date(vote)
 
     return replaced(Elections, "_may_vote_for", may_vote)
 
 
 @ablation("36", "a follower fetches on before what it has is on its disk", falls="I8", profile=quorum_campaign)
 def fetches_before_flushing() -> AbstractContextManager[object]:
-    on_answer = Replication._on_fetch_answer
+    on_answer = Replication.on_fetch_answer
 
-    def no_flush(self: Replication, answer: FetchAnswer, now: float) -> None:
-        on_answer(self, answer, now)
+    def no_flush(self: Replication, role: Follower, answer: FetchAnswer, now: float) -> None:
+        on_answer(self, role, answer, now)
         if answer.records:
-            self._effects = [e for e in self._effects if not isinstance(e, Flush)]
-            self._flushing, self._flushed = False, 1 << 60
+            self.outbox._flush, self.state.flushing, self.state.flushed = False, False, 1 << 60
 
-    return replaced(Replication, "_on_fetch_answer", no_flush)
+    return replaced(Replication, "on_fetch_answer", no_flush)
 
 
 @ablation("36", "a leader counts what it has appended and not flushed", falls="I8", profile=quorum_campaign)
 def counts_itself_before_flushing() -> AbstractContextManager[object]:
-    answer_waiting = Replication._answer_waiting
+    answer_waiting = Replication.answer_waiting
 
-    def count_first(self: Replication, now: float) -> None:
-        assert isinstance(self.role, Leader)
-        self.role.acknowledged[self.node_id] = self.log.end_offset
-        committed = self.role.committed_offset()
+    def count_first(self: Replication, role: Leader, now: float) -> None:
+        role.acknowledged[self.state.node_id] = self.state.log.end_offset
+        committed = role.committed_offset()
         if committed is not None:
-            self._set_high_watermark(committed)
-        answer_waiting(self, now)
+            self.state.set_high_watermark(committed)
+        answer_waiting(self, role, now)
 
-    return replaced(Replication, "_answer_waiting", count_first)
+    return replaced(Replication, "answer_waiting", count_first)
 
 
 @ablation("37", "half of the voters is taken for a majority", falls="I7 I8", profile=quorum_campaign)
@@ -107,4 +105,4 @@ def asks_for_no_pre_vote() -> AbstractContextManager[object]:
     def stand(self: Elections, now: float, attempt: int) -> None:
         self._become_candidate(now, attempt)
 
-    return replaced(Elections, "_become_prospective", stand)
+    return replaced(Elections, "become_prospective", stand)

@@ -82,7 +82,7 @@ class QuorumIsSafe(Invariant):
         voter, quorum = self._voters.get(node), broker.quorum
         if voter is None or voter.broker is not broker:
             voter = self._voters[node] = Voter(broker)
-        log, high = voter.log, quorum.raft.high_watermark
+        log, high = voter.log, quorum.raft.state.high_watermark
         if voter.truncations != log.truncations:
             voter.truncations = log.truncations
             voter.cursor.back_to(log.end_offset)
@@ -167,7 +167,7 @@ class MetadataMatches(Invariant):
                 self._check(self.cluster.states[key])
 
     def _committed(self) -> None:
-        ends = {node: broker.quorum.raft.high_watermark for node, broker in self.cluster.brokers.items()
+        ends = {node: broker.quorum.raft.state.high_watermark for node, broker in self.cluster.brokers.items()
                 if hasattr(broker.quorum, "raft")}
         if self.cluster.offset >= max(ends.values(), default=0):
             self.fail(f"an image holds metadata offset {self.cluster.offset}, the quorum's high watermarks are {ends}")

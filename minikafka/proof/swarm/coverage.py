@@ -32,6 +32,7 @@ LEAST: dict[str, dict[str, float]] = {
         "leader": 100, "candidate": 120, "prospective": 250, "resigned": 60, "committed": 800, "truncations": 15,
         "torn tail": 5, "torn quorum-state": 0.3, "ballot not replaced": 2, "power loss": 60, "kill": 50, "pauses": 40,
         "cuts": 80, "lost": 100, "timed out": 20, "snapshot": 15, "snapshot loaded": 3, "crash while loading a snapshot": 1,
+        "disturbed": 40,
         "FENCED_LEADER_EPOCH": 150, "NOT_LEADER_OR_FOLLOWER": 500,
     },
     "cluster": {

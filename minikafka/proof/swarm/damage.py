@@ -50,7 +50,7 @@ def metadata_places(disk: SimDisk, broker: Any) -> list[Place]:
     if not hasattr(quorum, "raft"):
         return []  # it has only begun
     log, end = quorum.log.log, quorum.applied
-    if quorum.raft.is_voter:
+    if quorum.raft.state.is_voter:
         end = min(end, max(log.producers.snapshots, default=0))
     found = []
     for path in metadata_files(disk, log.path):

@@ -138,7 +138,7 @@ class Operator:
 
     def _all_caught_up(self) -> bool:
         """Return whether every running voter knows all that is committed."""
-        logs = [b.quorum.raft.high_watermark for n in self.world.alive if (b := self.world.broker(n)) is not None]
+        logs = [b.quorum.raft.state.high_watermark for n in self.world.alive if (b := self.world.broker(n)) is not None]
         return len({*logs}) == 1
 
     def _dispensable(self, node: int) -> bool:

@@ -154,7 +154,7 @@ def test_a_clean_stop_hands_over_at_once(tmp_path: Path) -> None:
         await quorum.start(*IDS)
         await quorum.append(1)
         old = quorum.up.pop((await quorum.leader()).id)
-        successors = [node.broker.quorum.raft for node in quorum.up.values()]
+        successors = [node.broker.quorum.raft.state for node in quorum.up.values()]
         deadlines = {raft.node_id: raft.role.deadline for raft in successors}
         await old.broker.stop()
         new = await quorum.leader()
@@ -178,7 +178,7 @@ def test_an_observer_follows_and_does_not_vote(tmp_path: Path) -> None:
         offset = leader.broker.quorum.append([ProducerIdsRecord(1, 1, 2)])
         committed = leader.broker.quorum.committed(offset)
         observer = quorum.up[OBSERVER].broker.quorum
-        await until(lambda: observer.raft.log.end_offset > offset)
+        await until(lambda: observer.log.end_offset > offset)
         with pytest.raises(KafkaError, match="controller"):
             await committed  # it resigns: no majority fetches
         assert observer.applied <= offset and quorum.up[OBSERVER].seen == [1]

@@ -12,8 +12,6 @@ from minikafka.broker.controller.alter_partition import IsrMember, Proposal, Pro
 from minikafka.broker.controller.heartbeats import BrokerControlState, BrokerHeartbeat, HeartbeatVerdict
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.broker.metadata.records import ProducerIdsRecord
-from minikafka.broker.raft.effects import ElectionState
-from minikafka.broker.raft.messages import Fetch, Vote
 from minikafka.broker.replication.effects import EpochEnd, StartAt, Truncate
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE
@@ -297,46 +295,6 @@ def test_the_controller() -> None:
     ):
         told = asked("Controller.allocate_producer_ids", subject({}), 1, 7, result=([ProducerIdsRecord(1, 7, following)], ids))
         assert bool(told) is fails
-
-
-def test_the_quorum() -> None:
-    """Fails if a vote may be given twice or to a shorter log, forgotten, or a record committed by a minority (34, 35, 37, 41)."""
-    log = Made(last_epoch=3, end_offset=9, start_offset=4, end_offset_for=lambda epoch: (min(epoch, 3), 9 if epoch >= 3 else 4))
-
-    def node(**state: int) -> Any:
-        return Made(node_id=1, epoch=5, voters=(1, 2, 3), log=log, election_state=ElectionState(5, **state))
-
-    assert not asked("Elections._may_vote_for", node(voted=2), Vote(5, 2, 3, 9), result=True)
-    for subject, vote in (
-        (node(voted=3), Vote(5, 2, 3, 9)),
-        (node(leader=3), Vote(5, 2, 3, 9)),
-        (node(), Vote(5, 2, 3, 8)),
-        (node(), Vote(5, 2, 2, 20)),
-    ):
-        assert asked("Elections._may_vote_for", subject, vote, result=True)
-    assert not asked("Elections._refusal", node(), 2, 5, result=Err.NONE) and asked(
-        "Elections._refusal", node(), 2, 4, result=Err.NONE
-    )
-    for before, after, fails in (
-        ({"voted": 2}, ElectionState(5, voted=2, leader=3), False),
-        ({}, ElectionState(6), False),
-        ({"voted": 2}, ElectionState(5), True),
-        ({"leader": 2}, ElectionState(5, leader=3), True),
-    ):
-        told = asked("QuorumNode._vote_or_follow", node(**before), after, then=put(election_state=after))
-        assert bool(told) is fails, (before, after)
-    leader = Made(start_offset=4, voters=(1, 2, 3), acknowledged={1: 9, 2: 6})
-    assert not asked("Leader.committed_offset", leader, result=6) and not asked("Leader.committed_offset", leader)
-    assert asked("Leader.committed_offset", leader, result=7) and asked("Leader.committed_offset", leader, result=4)
-
-    def fetch(offset: int, epoch: int) -> Fetch:
-        return Fetch(5, 2, offset, epoch, 0, 0.0)
-
-    assert not asked("Replication._divergence", node(), fetch(9, 3)) and not asked(
-        "Replication._divergence", node(), fetch(0, 0)
-    )
-    assert asked("Replication._divergence", node(), fetch(5, 2)) and asked("Replication._divergence", node(), fetch(9, 4))
-    assert not asked("Snapshots._snapshot_for", node(), fetch(4, 3)) and asked("Snapshots._snapshot_for", node(), fetch(3, 3))
 
 
 def test_transactions() -> None:

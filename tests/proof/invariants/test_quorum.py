@@ -67,7 +67,7 @@ def test_i8_committed_without_a_majority() -> None:
     """Fails if the quorum's high watermark may be ahead of a majority of the logs."""
     def tamper(kit: Kit) -> None:
         raft = kit.world.hosts[kit.world.controller()].broker.quorum.raft
-        raft.high_watermark += 5
+        raft.state.high_watermark += 5
 
     assert "I8" in violated(tamper)
 

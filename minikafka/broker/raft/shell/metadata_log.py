@@ -58,7 +58,7 @@ class Decision(NamedTuple):
 
 
 class MetadataLog:
-    """The log on disk; it is also the core's view of the log (effects.LogView)."""
+    """The log on disk; it is also the core's view of the log (effects.ReplicatedLog)."""
 
     def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True, segment_bytes: int = SETTINGS.segment_bytes,
                  segment_ms: int = FOREVER) -> None:

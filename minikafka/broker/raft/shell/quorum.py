@@ -116,7 +116,7 @@ class Quorum:
             return
         self.post(self.raft.resign)
         deadline = self.env.now() + HAND_OVER_S
-        while not self.raft.has_handed_over and self.env.now() < deadline:
+        while not self.raft.state.has_handed_over and self.env.now() < deadline:
             await self._change_or(deadline)
         self.running = False
         self._wake()
@@ -162,11 +162,11 @@ class Quorum:
     @property
     def leader_id(self) -> int:
         """Return the node that leads the quorum, and so is the active controller, as far as we know; -1 if none."""
-        return self.raft.leader_id if self.running else -1
+        return self.raft.state.leader_id if self.running else -1
 
     @property
     def epoch(self) -> int:
-        return self.raft.epoch
+        return self.raft.state.epoch
 
     @property
     def is_leader(self) -> bool:
@@ -210,10 +210,10 @@ class Quorum:
     def describe(self) -> dict[str, object] | None:
         """Return leader, epoch, high watermark and the progress of each replica, by the names of DescribeQuorum's fields; None
         if we do not lead."""
-        role = self.raft.role
+        role = self.raft.state.role
         if not isinstance(role, Leader):
             return None
-        return wire.describe(role, self.epoch, self.raft.high_watermark, self.env.now(), self.env.wall_ms())
+        return wire.describe(role, self.epoch, self.raft.state.high_watermark, self.env.now(), self.env.wall_ms())
 
     # --- events ----------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class Quorum:
             flushed = None
             for effect in effects:
                 if isinstance(effect, Persist):
-                    await self.log.persist(effect.election_state, self.raft.voters)
+                    await self.log.persist(effect.election_state, self.raft.state.voters)
                 elif isinstance(effect, Flush):
                     flushed = await self.log.flush()
                 elif isinstance(effect, LoadSnapshot):
@@ -260,8 +260,9 @@ class Quorum:
                 else:
                     self._execute[type(effect)](effect)
             effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
+        self.raft.check()
         self._check_leadership()
-        if self.raft.has_handed_over:
+        if self.raft.state.has_handed_over:
             self._tell_watchers()
 
     # --- effects: the log ---------------------------------------------------------------------------------------------
@@ -342,7 +343,7 @@ class Quorum:
 
     def _led_epoch(self) -> int | None:
         """Return the epoch that we lead, if everything below its first record is replayed; else None (I-QRM-3)."""
-        start = self.raft.epoch_start_offset
+        start = self.raft.state.epoch_start_offset
         return self.epoch if start is not None and self.applied > start else None
 
     def _check_leadership(self) -> None:

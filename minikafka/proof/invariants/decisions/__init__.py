@@ -5,7 +5,6 @@
     what_if.py        what brokers are asked, so that decisions are made that no run comes to
     replication.py    the replicas of a partition
     controller.py     brokers' lives, ISR changes, producer ids
-    quorum.py         votes, epochs, what is committed
     coordinators.py   transactions and groups
     log.py            producers' batches, cuts
 """

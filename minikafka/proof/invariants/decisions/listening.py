@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any
 
-from minikafka.proof.invariants.decisions import controller, coordinators, log, quorum, replication
+from minikafka.proof.invariants.decisions import controller, coordinators, log, replication
 from minikafka.proof.invariants.decisions.decision import DECISIONS, CheckedDecision
 from minikafka.proof.invariants.decisions.what_if import ask
 from minikafka.proof.invariants.invariant import Invariant
 from minikafka.proof.invariants.known import Known
 from minikafka.sim.world.replaced import replaced
 
-ROOMS = (replication, controller, quorum, coordinators, log)
+ROOMS = (replication, controller, coordinators, log)
 ASK_EVERY = 4  # samples
 
 

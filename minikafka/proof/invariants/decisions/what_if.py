@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -28,8 +27,6 @@ from minikafka.broker.groups.consumer import heartbeat_steps
 from minikafka.broker.groups.consumer.reconciliation import Goal
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.broker.metadata.records import ZERO_UUID
-from minikafka.broker.raft.messages import Vote
-from minikafka.broker.raft.roles import Leader
 from minikafka.broker.replication.effects import EpochEnd
 from minikafka.broker.replication.isr import Isr, ProposedIsr
 from minikafka.broker.replication.replica import NO_EPOCH, Replica
@@ -70,8 +67,6 @@ def _of_broker(broker: Any, turn: int, now: float, wall_ms: int) -> Iterator[Cal
             yield from _of_classic(group, now) if isinstance(group, ClassicGroup) else _of_consumer(group)
     if broker.controller.controller is not None:
         yield from _of_controller(broker.controller.controller, turn, now)
-    if hasattr(broker.quorum, "raft"):
-        yield from _of_quorum(broker.quorum.raft, now)
 
 
 def _one(those: Sequence[T], turn: int) -> T:
@@ -276,21 +271,3 @@ def _of_proposals(controller: Controller, partition: Any) -> Iterator[Callable[[
              *((other, right) for other in brokers if other != leader)]
     for broker, proposal in wrong:
         yield partial(controller.alter_partition, broker, brokers[broker].epoch, [(partition.topic_id, [proposal])])
-
-
-def _of_quorum(raft: Any, now: float) -> Iterator[Callable[[], object]]:
-    last, end = raft.log.last_epoch, raft.log.end_offset
-    for voter in raft.voters:
-        for epoch, offset in ((last, end - 1), (last - 1, end + 9), (last, end)):
-            yield partial(raft._may_vote_for, Vote(raft.epoch, voter, epoch, offset))
-        yield partial(raft._refusal, voter, raft.epoch - 1)
-    yield lambda: raft._refusal(NOBODY_KNOWS, raft.epoch)
-    other = copy(raft)
-    other._rng, other._effects, other._pending = Random(0), [], {}
-    yield lambda: other._become_unattached(raft.epoch, now)
-    if isinstance(raft.role, Leader):
-        begin = raft.role.start_offset
-        for offset, having in ((end, (raft.node_id,)), (begin, raft.voters), (begin - 1, raft.voters)):
-            role = copy(raft.role)
-            role.acknowledged = dict.fromkeys(having, offset)
-            yield role.committed_offset

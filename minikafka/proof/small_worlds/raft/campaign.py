@@ -2,7 +2,8 @@
 
 The plan is drawn before anything runs: a list of faults, each with its time, its target and its end. So a failing seed can be
 made smaller by leaving faults out (`sim shrink --raft`). After the faults everything is healed, except that in some seeds a
-minority stays dead. Then the quorum must agree on one log within HEAL_WITHIN.
+minority stays dead. Then the quorum must agree on one log within HEAL_WITHIN. At last one follower is cut off from some nodes,
+and its timer runs out again and again: the others must keep their leader.
 
 Owns: the settings and the plan drawn from a seed, and the verdict on it.
 Invariants: I-RCAMP-1 a seed, and the list of its faults that are left in, determine the run.
@@ -136,12 +137,14 @@ class RaftRun:
             self._append_now_and_then()
             world.run(self.settings.seconds)
             self._heal()
+            self._disturb()
         except RaftViolation as found:
             violation = (found.id, found.text)
         except InvariantViolation as found:
             violation = ("I8", f"the core stops: {found}")
         except (AssertionError, ValueError, IndexError, KeyError) as found:
-            violation = ("I14", f"{type(found).__name__}: {found}")
+            asserted = str(found).split(" ", 1)[0]
+            violation = (asserted if asserted.startswith("I-") else "I14", f"{type(found).__name__}: {found}")
         world.coverage["faults"] = len(self.plan)
         world.coverage["committed"] = len(world.oracle.committed)
         world.coverage["events"] = world.events
@@ -164,7 +167,7 @@ class RaftRun:
 
     def _leader(self) -> int:
         """Return the leader of the newest epoch; some living node if there is none."""
-        leaders = {node.core.epoch: node.id for node in self.world.leaders() if node.core is not None}
+        leaders = {node.core.state.epoch: node.id for node in self.world.leaders() if node.core is not None}
         return leaders[max(leaders)] if leaders else self.rng.choice(self.world.voters)
 
     def _crash(self, target: int, fault: QuorumFault) -> None:
@@ -228,9 +231,12 @@ class RaftRun:
 
     def _stand(self, target: int, fault: QuorumFault) -> None:
         """Let a voter's election timeout expire, though its leader may be well."""
-        node = self.world.nodes[target]
-        if node.core is not None and node.core.is_voter and not self.healed:
-            node.core.role.deadline = min(node.core.role.deadline, self.world.clock(node))
+        if not self.healed:
+            self._time_out(self.world.nodes[target])
+
+    def _time_out(self, node: RaftNode) -> None:
+        if node.core is not None and node.core.state.is_voter:
+            node.core.state.role.deadline = min(node.core.state.role.deadline, self.world.clock(node))
             self.world.post(node, node.core.on_tick)
 
     def _storm(self, target: int, fault: QuorumFault) -> None:
@@ -290,6 +296,31 @@ class RaftRun:
         if late:
             raise RaftViolation("I14", f"node {late[0].dst} never answered {late[0].request}")
 
+    def _disturb(self) -> None:
+        """Let one voter that does not lead stand for election, cut off from some nodes: no epoch begins (rule 39)."""
+        world, rng, pace = self.world, Random(f"raft {self.seed}:disturb"), self.settings.pace
+        world.run(world.now + 2.0 * pace)  # all have fetched from the leader by then
+        leaders = {node.id for node in world.leaders()}
+        followers = [id for id in world.voters if id not in leaders and id not in self.dead]
+        if len(leaders) != 1 or 2 * len(followers) <= len(world.voters):
+            return  # without this voter there would be no majority
+        victim, epoch = world.nodes[rng.choice(followers)], self._epoch()
+        others = [id for id in world.voters if id != victim.id]
+        for other in rng.sample(others, rng.randint(1, len(others))):
+            world.net.cut(victim.id, other)
+            world.net.cut(other, victim.id)
+        for _ in range(4):
+            self._time_out(victim)
+            world.run(world.now + rng.choice((0.1, 1.0)) * pace)
+        world.net.join_all()
+        world.run(world.now + 3.0 * pace)
+        world.coverage["disturbed"] += 1
+        if self._epoch() != epoch:
+            raise RaftViolation("I-RAFT-10", f"node {victim.id}, which was cut off, has ended epoch {epoch}")
+
+    def _epoch(self) -> int:
+        return max(node.core.state.epoch for node in self._alive() if node.core is not None)
+
     def _alive(self) -> list[RaftNode]:
         return [node for id, node in self.world.nodes.items() if id not in self.dead]
 
@@ -302,8 +333,8 @@ class RaftRun:
         return all(node.disk.end_offset == node.high_watermark == end for node in self._alive())
 
     def _disagreement(self) -> str:
-        said = [f"{node.id}: {node.core.role_name if node.core else 'dead'} epoch {node.core.epoch if node.core else '-'}"
-                f" end {node.disk.end_offset} committed {node.high_watermark}" for node in self._alive()]  # fmt: skip
+        said = [(f"{node.id}: {node.core.state.role_name} epoch {node.core.state.epoch}" if node.core else f"{node.id}: dead")
+                + f" end {node.disk.end_offset} committed {node.high_watermark}" for node in self._alive()]  # fmt: skip
         return f"{HEAL_WITHIN:.0f} s after healing the quorum does not agree; " + "; ".join(said)
 
 

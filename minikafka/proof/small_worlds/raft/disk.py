@@ -30,7 +30,7 @@ TEMP_WRITTEN, TEMP_SYNCED, RENAMED, FOLDER_SYNCED = range(4)  # a torn temporary
 
 
 class RaftDisk:
-    """The disk of one node; also the state machine's view of the log (broker/raft/messages.py, LogView)."""
+    """The disk of one node; also the core's view of the log (ReplicatedLog)."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []

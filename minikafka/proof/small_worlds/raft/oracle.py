@@ -59,8 +59,8 @@ class RaftOracle:
 
     def speaks(self, node: RaftNode) -> None:
         """Check, when a node sends or answers, that the ballot that it acts on is on its disk (rule 34)."""
-        if node.core is not None and node.core.election_state != self.election_states.get(node.id, ElectionState()):
-            raise RaftViolation("I7", f"node {node.id} acts on {node.core.election_state}, which is not on its disk")
+        if node.core is not None and node.core.state.election_state != self.election_states.get(node.id, ElectionState()):
+            raise RaftViolation("I7", f"node {node.id} acts on {node.core.state.election_state}, which is not on its disk")
 
     def fetches(self, node: RaftNode, fetch: Fetch) -> None:
         """Check that a fetch, which acknowledges all below its offset, is not beyond what was flushed (rule 36)."""
@@ -101,7 +101,7 @@ class RaftOracle:
         that committed the entry did not need this node.
         """
         assert node.core is not None
-        if offset < min(len(self.committed), len(node.disk.entries)) and self.committed_in[offset] <= node.core.epoch:
+        if offset < min(len(self.committed), len(node.disk.entries)) and self.committed_in[offset] <= node.core.state.epoch:
             if node.disk.entries[offset] == self.committed[offset]:
                 raise RaftViolation("I8", f"node {node.id} truncates to {offset}, which is committed")
 
@@ -124,10 +124,10 @@ class RaftOracle:
             raise RaftViolation("I8", f"[{known}, {now}) is committed, and not on a majority of disks")
         self.committed += fresh
         assert node.core is not None
-        self.committed_in += [node.core.epoch] * (now - known)
+        self.committed_in += [node.core.state.epoch] * (now - known)
         for other in self.leading():
-            if other.core is not None and other.core.epoch > node.core.epoch:
-                self._has_committed(other, other.core.epoch)
+            if other.core is not None and other.core.state.epoch > node.core.state.epoch:
+                self._has_committed(other, other.core.state.epoch)
 
     # --- snapshots -------------------------------------------------------------------------------------------------
 
@@ -136,10 +136,6 @@ class RaftOracle:
         content = node.disk.snapshots[id]
         if list(content) != self.committed[: id.end_offset] or content[-1][0] != id.epoch:
             raise RaftViolation("I8", f"snapshot {tuple(id)} of node {node.id} is not what is committed")
-
-    def loads(self, node: RaftNode) -> None:
-        if node.core is not None and node.core.epoch_start_offset is not None:
-            raise RaftViolation("I8", f"node {node.id} loads a snapshot while it leads")
 
     def recovered(self, node: RaftNode) -> None:
         """Check what a node finds on its disk, before it starts."""

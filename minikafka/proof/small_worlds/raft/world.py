@@ -53,6 +53,7 @@ class RaftWorld:
         self.retired: dict[int, None] = {}  # nodes that are never started again
         self.fails_to_load: Callable[[RaftNode], bool] = _no
         self.on_leader: Callable[[RaftNode], None] = _ignore
+        self.on_effect: Callable[[RaftNode, Effect], None] = _ignore
         self.events = 0
         self.appended = 0
         self._heap: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -108,7 +109,7 @@ class RaftWorld:
         self.oracle.recovered(node)
         rng = Random(f"{self.seed}:{id}:{node.life}")
         node.core = Raft(id, self.voters, node.disk, self.times, rng, node.disk.read_election_state())
-        node.high_watermark = node.core.high_watermark
+        node.high_watermark = node.core.state.high_watermark
         self.post(node, node.core.start)
 
     def crash(self, id: int, power: bool) -> None:
@@ -145,17 +146,17 @@ class RaftWorld:
 
     def append(self, node: RaftNode) -> None:
         """Hand records to the controller on this node, if it is the active one."""
-        if node.core is not None and node.core.epoch_start_offset is not None:
+        if node.core is not None and node.core.state.epoch_start_offset is not None:
             self.post(node, self._write_appends, node, self.rng.randint(1, 3))
 
     def _write_appends(self, node: RaftNode, count: int, now: float) -> list[Effect]:
         """Write them as Quorum._write_appends does: only a leader that has committed its epoch's first record."""
         assert node.core is not None
-        start = node.core.epoch_start_offset
+        start = node.core.state.epoch_start_offset
         if start is None or node.high_watermark <= start:
             return []
         offset = node.disk.end_offset
-        node.disk.append([(node.core.epoch, self.appended + i) for i in range(count)])
+        node.disk.append([(node.core.state.epoch, self.appended + i) for i in range(count)])
         self.appended += count
         self.oracle.appended(node, offset)
         return node.core.on_appended(now)
@@ -187,8 +188,14 @@ class RaftWorld:
             event, args = node.inbox.popleft()
             self.events += 1
             self._execute(node, event(*args, self.clock(node)), 0)
+            self._check(node)
         if node.core is not None and not node.wait():
             self._arm(node)
+
+    def _check(self, node: RaftNode) -> None:
+        """Check the core between two events, as the shell does, once no effect waits for the disk."""
+        if node.core is not None and not node.busy and node.stalled is None:
+            node.core.check()
 
     def _execute(self, node: RaftNode, effects: list[Effect], start: int) -> None:
         """Execute effects from left to right (I-RAFT-1), until one waits for the disk, or the node crashes."""
@@ -196,6 +203,7 @@ class RaftWorld:
             effect = effects[index]
             if node.fuse is not None and self._burns(node):
                 return
+            self.on_effect(node, effect)
             kind = type(effect)
             if kind is Persist or kind is Flush:
                 if kind is Persist:
@@ -226,6 +234,7 @@ class RaftWorld:
         node.busy = False
         is_flush = isinstance(effects[index], Flush)
         self._execute(node, self._written(node, effects, index), 0 if is_flush else index + 1)
+        self._check(node)
         self._take(node)
 
     def _written(self, node: RaftNode, effects: list[Effect], index: int) -> list[Effect]:
@@ -268,7 +277,6 @@ class RaftWorld:
         node.loading[effect.position :] = effect.data  # type: ignore[assignment]
 
     def _load_snapshot(self, node: RaftNode, effect: LoadSnapshot) -> None:
-        self.oracle.loads(node)
         node.disk.add_snapshot(effect.snapshot, tuple(node.loading))
         self.oracle.snapshot(node, effect.snapshot)
         if self.fails_to_load(node):  # the snapshot has its name, the log is still the old one
@@ -296,7 +304,7 @@ class RaftWorld:
     # --- questions -------------------------------------------------------------------------------------------------
 
     def leaders(self) -> list[RaftNode]:
-        return [n for n in self.nodes.values() if n.core is not None and n.core.epoch_start_offset is not None]
+        return [n for n in self.nodes.values() if n.core is not None and n.core.state.epoch_start_offset is not None]
 
     _do: dict[type, Callable[[RaftWorld, RaftNode, Any], None]] = {
         Append: _append, AppendLeaderChange: _append_leader_change, TruncateToEndOffset: _truncate, UpdateHighWatermark: _commit,
@@ -306,8 +314,8 @@ class RaftWorld:
     }  # fmt: skip
 
 
-def _ignore(node: RaftNode) -> None:
-    """Do nothing, until a fault chases leaders."""
+def _ignore(*_: object) -> None:
+    """Do nothing, until a fault chases leaders, or a transcript is written."""
 
 
 def _no(node: RaftNode) -> bool:

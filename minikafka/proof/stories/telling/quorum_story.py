@@ -64,7 +64,7 @@ class QuorumStory(Teller):
         """Let the node's election timeout expire: it asks for pre-votes, and then for votes."""
         node = self.world.nodes[id]
         assert node.core is not None
-        node.core.role.deadline = self.world.clock(node)
+        node.core.state.role.deadline = self.world.clock(node)
         self.world.post(node, node.core.on_tick)
 
     def append(self, id: int) -> None:
@@ -115,7 +115,7 @@ class QuorumStory(Teller):
 
     def epoch(self, id: int) -> int:
         core = self.world.nodes[id].core
-        return core.epoch if core is not None else -1
+        return core.state.epoch if core is not None else -1
 
     def high_watermark(self, id: int) -> int:
         return self.world.nodes[id].high_watermark
@@ -125,7 +125,7 @@ class QuorumStory(Teller):
 
     def _row(self, node: RaftNode) -> tuple[str, ...]:
         election_state = node.disk.read_election_state()
-        role = node.core.role_name if node.core is not None else "dead"
+        role = node.core.state.role_name if node.core is not None else "dead"
         vote = str(election_state.voted) if election_state.voted >= 0 else "-"
         log = [f"{epoch}{_letter(value)}" for epoch, value in node.disk.entries]
         at = node.high_watermark
