@@ -162,7 +162,7 @@ class Raft:
         return None if earliest == NEVER else earliest
 
     def check(self) -> None:
-        """Check what holds of role, election state and log between two events, once the effects are executed."""
+        """Assert what holds between two events. The shell calls it when the effects of an event are carried out."""
         state, role, voter = self.state, self.state.role, self.state.election_state
         start, end = state.log.start_offset, state.log.end_offset
         assert start <= state.high_watermark <= end, "I-RAFT-6, I-RAFT-11 the high watermark lies in the log"
