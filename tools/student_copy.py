@@ -3,7 +3,7 @@
     tools/student_copy.py              build/minikafka/ and build/minikafka.zip
     tools/student_copy.py --to FOLDER  FOLDER/minikafka/ and FOLDER/minikafka.zip
 
-Left out: solutions/, the wrong solutions of each exercise, the tests of the labs, what only maintainers need. The checks, the
+Left out: solutions/ (with the wrong answers to each exercise), the tests of the labs, what only maintainers need. The checks, the
 hints and the pictures work as before: a check tries an answer on many cases, and its code stays readable, like the broker's.
 Fresh notebooks lie in labs/.fresh, so that `make labs LAB=06` works without their source.
 
@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools.notebooks.build import FRESH, Project, student_notebook, text
 from tools.notebooks.source import LabError, read
 
-LEFT_OUT = re.compile(r"(solutions|tests/lab/labs|tests/lab/website|tests/setup|\.ci|\.github|tools/website)/|.*/wrong\.py"
+LEFT_OUT = re.compile(r"(solutions|tests/lab/labs|tests/lab/website|tests/setup|\.ci|\.github|tools/website)/"
                       r"|CONTRIBUTING\.md|tools/(site|student_copy)\.py|tools/notebooks/gate\.py|labs/[^/]*\.ipynb")
-NAMES = re.compile(r"\bsolutions/|wrong\.py|tests/lab/labs|tests/setup|GATE\.md|make (site|student-copy)|CONTRIBUTING\.md|\.ci/")
+NAMES = re.compile(r"\bsolutions/|tests/lab/labs|tests/setup|GATE\.md|make (site|student-copy)|CONTRIBUTING\.md|\.ci/")
 SECTIONS = ("For authors",)  # of the READMEs: nothing for students
 SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z`\[])")
 DATE = (1980, 1, 1, 0, 0, 0)  # of every file in the archive

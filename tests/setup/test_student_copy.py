@@ -37,7 +37,7 @@ def run(copy: Path, *command: str) -> str:
 
 def test_no_solution_is_in_the_copy(copy):
     """Fails if a notebook of the copy is solved, or if a file outside of the checks has a solution's marker."""
-    assert not (copy / "solutions").exists() and not list(copy.rglob("wrong.py"))
+    assert not (copy / "solutions").exists()
     assert not (copy / "tests" / "lab" / "labs").exists()
     sources = PROJECT.sources([])
     assert len(sources) == len(list((copy / "labs").glob("*.ipynb"))) == len(list((copy / "labs" / ".fresh").iterdir()))
@@ -74,6 +74,18 @@ print(hint("6.2", 1))
 """)
     assert told.startswith(str(copy)) and [told.count(word) for word in ("6.2 PASS", "6.2 FAIL", "6.2 UNKNOWN")] == [1, 1, 1]
     assert len(told.splitlines()[-1]) > 20
+
+
+def test_whatever_a_notebook_of_the_copy_imports_is_there(copy):
+    """Fails if a cell imports a module of minikafka that was left out (lab 14 imported its pipelines from the wrong answers)."""
+    missing = {}
+    for path in (copy / "labs").glob("*.ipynb"):
+        for cell in nbformat.read(path, 4).cells:
+            for module in re.findall(r"^from (minikafka[\w.]*) import|^import (minikafka[\w.]*)", cell.source, re.MULTILINE):
+                place = copy.joinpath(*"".join(module).split("."))
+                if not (place.is_dir() or place.with_suffix(".py").is_file()):
+                    missing.setdefault(path.stem, []).append(place.name)
+    assert missing == {}
 
 
 def test_a_fresh_notebook_comes_back_and_work_is_kept(copy):

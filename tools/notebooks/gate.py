@@ -4,12 +4,11 @@ For every exercise (a code cell with a solution, which ends in `check("6.1", fun
 names of minikafka.lab:
   1. the stub, as students get it, runs through and stands at exactly `todo()`: UNKNOWN, no other error hides behind it
   2. the solution passes
-  3. each wrong solution of `minikafka/lab/labs/labNN/wrong.py` fails: `WRONG = {"6.1": {"takes the maximum": function, ...}}`,
-     at least three; one that hangs is a failure of its own, not a kill
-  4. each variant of `solutions/variants/labNN.py` gets the verdict that a reader of the notebook alone expects, who does not
-     know the check: `RIGHT = {"6.1": {"a loop": function, ...}}`, at least five of different make, all pass;
-     `WRONG = {"6.1": {"takes the maximum": (function, r"it is 47")}}`, all fail, and what the student reads matches the pattern:
-     the verdict names the reason that the answer is wrong
+  3. each wrong answer of `solutions/wrong/labNN.py` fails: `WRONG = {"6.1": {"takes the maximum": (function, r"it is 47")}}`, at
+     least three; what the student reads matches the pattern: the verdict names the reason that the answer is wrong ("" matches
+     any reason); an answer that hangs is a failure of its own, not a kill
+  4. each right answer of `solutions/right/labNN.py` passes: `RIGHT = {"6.1": {"a loop": function, ...}}`, at least five of
+     different make, by somebody who has read the notebook and does not know the check
 and it has its three hints.
 
 A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table; of all
@@ -37,10 +36,10 @@ from .student import BEGIN, unsolved
 
 LIMIT = 30            # seconds for one verdict, on a machine that does other things too; more where the check says so
 WHOLE = 900           # seconds for a lab
-TABLE = ROOT / "tests" / "labs" / "GATE.md"
-WANTED = 3            # wrong solutions of an exercise
-VARIANTS = ROOT / "solutions" / "variants"
-RIGHT = 5             # variants of an exercise that are right
+TABLE = ROOT / "tests" / "lab" / "labs" / "GATE.md"
+ANSWERS = ROOT / "solutions"
+WANTED = 3            # wrong answers to an exercise
+RIGHT = 5             # right answers to an exercise
 KILLED, PASSES = "killed", "passes"
 
 
@@ -53,7 +52,7 @@ class Result:
     solution: str = "the cell never calls check()"
     hints: str = ""
     wrong: dict[str, str] = field(default_factory=dict)  # name -> KILLED or what happened instead
-    right: dict[str, str] | None = None  # name -> PASSES or what happened instead; None: not tried
+    right: dict[str, str] = field(default_factory=dict)  # name -> PASSES or what happened instead
 
     @property
     def survivors(self) -> list[str]:
@@ -61,16 +60,14 @@ class Result:
 
     @property
     def refused(self) -> list[str]:
-        return [f"{name}: {how}" for name, how in (self.right or {}).items() if how != PASSES]
+        return [f"{name}: {how}" for name, how in self.right.items() if how != PASSES]
 
     @property
     def problems(self) -> list[str]:
         told = [("stub", self.stub), ("solution", self.solution), ("hints", self.hints)]
-        few = f"{len(self.wrong)} wrong solutions, {WANTED} are wanted" if len(self.wrong) < WANTED else ""
-        told += [("wrong solutions", few), *(("survives", name) for name in self.survivors)]
-        few = self.right is not None and len(self.right) < RIGHT
-        told += [("variants", f"{len(self.right)} right ones, {RIGHT} are wanted" if few else ""),
-                 *(("right, and refused", name) for name in self.refused)]
+        counts = (("wrong answers", len(self.wrong), WANTED), ("right answers", len(self.right), RIGHT))
+        told += [(kind, f"{count}, {wanted} are wanted" if count < wanted else "") for kind, count, wanted in counts]
+        told += [*(("survives", name) for name in self.survivors), *(("right, and refused", name) for name in self.refused)]
         return [f"{self.exercise} {what}: {text}" for what, text in told if text]
 
 
@@ -125,29 +122,10 @@ def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
     return found if isinstance(found, str) else right(found)
 
 
-@dataclass
-class Variants:
-    """Answers to the exercises of a lab by hands that did not write its checks."""
-
-    right: dict[str, dict[str, Any]]
-    wrong: dict[str, dict[str, tuple[Any, str]]]  # with what the verdict must say
-
-    @classmethod
-    def read(cls, number: int) -> Variants | None:
-        """Run the lab's file, which is no part of a package; None if it has none."""
-        path = VARIANTS / f"lab{number:02d}.py"
-        if not path.exists():
-            return None
-        space = runpy.run_path(str(path), run_name=path.stem)
-        return cls(space["RIGHT"], space["WRONG"])
-
-
-def try_variants(result: Result, right: dict[str, Any], wrong: dict[str, tuple[Any, str]]) -> None:
-    """Add to the result what happens to the variants of its exercise."""
-    result.right = {name: passed(verdict(result.exercise, answer)) for name, answer in right.items()}
-    for name, (answer, reason) in wrong.items():
-        own = f"{name}, once more" if name in result.wrong else name  # two hands found the same mistake
-        result.wrong[own] = refused(verdict(result.exercise, answer), reason)
+def answers(kind: str, number: int) -> dict[str, dict[str, Any]]:
+    """Return the answers to the exercises of a lab that are "right" or "wrong", by exercise and name; none without the file."""
+    path = ANSWERS / kind / f"lab{number:02d}.py"
+    return runpy.run_path(str(path), run_name=path.stem)[kind.upper()] if path.exists() else {}
 
 
 def passed(found: Any) -> str:
@@ -163,14 +141,15 @@ def refused(found: Any, reason: str = "") -> str:
     return KILLED if re.search(reason, str(found)) else f"not for its reason, {reason!r}: {found}"
 
 
-def judge_exercise(exercise: str, source: str, wrong: dict[str, Any]) -> Result:
+def judge_exercise(exercise: str, source: str, right: dict[str, Any], wrong: dict[str, tuple[Any, str]]) -> Result:
     from minikafka.lab.hints import HINTS
     result = Result(exercise)
     result.solution = half(source, exercise, lambda v: "" if v else repr(v))
     result.stub = half(unsolved(source), exercise, lambda v: "" if v.why.startswith("not solved yet") else repr(v))
     texts = HINTS.get(exercise, ())
     result.hints = "" if len([t for t in texts if t.strip()]) == 3 else "three of them are wanted: hints(...) in the checks"
-    result.wrong = {name: refused(verdict(exercise, answer)) for name, answer in wrong.items()}
+    result.right = {name: passed(verdict(exercise, answer)) for name, answer in right.items()}
+    result.wrong = {name: refused(verdict(exercise, answer), reason) for name, (answer, reason) in wrong.items()}
     return result
 
 
@@ -182,22 +161,14 @@ def prepare(number: int) -> None:
 
 def judge_lab(lab: Lab) -> list[Result]:
     """Judges every exercise of a lab in this process."""
-    name = f"minikafka.lab.labs.lab{lab.number:02d}.wrong"
-    try:
-        wrong = importlib.import_module(name).WRONG
-    except ModuleNotFoundError as missing:
-        if missing.name != name:  # the file is there, and imports something that is not
-            raise
-        wrong = {}
     cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
     if cells:
         prepare(lab.number)
-    results, variants = [], Variants.read(lab.number) or Variants({}, {})
+    results, right, wrong = [], answers("right", lab.number), answers("wrong", lab.number)
     for exercise in asked(lab)["exercises"]:
         source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
-        results.append(judge_exercise(exercise, source, wrong.get(exercise, {})))
-        try_variants(results[-1], variants.right.get(exercise, {}), variants.wrong.get(exercise, {}))
-    strangers = sorted({*wrong, *variants.right, *variants.wrong} - {r.exercise for r in results})
+        results.append(judge_exercise(exercise, source, right.get(exercise, {}), wrong.get(exercise, {})))
+    strangers = sorted({*right, *wrong} - {r.exercise for r in results})
     return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]
 
 
@@ -214,17 +185,17 @@ def apart(path: Path) -> list[Result]:
 def row(r: Result) -> str:
     """One exercise as a row of the table."""
     words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
-    words += (f"{len(r.right or ()) - len(r.refused)} of {len(r.right or ())}",)
+    words += (f"{len(r.right) - len(r.refused)} of {len(r.right)}",)
     return f"| {r.exercise} | {' | '.join(words)} | {'; '.join(r.wrong)} | {len(r.wrong) - len(r.survivors)} of {len(r.wrong)} |"
 
 
 def table(results: list[Result]) -> str:
     killed, planted = sum(len(r.wrong) - len(r.survivors) for r in results), sum(len(r.wrong) for r in results)
-    right = sum(len(r.right or ()) - len(r.refused) for r in results)
+    right = sum(len(r.right) - len(r.refused) for r in results)
     return "\n".join([
-        "| exercise | stub | solution | hints | right variants | wrong solutions | killed |", "|---|---|---|---|---|---|---|",
+        "| exercise | stub | solution | hints | right answers | wrong answers | killed |", "|---|---|---|---|---|---|---|",
         *map(row, results), "",
-        f"{len(results)} exercises; {right} right variants pass, {killed} of {planted} wrong solutions are killed."])
+        f"{len(results)} exercises; {right} right answers pass, {killed} of {planted} wrong answers are killed."])
 
 
 def show(sources: list[Path], everything: bool) -> int:
@@ -233,7 +204,7 @@ def show(sources: list[Path], everything: bool) -> int:
     problems = [problem for result in results for problem in result.problems]
     print(table(results), *problems, sep="\n")
     if everything and not problems:
-        title = "# Wrong solutions that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`."
+        title = "# Wrong answers that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`."
         TABLE.write_text(f"{title}\n\n{table(results)}\n")
     return bool(problems)
 

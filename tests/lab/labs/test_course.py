@@ -155,9 +155,12 @@ def test_a_lab_leads_to_the_next_one(lab):
 
 @every_lab
 def test_a_lab_has_its_folder(lab):
-    """Fails if the checks, the wrong solutions or the page of a lab lie somewhere else than in minikafka/lab/labs/labNN/."""
+    """Fails if the checks or the page of a lab lie somewhere else than in minikafka/lab/labs/labNN/, or its right and wrong
+    answers somewhere else than in solutions/ (students do not get that folder).
+    """
     folder = ROOT / "minikafka" / "lab" / "labs" / f"lab{lab.number:02d}"
-    assert {"__init__.py", "checks.py", "wrong.py"} <= {path.name for path in folder.iterdir()}
+    assert {"__init__.py", "checks.py"} <= {path.name for path in folder.iterdir()}
+    assert all((ROOT / "solutions" / kind / f"{folder.name}.py").exists() for kind in ("right", "wrong"))
 
 
 @every_lab

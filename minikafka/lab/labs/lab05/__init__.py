@@ -1,4 +1,4 @@
-"""Lab 5, commit and crash: checks.py, wrong.py, and the experiments.
+"""Lab 5, commit and crash: checks.py and the experiments.
 
 experiment.py comes first: the commit policies and what a crash costs under each; stage.py is the simulated cluster that it
 plays on, chart.py draws its result. paper.py is a consumer on paper, late.py has the accidents of slow consumers and of

@@ -1,3 +1,3 @@
-"""Lab 6, replication: checks.py, wrong.py; experiment.py (log ends and high watermark, readable records, placement of
+"""Lab 6, replication: checks.py; experiment.py (log ends and high watermark, readable records, placement of
 replicas, elections).
 """

@@ -1,3 +1,3 @@
-"""Lab 13, checkpoints: checks.py, wrong.py; experiment.py (a Spark query that can be killed, and its sink), books.py (what
+"""Lab 13, checkpoints: checks.py; experiment.py (a Spark query that can be killed, and its sink), books.py (what
 group, checkpoint and sink say about progress, read at one moment), lanes.py (their picture).
 """

@@ -1,7 +1,7 @@
-"""Lab 14, the capstone: checks.py, wrong.py (with twenty pipelines broken on purpose), and a pipeline from trips to prices.
+"""Lab 14, the capstone: checks.py, and a pipeline from trips to prices.
 
-notary.py judges a run. pipeline.py has the settings and the sink, schedule.py the faults, faults.py carries them out.
-Three stages give the same kind of run: paper.py draws lots, rehearsal.py uses simulated brokers and a model of Spark
-(microbatch.py), live.py real brokers and Spark. registry.py keeps schemas in a compacted topic, ecosystem.py
-runs what else speaks to Kafka.
+notary.py judges a run; broken.py has twenty pipelines, each broken on purpose, on which the notary is tried. pipeline.py has the
+settings and the sink, schedule.py the faults, faults.py carries them out. Three stages give the same kind of run: paper.py draws
+lots, rehearsal.py uses simulated brokers and a model of Spark (microbatch.py), live.py real brokers and Spark. registry.py keeps
+schemas in a compacted topic, ecosystem.py runs what else speaks to Kafka.
 """

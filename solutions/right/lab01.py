@@ -1,0 +1,250 @@
+"""Right answers to the exercises of lab 1, of different make; written from the notebook's text alone."""
+from __future__ import annotations
+
+import copy
+import enum
+import functools
+import itertools
+import re
+from collections import Counter, OrderedDict, defaultdict
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+# --- 1.3 --------------------------------------------------------------------------------------------------------------------
+
+
+def place_order(order, log):
+    log.append({"event": "OrderPlaced", **order})
+
+
+def catch_up(log, position, work):
+    for event in log[position:]:
+        work(event)
+    return len(log)
+
+
+def place_a_copy(order, log):
+    event = copy.deepcopy(order)
+    event["event"] = "OrderPlaced"
+    log.append(event)
+    return event
+
+
+def place_field_by_field(order, log):
+    event = {"event": "OrderPlaced"}
+    for field in order:
+        event[field] = order[field]
+    log.append(event)
+
+
+def place_three_fields(order, log):
+    return log.append({"event": "OrderPlaced", "id": order["id"], "customer": order["customer"], "amount": order["amount"]})
+
+
+def place_within(order, log):
+    log.append({"event": "OrderPlaced", "order": dict(order)})
+
+
+def catch_up_counting(log, position, work):
+    for event in log[position:]:
+        work(event)
+        position += 1
+    return position
+
+
+def catch_up_by_index(log, position, work):
+    for place in range(position, len(log)):
+        work(log[place])
+    return len(log)
+
+
+def catch_up_while(log, position, work):
+    while position < len(log):
+        work(log[position:][0])
+        position = position + 1
+    return position
+
+
+def catch_up_calling_itself(log, position, work):
+    if not log[position:]:
+        return position
+    work(log[position:][0])
+    return catch_up_calling_itself(log, position + 1, work)
+
+
+def catch_up_in_numpy(log, position, work):
+    places = [(work(event), np.int64(place))[1] for place, event in enumerate(log[position:], position + 1)]
+    return max([np.int64(position), *places])
+
+
+class Shop:
+    def place_order(self, order, log):
+        log.append(dict(order, event="OrderPlaced"))
+
+    @staticmethod
+    def catch_up(log, position, work):
+        new = log[position:]
+        list(map(work, new))
+        return position + len(new)
+
+
+# --- 1.5 --------------------------------------------------------------------------------------------------------------------
+
+
+COMMANDS = ["updateCustomer", "chargeCard", "shipParcel", "sendInvoice", "cancelRide"]
+
+
+FACTS = ["CustomerUpdated", "CardCharged", "ParcelShipped", "InvoiceSent", "RideCancelled"]
+
+
+class Fact(enum.StrEnum):
+    UPDATED = "CustomerUpdated"
+    CHARGED = "CardCharged"
+    SHIPPED = "ParcelShipped"
+    SENT = "InvoiceSent"
+    CANCELLED = "RideCanceled"
+
+
+def facts():
+    return {"updateCustomer": "CustomerUpdated", "chargeCard": "CardCharged", "shipParcel": "ParcelShipped",
+            "sendInvoice": "InvoiceSent", "cancelRide": "RideCancelled"}
+
+
+def by_rule():
+    irregular = {"charge": "charged", "send": "sent", "ship": "shipped", "cancel": "cancelled", "update": "updated"}
+    found = {}
+    for command in COMMANDS:
+        verb, thing = re.fullmatch(r"([a-z]+)([A-Z]\w+)", command).groups()
+        found[command] = thing + irregular[verb].capitalize()
+    return found
+
+
+def spelled(between, change=str):
+    """The facts, written in another way: words with something between them."""
+    words = [re.findall("[A-Z][a-z]+", fact) for fact in FACTS]
+    return lambda: {command: change(between.join(each)) for command, each in zip(COMMANDS, words)}
+
+
+def but(**other):
+    """The facts, with some of them changed."""
+    return lambda: {**facts(), **other}
+
+
+# --- 1.11 -------------------------------------------------------------------------------------------------------------------
+
+
+def classify(trace):
+    copies = {number: 0 for kind, number in trace if kind == "sent"}
+    for kind, number in trace:
+        if kind == "stored":
+            copies[number] = copies.get(number, 0) + 1
+    lost, twice = 0 in copies.values(), max(copies.values(), default=0) > 1
+    if lost and twice:
+        return "neither"
+    if lost:
+        return "at most once"
+    if twice:
+        return "at least once"
+    return "both"
+
+
+def named(lost, twice):
+    return {(True, True): "neither", (True, False): "at most once", (False, True): "at least once", (False, False): "both"}[
+        bool(lost), bool(twice)]
+
+
+def by_counter(trace):
+    stored = Counter(number for kind, number in trace if kind == "stored")
+    sent = {number for kind, number in trace if kind == "sent"}
+    return named(any(stored[number] == 0 for number in sent), any(many > 1 for many in stored.values()))
+
+
+def by_defaultdict(trace):
+    steps = defaultdict(list)
+    for kind, number in trace:
+        steps[kind].append(number)
+    return named(set(steps["sent"]) - set(steps["stored"]), len(steps["stored"]) > len(set(steps["stored"])))
+
+
+def by_list_count(trace):
+    copies = [trace.count(("stored", number)) for number in {step[1] for step in trace if step[0] == "sent"}]
+    return named(copies.count(0), [many for many in copies if many > 1])
+
+
+def by_pandas(trace):
+    table = pd.DataFrame(list(trace), columns=["kind", "message"])
+    sent, stored = (table.loc[table.kind == kind, "message"] for kind in ("sent", "stored"))
+    return named((~sent.isin(stored)).any(), stored.duplicated().any())
+
+
+def by_match(trace):
+    sent, stored = set(), []
+    for step in trace:
+        match step:
+            case ("sent", number):
+                sent.add(number)
+            case ("stored", number):
+                stored.append(number)
+            case _:
+                pass
+    least, most = sent <= set(stored), len(stored) == len(set(stored))
+    return "both" if least and most else "at least once" if least else "at most once" if most else "neither"
+
+
+def by_sorting(trace):
+    many = {number: len(list(group)) for number, group in itertools.groupby(sorted(n for kind, n in trace if kind == "stored"))}
+    return named(any(kind == "sent" and number not in many for kind, number in trace), set(many.values()) - {1})
+
+
+class Guarantee(enum.StrEnum):
+    MOST = "at most once"
+    LEAST = "at least once"
+    BOTH = "both"
+    NEITHER = "neither"
+
+
+RIGHT = {
+    "1.3": {
+        "unpacked, and a loop": (place_order, catch_up),
+        "a copy, and counting": (place_a_copy, catch_up_counting),
+        "field by field, by index": (place_field_by_field, catch_up_by_index),
+        "the fields that the text names, and while": (place_three_fields, catch_up_while),
+        "methods": (Shop().place_order, Shop.catch_up),
+        "lambdas": (lambda order, log: log.append(order | {"event": "OrderPlaced"}),
+                    lambda log, position, work: (list(map(work, log[position:])), len(log))[1]),
+        "an OrderedDict, and recursion": (lambda order, log: log.append(OrderedDict(order, event="OrderPlaced")),
+                                          catch_up_calling_itself),
+        "nobody may change it, and numpy": (lambda order, log: log.append(MappingProxyType({"event": "OrderPlaced", **order})),
+                                            catch_up_in_numpy),
+        "the order within the event": (place_within, catch_up),
+        "a list of two": [place_order, catch_up],
+    },
+    "1.5": {
+        "a dictionary": facts,
+        "by rule": by_rule,
+        "zip": lambda: dict(zip(COMMANDS, FACTS)),
+        "an OrderedDict": lambda: OrderedDict(zip(reversed(COMMANDS), reversed(FACTS))),
+        "customerUpdated": lambda: {command: fact[0].lower() + fact[1:] for command, fact in facts().items()},
+        "customer_updated": spelled("_", str.lower),
+        "CUSTOMER_UPDATED": spelled("_", str.upper),
+        "customer-updated": spelled("-", str.lower),
+        "Customer Updated": spelled(" "),
+        "the customer was updated": spelled(" was ", lambda text: f"the {text.lower()}"),
+        "CustomerHasBeenUpdated": spelled("HasBeen"),
+        "one l": but(cancelRide="RideCanceled"),
+        "an Enum": lambda: dict(zip(COMMANDS, Fact)),
+    },
+    "1.11": {
+        "a dictionary": classify,
+        "a Counter": by_counter,
+        "a defaultdict": by_defaultdict,
+        "list.count": by_list_count,
+        "pandas": by_pandas,
+        "match": by_match,
+        "groups": by_sorting,
+        "an Enum": lambda trace: Guarantee(classify(trace)),
+        "a partial": functools.partial(lambda how, trace: how(trace), by_counter),
+    },
+}

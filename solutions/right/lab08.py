@@ -1,0 +1,166 @@
+"""Right answers to the exercises of lab 8, of different make; written from the notebook's text alone."""
+from __future__ import annotations
+
+import functools
+from collections import ChainMap, OrderedDict
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+
+LIMIT = 10.0
+
+
+def isr_by_a_loop(now, fetches, end):
+    caught_up, last_time, last_end = {"A": 0.0, "D": 0.0}, {}, {}
+    for fetch in fetches:
+        name = fetch.follower
+        if fetch.offset >= fetch.leader_end:
+            caught_up[name] = fetch.t
+        elif name in last_end and fetch.offset >= last_end[name]:
+            caught_up[name] = max(caught_up[name], last_time[name])
+        last_time[name], last_end[name] = fetch.t, fetch.leader_end
+    members = ["C"]
+    for name in caught_up:
+        mine = [fetch.offset for fetch in fetches if fetch.follower == name]
+        if now - caught_up[name] <= LIMIT or (mine and mine[-1] >= end):
+            members.append(name)
+    return members
+
+
+def moment(fetches, name):
+    """When a follower was caught up last, by looking at each pair of its fetches."""
+    mine = [fetch for fetch in fetches if fetch.follower == name]
+    moments = [0.0] + [fetch.t for fetch in mine if fetch.offset >= fetch.leader_end]
+    moments += [before.t for before, fetch in zip(mine, mine[1:]) if fetch.offset >= before.leader_end]
+    return max(moments), mine[-1].offset if mine else None
+
+
+def isr_by_pairs(now, fetches, end):
+    found = {name: moment(fetches, name) for name in "AD"}
+    return {"C"} | {name for name, (t, offset) in found.items() if now - t <= LIMIT or (offset is not None and offset >= end)}
+
+
+class Stopwatch:
+    def __init__(self):
+        self.since, self.t, self.end, self.offset = 0.0, None, None, None
+
+    def fetched(self, fetch):
+        if fetch.offset >= fetch.leader_end:
+            self.since = fetch.t
+        elif self.end is not None and fetch.offset >= self.end:
+            self.since = max(self.since, self.t)
+        self.t, self.end, self.offset = fetch.t, fetch.leader_end, fetch.offset
+
+    def in_sync(self, now, end):
+        return now - self.since <= LIMIT or (self.offset is not None and self.offset >= end)
+
+
+def isr_by_objects(now, fetches, end):
+    watches = {"A": Stopwatch(), "D": Stopwatch()}
+    for fetch in fetches:
+        watches[fetch.follower].fetched(fetch)
+    return ("C", *(name for name, watch in watches.items() if watch.in_sync(now, end)))
+
+
+def isr_backwards(now, fetches, end):
+    def stays(name):
+        mine = [fetch for fetch in fetches if fetch.follower == name]
+        if mine and mine[-1].offset >= end:
+            return True
+        for place in range(len(mine) - 1, -1, -1):
+            fetch = mine[place]
+            if fetch.offset >= fetch.leader_end or place + 1 < len(mine) and mine[place + 1].offset >= fetch.leader_end:
+                return now - fetch.t <= LIMIT
+        return now <= LIMIT
+    return frozenset(filter(lambda name: name == "C" or stays(name), "CAD"))
+
+
+def isr_one_by_one(now, fetches, end):
+    yield from isr_by_a_loop(now, fetches, end)
+
+
+TABLE = {(1, False): (12, False, 0), (1, True): (12, True, 12), (2, False): (0, True, 0), (2, True): (0, True, 0)}
+
+
+def from_a_frame():
+    rows = [(m, u, *cell) for (m, u), cell in TABLE.items()]
+    frame = pd.DataFrame(rows, columns=["min", "unclean", "accepted", "leads", "lost"]).set_index(["min", "unclean"])
+    return {key: tuple(row) for key, row in zip(frame.index, frame.itertuples(index=False))}
+
+
+def lost_by_a_loop(acknowledged, readable):
+    there = {}
+    for offset, value in readable:
+        there[offset] = value
+    broken = []
+    for offset, value in acknowledged:
+        if offset not in there:
+            broken.append((offset, value, None))
+        elif there[offset] != value:
+            broken.append((offset, value, there[offset]))
+    return broken
+
+
+def lost_by_pandas(acknowledged, readable):
+    promised = pd.DataFrame(acknowledged, columns=["offset", "value"], dtype=object)
+    there = pd.DataFrame(readable, columns=["offset", "instead"], dtype=object)
+    both = promised.merge(there, how="left", on="offset")
+    broken = both[both["value"] != both["instead"]]
+    return [(o, v, None if pd.isna(i) else i) for o, v, i in broken.itertuples(index=False, name=None)]
+
+
+def lost_from_sets(acknowledged, readable):
+    instead = dict(readable)
+    return {(offset, value, instead.get(offset)) for offset, value in set(acknowledged) - set(readable)}
+
+
+def lost_one_by_one(acknowledged, readable):
+    for offset, value in acknowledged:
+        found = next((v for o, v in readable if o == offset), None)
+        if found != value:
+            yield offset, value, found
+
+
+def lost_by_numpy(acknowledged, readable):
+    instead = dict(readable)
+    offsets = np.array([offset for offset, _ in acknowledged], dtype=int)
+    values = [value for _, value in acknowledged]
+    return [(o, v, instead.get(int(o))) for o, v in zip(offsets, values) if instead.get(int(o)) != v]
+
+
+RIGHT = {
+    "8.1": {
+        "a loop": isr_by_a_loop,
+        "pairs of fetches, a set": isr_by_pairs,
+        "an object for each follower, a tuple": isr_by_objects,
+        "backwards, a frozenset": isr_backwards,
+        "a generator": isr_one_by_one,
+        "in another order": lambda now, fetches, end: sorted(isr_by_a_loop(now, fetches, end)),
+        "a dictionary's keys": lambda now, fetches, end: dict.fromkeys(isr_by_a_loop(now, fetches, end)).keys(),
+        "numpy's texts": lambda now, fetches, end: np.array(isr_by_a_loop(now, fetches, end)),
+    },
+    "8.2": {
+        "a dictionary": lambda: dict(TABLE),
+        "a function of the two settings": lambda: {
+            (m, u): (12 if m == 1 else 0, m == 2 or u, 12 if m == 1 and u else 0) for m in (1, 2) for u in (False, True)},
+        "in another order": lambda: OrderedDict(reversed(list(TABLE.items()))),
+        "lists": lambda: {key: list(cell) for key, cell in TABLE.items()},
+        "0 and 1 for no and yes": lambda: {(m, int(u)): (a, int(leads), lost) for (m, u), (a, leads, lost) in TABLE.items()},
+        "pandas and numpy": from_a_frame,
+        "two dictionaries in one": lambda: ChainMap({k: v for k, v in TABLE.items() if k[1]}, TABLE),
+        "nobody may change it": lambda: MappingProxyType(TABLE),
+    },
+    "8.3": {
+        "a loop": lost_by_a_loop,
+        "a comprehension": lambda acknowledged, readable: [
+            (o, v, dict(readable).get(o)) for o, v in acknowledged if dict(readable).get(o) != v],
+        "pandas": lost_by_pandas,
+        "numpy's offsets": lost_by_numpy,
+        "a set": lost_from_sets,
+        "a generator": lost_one_by_one,
+        "lists for triples": lambda a, r: [list(each) for each in lost_by_a_loop(a, r)],
+        "a tuple, the last ones first": lambda a, r: tuple(reversed(lost_by_a_loop(a, r))),
+        "a partial": functools.partial(lambda f, a, r: f(a, r), lost_by_a_loop),
+    },
+}

@@ -1,0 +1,143 @@
+"""Right answers to the exercises of lab 11, of different make; written from the notebook's text alone."""
+from __future__ import annotations
+
+import calendar
+import json
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+# --- 11.3 -------------------------------------------------------------------------------------------------------------------
+
+
+def zone(path="$.pickup"):
+    return F.get_json_object(F.col("value").cast("string"), path).alias("zone")
+
+
+def by_api(rows):
+    return rows.select(zone()).groupBy("zone").count()
+
+
+def by_sql_text(rows):
+    rows.createOrReplaceTempView("rows_of_11_3")
+    return rows.sparkSession.sql(
+        "SELECT get_json_object(string(value), '$.pickup') AS pickup, count(*) FROM rows_of_11_3 GROUP BY 1")
+
+
+def by_from_json(rows):
+    trips = rows.select(F.from_json(rows["value"].cast("string"), "pickup string").alias("trip"))
+    return trips.groupBy("trip.pickup").agg(F.count("*").alias("trips"))
+
+
+def by_tuple(rows):
+    return rows.select(F.json_tuple(F.col("value").cast("string"), "pickup").alias("p")).groupby(F.col("p")).agg(F.sum(F.lit(1)))
+
+
+def by_decode(rows):
+    text = F.decode("value", "UTF-8")
+    return rows.groupBy(F.regexp_extract(text, r'"pickup":"([^"]*)"', 1).alias("pickup")).count().orderBy("pickup")
+
+
+def by_expr(rows):
+    return rows.selectExpr("get_json_object(cast(value as string), '$.pickup') as zone").groupBy("zone").agg({"zone": "count"})
+
+
+def by_pandas(rows):
+    return rows.select(zone()).groupBy("zone").count().toPandas()
+
+
+def by_collect(rows):
+    counts = Counter(json.loads(row["value"])["pickup"] for row in rows.select("value").collect())
+    return rows.sparkSession.createDataFrame([*counts.items()], "zone string, trips long")
+
+
+# --- 11.7 -------------------------------------------------------------------------------------------------------------------
+
+
+def ms(moment):
+    return int(moment.timestamp() * 1000)
+
+
+class Options(dict):
+    pass
+
+
+# --- 11.8 -------------------------------------------------------------------------------------------------------------------
+
+
+def gaps_by_loop(rows, ends):
+    found = []
+    for partition, end in ends.items():
+        before = -1
+        for row in [*rows.where(F.col("partition") == partition).orderBy("offset").collect(), None]:
+            offset = end if row is None else row["offset"]
+            if offset > before + 1:
+                found.append((partition, before + 1, offset - 1))
+            before = offset
+    return found
+
+
+def gaps_by_sets(rows, ends):
+    there = {(row.partition, row.offset) for row in rows.select("partition", "offset").collect()}
+    found = []
+    for partition, end in ends.items():
+        for offset in range(end):
+            if (partition, offset) not in there:
+                if found and found[-1][0] == partition and found[-1][2] == offset - 1:
+                    found[-1][2] = offset
+                else:
+                    found.append([partition, offset, offset])
+    return found
+
+
+def gaps_by_window(rows, ends, begin=-1, every=True, first=1, last=-1):
+    """The recipe; each argument is one thing in it that one may get wrong."""
+    places = rows.select("partition", F.col("offset").cast("long"))
+    if every:
+        places = places.union(rows.sparkSession.createDataFrame([*ends.items()], "partition int, offset long"))
+    before = F.lag("offset", 1, begin).over(Window.partitionBy("partition").orderBy("offset"))
+    return (places.withColumn("before", before).where("offset - before > 1")
+            .select("partition", (F.col("before") + first).alias("first"), (F.col("offset") + last).alias("last")))
+
+
+def gaps_by_pandas(rows, ends):
+    table = rows.select("partition", "offset").toPandas()
+    return [(p, int(a) + 1, int(b) - 1) for p, end in ends.items()
+            for places in [[-1, *sorted(table.offset[table.partition == p]), end]]
+            for a, b in zip(places, places[1:]) if b - a > 1]
+
+
+def gaps_by_numpy(rows, ends):
+    table = np.array(rows.select("partition", "offset").collect(), dtype=np.int64).reshape(-1, 2)
+    for p, end in ends.items():
+        places = np.concatenate([[-1], np.sort(table[table[:, 0] == p, 1]), [end]])
+        wide = np.flatnonzero(np.diff(places) > 1)
+        yield from ((p, places[n] + 1, places[n + 1] - 1) for n in wide)
+
+
+def gaps_as_pandas(rows, ends):
+    return gaps_by_window(rows, ends).toPandas()
+
+
+RIGHT = {
+    "11.3": {"the API": by_api, "SQL": by_sql_text, "from_json": by_from_json, "json_tuple": by_tuple,
+             "a regular expression": by_decode,
+             "expressions": by_expr, "pandas": by_pandas, "collected, and a table again": by_collect},
+    "11.7": {
+        "the start alone": lambda begin, end: {"startingTimestamp": str(ms(begin))},
+        "latest": lambda begin, end: dict(startingTimestamp=f"{ms(begin)}", endingOffsets="latest"),  # noqa: C408
+        "by calendar": lambda begin, end: {"startingTimestamp": str(calendar.timegm(begin.utctimetuple()) * 1000)},
+        "by subtraction": lambda begin, end: Options(
+            startingTimestamp=str((begin - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1))),
+        "for each partition": lambda begin, end: {
+            "startingOffsetsByTimestamp": json.dumps({"trips": {str(p): ms(begin) for p in range(3)}}),
+            "endingOffsets": "latest"},
+        "a number": lambda begin, end: {"startingTimestamp": ms(begin)},
+        "numpy": lambda begin, end: {"startingTimestamp": str(np.int64(begin.timestamp()) * 1000)},
+    },
+    "11.8": {"a loop": gaps_by_loop, "sets": gaps_by_sets, "a window": gaps_by_window, "pandas": gaps_by_pandas,
+             "numpy, a generator": gaps_by_numpy, "a table of pandas": gaps_as_pandas},
+}

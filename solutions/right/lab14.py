@@ -1,0 +1,217 @@
+"""Right answers to the exercises of lab 14, of different make; written from the notebook's text alone."""
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from minikafka.lab.labs.lab14.checks import REMOVED, ablated
+from minikafka.lab.labs.lab14.pipeline import Pipeline, surge
+
+# --- 14.3 -------------------------------------------------------------------------------------------------------------------
+
+
+def lost_trip(acked, in_log, in_sink, settled):
+    if in_sink:
+        return "PASS"
+    if acked is False and in_log is False:
+        return "PASS"
+    if not acked and not in_log or in_sink is None or not settled and in_log is not False:
+        return "UNKNOWN"
+    return "FAIL"
+
+
+def both(*values):
+    return False if False in values else None if None in values else True
+
+
+def either(*values):
+    return True if True in values else None if None in values else False
+
+
+def negated(value):
+    return None if value is None else not value
+
+
+def lost_by_logic(acked, in_log, in_sink, settled):
+    lost = both(either(acked, in_log), negated(in_sink), either(settled, negated(in_log)) or None)
+    return {True: "FAIL", False: "PASS", None: "UNKNOWN"}[lost]
+
+
+def lost_by_match(acked, in_log, in_sink, settled):
+    match acked, in_log, in_sink, settled:
+        case (_, _, True, _) | (False, False, _, _):
+            return "PASS"
+        case (True, _, False, True) | (_, True, False, True) | (True, False, False, _):
+            return "FAIL"
+    return "UNKNOWN"
+
+
+TABLE = {told: lost_by_logic(*told) for told in itertools.product([True, False, None], repeat=4)}
+
+
+def lost_by_table(*told):
+    return TABLE[told]
+
+
+def lost_by_numbers(acked, in_log, in_sink, settled):
+    number = {True: 1.0, None: 0.5, False: 0.0}
+    owed, there, over = max(number[acked], number[in_log]), number[in_sink], 1.0 if settled or in_log is False else 0.5
+    lost = min(owed, 1 - there, over)
+    return "FAIL" if lost == 1 else "PASS" if lost == 0 else "UNKNOWN"
+
+
+def lost_by_worlds(acked, in_log, in_sink, settled):
+    """What nobody has seen may be either; a verdict holds if it holds in all worlds."""
+    worlds = itertools.product(*[(value,) if value is not None else (True, False) for value in (acked, in_log, in_sink)])
+    lost = {(a or log) and not sink for a, log, sink in worlds}
+    if lost == {False}:
+        return "PASS"
+    return "FAIL" if lost == {True} and (settled is True or in_log is False) else "UNKNOWN"
+
+
+class Notary:
+    def says(self, acked, in_log, in_sink, settled):
+        owed = True if acked or in_log else None if acked is None or in_log is None else False
+        words = ["UNKNOWN", "PASS", "FAIL"]
+        good = in_sink is True or owed is False
+        bad = owed is True and in_sink is False and (settled is True or in_log is False)
+        return words[good + 2 * bad]
+
+
+# --- 14.5 -------------------------------------------------------------------------------------------------------------------
+
+
+KEEP = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
+
+
+PRICES = "INSERT OR REPLACE INTO prices SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"
+
+
+def write(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES)
+
+
+def write_all_new(rows, batch, db):
+    cursor = db.cursor()
+    for row in rows:
+        cursor.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", tuple(row))
+    cursor.execute("DELETE FROM prices")
+    cursor.execute("INSERT INTO prices SELECT zone, window, n, surge(n) FROM "
+                   "(SELECT zone, window, count(*) AS n FROM trips GROUP BY zone, window)")
+
+
+def write_look_first(rows, batch, db):
+    for trip, taxi, zone, window, part, off in rows:
+        if db.execute("SELECT 1 FROM trips WHERE trip = ?", (trip,)).fetchone():
+            continue
+        db.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", (trip, taxi, zone, window, part, off))
+        if db.execute("UPDATE prices SET trips = trips + 1, surge = surge(trips + 1) WHERE zone = ? AND window = ?",
+                      (zone, window)).rowcount == 0:
+            db.execute("INSERT INTO prices VALUES (?, ?, 1, surge(1))", (zone, window))
+
+
+def write_by_pandas(rows, batch, db):
+    db.executemany(KEEP, rows)
+    table = pd.read_sql("SELECT zone, window FROM trips", db)
+    for (zone, window), trips in table.groupby(["zone", "window"]).size().items():
+        db.execute("REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, int(trips), float(surge(int(trips)))))
+
+
+def write_by_numpy(rows, batch, db):
+    db.executemany(KEEP, rows)
+    cells = db.execute("SELECT zone || '|' || window FROM trips").fetchall()
+    if cells:
+        names, counts = np.unique([cell for cell, in cells], return_counts=True)
+        db.executemany("REPLACE INTO prices VALUES (?, ?, ?, ?)",
+                       [(*str(name).split("|"), int(n), 1 + 0.1 * max(0, int(n) - 10)) for name, n in zip(names, counts)])
+
+
+class Writer:
+    def __call__(self, rows, batch, db):
+        write(rows, batch, db)
+
+
+def pipeline(writes=write, **settings):
+    return lambda: Pipeline("mine", writes, **settings)
+
+
+def write_replace(rows, batch, db):
+    db.executemany("INSERT OR REPLACE INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.execute(PRICES)
+
+
+# --- 14.8 -------------------------------------------------------------------------------------------------------------------
+
+
+RISES = {"acks": {"lost", "totals"}, "idempotence": {"reordered"}, "min_insync": set(), "checkpoint": set(),
+         "starting": {"lost", "totals"}, "key": {"duplicate", "totals"}, "prices": {"totals"}}
+
+
+def rises(**changed):
+    return lambda: {**RISES, **changed}
+
+
+def what_rises():
+    return {"acks": {"lost", "totals"}, "idempotence": {"reordered"}, "min_insync": set(), "checkpoint": set(),
+            "starting": {"totals", "lost"}, "key": {"duplicate", "totals"}, "prices": {"totals"}}
+
+
+def rises_by_asking():
+    return {setting: {name for name, count in ablated(setting).cries.items() if count > 0} for setting in REMOVED}
+
+
+def rises_by_words():
+    told = {"acks": "lost totals", "idempotence": "reordered", "starting": "lost totals", "key": "duplicate totals",
+            "prices": "totals"}
+    return {setting: set(told.get(setting, "").split()) for setting in REMOVED}
+
+
+def rises_by_default():
+    found = defaultdict(set)
+    for counter, settings in {"lost": ["acks", "starting"], "totals": ["acks", "starting", "key", "prices"],
+                              "duplicate": ["key"], "reordered": ["idempotence"]}.items():
+        for setting in settings:
+            found[setting].add(counter)
+    return found | {"min_insync": set(), "checkpoint": set()}
+
+
+RIGHT = {
+    "14.3": {
+        "ifs": lost_trip,
+        "three-valued logic": lost_by_logic,
+        "match": lost_by_match,
+        "a table": lost_by_table,
+        "numbers": lost_by_numbers,
+        "all worlds": lost_by_worlds,
+        "a method": Notary().says,
+    },
+    "14.5": {
+        "IGNORE, and count again": pipeline(),
+        "every setting": pipeline(acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
+                                  key=("trip",)),
+        "all prices anew": pipeline(write_all_new),
+        "looks first": pipeline(write_look_first, key=()),
+        "pandas": pipeline(write_by_pandas),
+        "numpy": pipeline(write_by_numpy),
+        "REPLACE": pipeline(write_replace),
+        "no checkpoint": pipeline(checkpoint=False),
+        "the place is the key": pipeline(key=("part", "off")),
+        "an object that is called": pipeline(Writer()),
+        "a partial": pipeline(partial(write)),
+    },
+    "14.8": {
+        "a dictionary": what_rises,
+        "what was measured": rises_by_asking,
+        "words": rises_by_words,
+        "a defaultdict": rises_by_default,
+        "lists": lambda: {setting: sorted(counters) for setting, counters in RISES.items()},
+        "frozen sets": lambda: {setting: frozenset(counters) for setting, counters in RISES.items()},
+        "dict(...)": partial(dict, **RISES),
+        "empty braces": rises(min_insync={}, checkpoint={}),
+    },
+}

@@ -1,0 +1,268 @@
+"""Wrong answers to the exercises of lab 4, each named by its mistake, with a pattern that the verdict must match ("": any)."""
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from itertools import chain, cycle
+from typing import Any
+
+from solutions.right.lab04 import all_pairs, share_by_slices
+
+
+def _unknown_is_zero(ends: dict[int, int], committed: dict[int, int]) -> Any:
+    return {p: max(0, end - committed[p]) if p in committed else 0 for p, end in ends.items()}
+
+
+def _unknown_is_all(ends: dict[int, int], committed: dict[int, int]) -> Any:
+    return {p: max(0, end - committed.get(p, 0)) for p, end in ends.items()}
+
+
+def _negative(ends: dict[int, int], committed: dict[int, int]) -> Any:
+    return {p: end - committed[p] if p in committed else None for p, end in ends.items()}
+
+
+def _by_topic(members: list[str], topics: dict[str, int]) -> Any:
+    shares: dict[str, list[tuple[str, int]]] = {member: [] for member in members}
+    for topic, count in sorted(topics.items()):
+        for p, member in zip(range(count), cycle(sorted(members))):
+            shares[member].append((topic, p))
+    return shares
+
+
+def _last_old_one(logs: Any, ends: dict[int, int], since: int) -> Any:
+    return {p: max((o for o, stamp in log if stamp < since), default=0) for p, log in logs.items()}
+
+
+def _nothing_is_zero(logs: Any, ends: dict[int, int], since: int) -> Any:
+    return {p: min((o for o, stamp in log if stamp >= since), default=0) for p, log in logs.items()}
+
+
+def _later_only(logs: Any, ends: dict[int, int], since: int) -> Any:
+    return {p: min((o for o, stamp in log if stamp > since + 40_000), default=ends[p]) for p, log in logs.items()}
+
+
+# --- 4.3 --------------------------------------------------------------------------------------------------------------
+
+
+def lag_of_the_committed(ends, committed):
+    return {number: max(0, ends[number] - offset) for number, offset in committed.items()}
+
+
+def lag_where_a_commit_of_0_is_none(ends, committed):
+    return {number: max(0, end - committed[number]) if committed.get(number) else None for number, end in ends.items()}
+
+
+def lag_where_no_lag_is_none(ends, committed):
+    return {number: max(0, end - committed.get(number, end)) or None for number, end in ends.items()}
+
+
+def lag_to_the_last_record(ends, committed):
+    return {number: max(0, end - 1 - committed[number]) if number in committed else None for number, end in ends.items()}
+
+
+def lag_the_wrong_way_round(ends, committed):
+    return {number: max(0, committed[number] - end) if number in committed else None for number, end in ends.items()}
+
+
+def lag_without_a_sign(ends, committed):
+    return {number: abs(end - committed[number]) if number in committed else None for number, end in ends.items()}
+
+
+def lag_as_one_sum(ends, committed):
+    return sum(max(0, end - committed.get(number, end)) for number, end in ends.items())
+
+
+def lag_that_is_a_word(ends, committed):
+    return {number: max(0, end - committed[number]) if number in committed else "?" for number, end in ends.items()}
+
+
+def lag_with_two_faults(ends, committed):
+    "No partition without a commit, and a lag below 0."
+    return {number: ends[number] - offset for number, offset in committed.items()}
+
+
+# --- 4.5 --------------------------------------------------------------------------------------------------------------
+
+
+def share_in_the_order_of_arrival(members, topics):
+    return {name: all_pairs(topics)[place :: len(members)] for place, name in enumerate(members)}
+
+
+def share_topic_by_topic(members, topics):
+    names = sorted(members)
+    return {name: [(topic, number) for topic in topics for number in range(topics[topic])[place :: len(names)]]
+            for place, name in enumerate(names)}
+
+
+def share_counted_from_1(members, topics):
+    pairs = [(topic, number + 1) for topic, number in all_pairs(topics)]
+    return {name: pairs[place :: len(members)] for place, name in enumerate(sorted(members))}
+
+
+def share_whole_topics(members, topics):
+    names = sorted(members)
+    return {name: all_pairs({topic: topics[topic] for topic in sorted(topics)[place :: len(names)]}) for place, name in enumerate(names)}
+
+
+def share_without_the_odd_ones(members, topics):
+    pairs = all_pairs(topics)
+    each = len(pairs) // len(members)
+    return {name: pairs[place * each : place * each + each] for place, name in enumerate(sorted(members))}
+
+
+def share_with_the_odd_ones_to_the_last(members, topics):
+    shares, pairs = share_without_the_odd_ones(members, topics), all_pairs(topics)
+    return {**shares, max(members): shares[max(members)] + pairs[len(pairs) // len(members) * len(members) :]}
+
+
+def share_everything_with_everybody(members, topics):
+    return dict.fromkeys(members, all_pairs(topics))
+
+
+def share_as_numbers(members, topics):
+    return {name: len(pairs) for name, pairs in share_by_slices(members, topics).items()}
+
+
+def share_as_words(members, topics):
+    return {name: [f"{topic}-{number}" for topic, number in pairs] for name, pairs in share_by_slices(members, topics).items()}
+
+
+def share_as_a_list(members, topics):
+    return list(share_by_slices(members, topics).values())
+
+
+def share_without_the_idle(members, topics):
+    shares = defaultdict(list)
+    for pair, name in zip(all_pairs(topics), cycle(sorted(members))):
+        shares[name].append(pair)
+    return shares
+
+
+def share_by_length(members, topics):
+    "Takes `topics` for lists of partitions."
+    return share_by_slices(members, {topic: len(found) for topic, found in topics.items()})
+
+
+def share_with_three_faults(members, topics):
+    "The first member gets a partition of each topic, the others what is left without the last; in the order of arrival."
+    first, *rest = members
+    left = [(topic, number) for topic, number in all_pairs(topics) if number][:-1]
+    return {first: [(topic, 0) for topic in topics], **{name: left[place :: len(rest)] for place, name in enumerate(rest)}}
+
+
+# --- 4.11 -------------------------------------------------------------------------------------------------------------
+
+
+def rewound_to_places(logs, ends, since):
+    "Places in the list, where offsets have gaps."
+    return {number: next((place for place, (_, stamp) in enumerate(log) if stamp >= since), ends[number]) for number, log in logs.items()}
+
+
+def rewound_past_the_exact_one(logs, ends, since):
+    return {number: min((offset for offset, stamp in log if stamp > since), default=ends[number]) for number, log in logs.items()}
+
+
+def rewound_by_halves(logs, ends, since):
+    "As if the timestamps were in order."
+    return {number: ([offset for offset, _ in log] + [ends[number]])[bisect_left([stamp for _, stamp in log], since)]
+            for number, log in logs.items()}
+
+
+def rewound_until_an_old_one(logs, ends, since):
+    places = dict(ends)
+    for number, log in logs.items():
+        for offset, stamp in reversed(log):
+            if stamp < since:
+                break
+            places[number] = offset
+    return places
+
+
+def rewound_behind_the_last_old_one(logs, ends, since):
+    return {number: 1 + max((offset for offset, stamp in log if stamp < since), default=-1) for number, log in logs.items()}
+
+
+def rewound_where_offset_0_is_none(logs, ends, since):
+    return {number: min((offset for offset, stamp in log if stamp >= since), default=None) or ends[number] for number, log in logs.items()}
+
+
+def rewound_where_there_is_one(logs, ends, since):
+    found = {number: [offset for offset, stamp in log if stamp >= since] for number, log in logs.items()}
+    return {number: offsets[0] for number, offsets in found.items() if offsets}
+
+
+def rewound_to_none(logs, ends, since):
+    return {number: next((offset for offset, stamp in log if stamp >= since), None) for number, log in logs.items()}
+
+
+def rewound_behind_the_last_record(logs, ends, since):
+    return {number: next((offset for offset, stamp in log if stamp >= since), log[-1][0] + 1 if log else 0) for number, log in logs.items()}
+
+
+def rewound_by_the_count(logs, ends, since):
+    return {number: ends[number] - sum(stamp >= since for _, stamp in log) for number, log in logs.items()}
+
+
+def rewound_to_the_beginning(logs, ends, since):
+    return {number: log[0][0] if log else ends[number] for number, log in logs.items()}
+
+
+def rewound_to_the_youngest(logs, ends, since):
+    return {number: max((offset for offset, stamp in log if stamp >= since), default=ends[number]) for number, log in logs.items()}
+
+
+def rewound_by_one_place_for_all(logs, ends, since):
+    young = [offset for offset, stamp in chain(*logs.values()) if stamp >= since]
+    return {number: min(young, default=ends[number]) for number in logs}
+
+
+WRONG = {
+    "4.3": {
+        "takes unknown for 0": (_unknown_is_zero, ""),
+        "takes unknown for a commit of 0": (_unknown_is_all, ""),
+        "goes below 0": (_negative, ""),
+        "leaves out what was never committed": (lag_of_the_committed, r"missing"),
+        "takes a commit of 0 for none": (lag_where_a_commit_of_0_is_none, r"from the committed offset 0\b"),
+        "takes no lag for none": (lag_where_no_lag_is_none, r"said None, it is 0"),
+        "counts to the last record, not to the end": (lag_to_the_last_record, r"said 9, it is 10: .* to the end 100"),
+        "subtracts the wrong way round": (lag_the_wrong_way_round, r"from the committed offset 90 to the end 100"),
+        "drops the sign": (lag_without_a_sign, r"newer"),
+        "one sum for all": (lag_as_one_sum, r"dictionary"),
+        "a word where nobody can know": (lag_that_is_a_word, r"it is None: nothing is committed"),
+        "two faults: leaves partitions out, and goes below 0": (lag_with_two_faults, r"missing"),
+    },
+    "4.5": {
+        "deals each topic by itself": (_by_topic, ""),
+        "deals in the order of arrival": (share_in_the_order_of_arrival, r"same members in another order"),
+        "begins with the first member at every topic": (share_topic_by_topic, r"has \d+ partitions more"),
+        "counts partitions from 1": (share_counted_from_1, r"nobody gets .*; there is no partition .* counted from 0"),
+        "deals whole topics": (share_whole_topics, r"has \d+ partitions more"),
+        "forgets the odd ones": (share_without_the_odd_ones, r"nobody gets"),
+        "gives the odd ones to the last": (share_with_the_odd_ones_to_the_last, r"has \d+ partitions more"),
+        "gives everything to everybody": (share_everything_with_everybody, r"given out 3 times"),
+        "returns how many, not which": (share_as_numbers, r"list of pairs"),
+        "returns words, not pairs": (share_as_words, r"'topic-0-0'; a list of pairs"),
+        "returns a list of lists": (share_as_a_list, r"dictionary"),
+        "leaves out members that get nothing": (share_without_the_idle, r"C\d is missing .* gets an empty list"),
+        "takes a number for a list": (share_by_length, r"has no len"),
+        "three faults: a partition for nobody, an uneven share, the order of arrival": (share_with_three_faults, r"nobody gets"),
+    },
+    "4.11": {
+        "takes the last old record": (_last_old_one, ""),
+        "begins at 0 where nothing is young": (_nothing_is_zero, ""),
+        "begins too late": (_later_only, ""),
+        "returns places in the list": (rewound_to_places, r"place in the list|would miss"),
+        "skips the record that is exactly as old": (rewound_past_the_exact_one, r"would miss .* exactly `since`"),
+        "searches as if timestamps were in order": (rewound_by_halves, r"would miss .* an older one, \d+, stands behind it"),
+        "goes back to the first old one": (rewound_until_an_old_one, r"would miss .* an older one, \d+, stands behind it"),
+        "begins behind the last old one": (rewound_behind_the_last_old_one, r"would miss .* an older one, \d+, stands behind it"),
+        "takes offset 0 for nothing": (rewound_where_offset_0_is_none, r"would miss .* offset 0"),
+        "leaves out partitions without a young record": (rewound_where_there_is_one, r"missing"),
+        "None instead of the end": (rewound_to_none, r"None; an offset is wanted, and the end"),
+        "behind the last record instead of the end": (rewound_behind_the_last_record, r"the place is the end, 3"),
+        "counts the young ones": (rewound_by_the_count, r"would miss"),
+        "always from the beginning": (rewound_to_the_beginning, r"no record is of `since` or later|older ones would come again"),
+        "the youngest instead of the first": (rewound_to_the_youngest, r"would miss"),
+        "one place for all partitions": (rewound_by_one_place_for_all, r"partition 0: .* the end, 45"),
+    },
+}

@@ -1,0 +1,143 @@
+"""Wrong answers to the exercises of lab 12, each named by its mistake, with a pattern that the verdict must match ("": any)."""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from minikafka.lab.labs.lab12.experiment import lost
+from solutions.right.lab12 import MINUTES, TEN, emissions, prices, smallest_delay, too_late
+
+# --- 12.2 -------------------------------------------------------------------------------------------------------------
+
+
+def _table(steps, size, delay, *, late=None, mark=None, closes=None, drop_after=False):
+    late = late or (lambda s, m: s // size * size + size <= m)
+    closes = closes or (lambda start, m: start + size <= m)
+    current, newest, counts, found = None, -10**9, Counter(), []
+    for step in steps:
+        newest = max(newest, *step)
+        following = newest - delay if mark is None else mark(step, current)
+        limit = following if drop_after else current
+        counts.update(s // size * size for s in step if limit is None or not late(s, limit))
+        current = following
+        closed = {start: counts.pop(start) for start in sorted(counts) if closes(start, current)}
+        found.append((current, closed))
+    return found
+
+
+def watermark_goes_back(steps, size, delay):
+    return _table(steps, size, delay, mark=lambda step, _: max(step) - delay)
+
+
+def closes_too_soon(steps, size, delay):
+    return _table(steps, size, delay, closes=lambda start, m: start < m)
+
+
+# --- 12.4 -------------------------------------------------------------------------------------------------------------
+
+
+def _window() -> Any:
+    from pyspark.sql import functions as F
+    return F.window("timestamp", "10 seconds")
+
+
+def one_a_window(rows, watermark):
+    return rows.where(_window().end <= watermark).groupBy(_window()).agg({"timestamp": "min"}).selectExpr(
+        "`min(timestamp)` as timestamp")
+
+
+# --- 12.8 -------------------------------------------------------------------------------------------------------------
+
+
+def everything_counts(batches, size, limit):
+    return next(delay for delay in range(1000) if lost(batches, size, delay) == 0)
+
+
+def percent_for_share(batches, size, limit):
+    many = sum(map(len, batches))
+    good = limit * many / 100
+    return next(delay for delay in range(1000) if lost(batches, size, delay) <= good)
+
+
+def without_windows(batches, size, limit):
+    newest, behind = 0, []
+    for batch in batches:
+        behind += [max(0, newest - s) for s in batch]
+        newest = max(newest, *batch)
+    return sorted(behind)[int((1 - limit) * (len(behind) - 1))]
+
+
+def share_of(batches, size, delay):
+    return lost(batches, size, delay) / sum(map(len, batches))
+
+
+# --- 12.9 -------------------------------------------------------------------------------------------------------------
+
+
+def _priced(trips, factor, *keys):
+    from pyspark.sql import functions as F
+    grouped = trips.groupBy(*keys, F.window("started", "10 minutes").start.alias("start")).count()
+    return grouped.select(*(keys or (F.lit("all"),)), "start", factor(F, F.col("count")))
+
+
+def one_price_for_the_city(trips):
+    return _priced(trips, lambda F, n: F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (n - 4))))
+
+
+def from_the_first_trip_on(trips):
+    return _priced(trips, lambda F, n: F.least(F.lit(3.0), 1 + 0.25 * n), "zone")
+
+
+def priced(factor, minutes=MINUTES, keys=("zone",)):
+    def answer(trips):
+        table = trips.groupBy(*keys, F.window("started", minutes)).count()
+        return table.select(*keys, F.col("window.start").alias("start"), factor.alias("factor"))
+    return answer
+
+
+WRONG = {
+    "12.2": {
+        "lets the watermark go back": (watermark_goes_back, ""),
+        "closes a window when the watermark is in it": (closes_too_soon, ""),
+        "drops every late row": (lambda s, n, d: emissions(s, n, d, late=lambda a, size, old: a < old), r"step|row"),
+        "judges by the new watermark": (lambda s, n, d: emissions(s, n, d, at_once=True), r"before|old|began|step"),
+        "behind the end": (lambda s, n, d: emissions(s, n, d, closes=lambda end, mark: end < mark), r"step|at or before|end"),
+        "the newest of the step": (lambda s, n, d: emissions(s, n, d, new=lambda times: max(times[1:])), r"watermark"),
+        "never forgets": (lambda s, n, d: emissions(s, n, d, forget=False), r"step|once|again"),
+        "nothing is too late": (lambda s, n, d: emissions(s, n, d, late=lambda *_: False), r"step|late|drop"),
+        "no delay": (lambda s, n, d: emissions(s, n, 0), r"watermark"),
+        "a dictionary": (lambda s, n, d: dict(emissions(s, n, d)), r"list"),
+    },
+    "12.4": {
+        "gives one row a window, as Spark's metric does": (one_a_window, ""),
+        "older than the watermark": (lambda r, w: r.where(F.col("timestamp") < F.lit(w)), r"window|in time|not too late|row"),
+        "before the end": (lambda r, w: r.where(F.window("timestamp", TEN).end < F.lit(w)), r"missing|end|row"),
+        "those in time": (lambda r, w: r.where(F.window("timestamp", TEN).end > F.lit(w)), r"row"),
+        "by the start": (lambda r, w: r.where(F.window("timestamp", TEN).start <= F.lit(w)), r"row|window"),
+        "how many": (lambda r, w: too_late(r, w).count(), r"table"),
+    },
+    "12.8": {
+        "wants to lose nothing": (everything_counts, ""),
+        "takes the share for percent": (percent_for_share, ""),
+        "forgets that a window waits": (without_windows, ""),
+        "at most": (lambda b, s, limit: next(d for d in range(999) if share_of(b, s, d) <= limit), r"less than|smallest|lost|\d"),
+        "one more": (lambda b, s, limit: smallest_delay(b, s, limit) + 1, r"enough|smallest|less"),
+        "tens": (lambda b, s, limit: next(d for d in range(0, 999, 10) if share_of(b, s, d) < limit), r"enough|smallest|less"),
+        "per batch": (lambda b, s, limit: next(d for d in range(999) if lost(b, s, d) / len(b) < limit), r"enough|smallest|\d"),
+        "one less": (lambda b, s, limit: smallest_delay(b, s, limit) - 1, r"lost|\d"),
+        "none": (lambda b, s, limit: None, r"return|None"),
+    },
+    "12.9": {
+        "has one price for the whole city": (one_price_for_the_city, ""),
+        "raises from the first trip on": (from_the_first_trip_on, ""),
+        "no top": (priced(F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), r"3"),
+        "no bottom": (priced(F.least(F.lit(3.0), 1 + 0.25 * (F.col("count") - 4))), r"1"),
+        "from the fourth": (priced(F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 3)))),
+                            r"factor|trips"),
+        "an hour": (priced(F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), "1 hour"), r":"),
+        "the number": (priced(F.col("count")), r"factor|trips"),
+        "no start": (lambda trips: prices(trips).drop("start"), r"start"),
+    },
+}

@@ -1,0 +1,228 @@
+"""Wrong answers to the exercises of lab 14, each named by its mistake, with a pattern that the verdict must match ("": any)."""
+from __future__ import annotations
+
+from collections import Counter
+
+from minikafka.lab.labs.lab14.broken import pipelines
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, surge
+from solutions.right.lab14 import KEEP, PRICES, RISES, both, either, lost_trip, negated, pipeline, rises, write
+
+# --- 14.3 -------------------------------------------------------------------------------------------------------------
+
+
+def two_values(acked, in_log, in_sink, settled):
+    return "FAIL" if acked and not in_sink else "PASS"
+
+
+def log_will_do(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink or in_log else "UNKNOWN" if in_log is None or in_sink is None else "FAIL" if acked else "PASS"
+
+
+def when_in_doubt(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink else "UNKNOWN"
+
+
+def of(pipeline):
+    return lambda: pipeline
+
+
+def lost_wrong(owed=lambda a, log: either(a, log), sink=lambda s: s, settled=lambda s: s, words=("FAIL", "PASS", "UNKNOWN")):
+    def says(acked, in_log, in_sink, over):
+        lost = both(owed(acked, in_log), negated(sink(in_sink)), either(settled(over), negated(in_log)) or None)
+        return dict(zip((True, False, None), words))[lost]
+    return says
+
+
+def lost_unless_there(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink else "FAIL"
+
+
+def lost_by_truth(acked, in_log, in_sink, settled):
+    return "PASS" if in_sink or not (acked or in_log) else "FAIL" if settled else "UNKNOWN"
+
+
+def lost_owed_first(acked, in_log, in_sink, settled):
+    if not acked and not in_log:
+        return "UNKNOWN"
+    return "PASS" if in_sink else "UNKNOWN" if in_sink is None or not settled else "FAIL"
+
+
+def lost_too_careful(acked, in_log, in_sink, settled):
+    if None in (acked, in_log, in_sink, settled):
+        return "UNKNOWN"
+    return lost_trip(acked, in_log, in_sink, settled)
+
+
+def lost_waits_for_ever(acked, in_log, in_sink, settled):
+    found = lost_trip(acked, in_log, in_sink, settled)
+    return found if settled or found == "PASS" else "UNKNOWN"
+
+
+def lost_waits_first(acked, in_log, in_sink, settled):
+    return lost_trip(acked, in_log, in_sink, settled) if settled else "UNKNOWN"
+
+
+# --- 14.5 -------------------------------------------------------------------------------------------------------------
+
+
+def and_then(statement):
+    def writes(rows, batch, db):
+        write(rows, batch, db)
+        db.execute(statement)
+    return writes
+
+
+def write_as_on_the_first_day(rows, batch, db):
+    db.executemany("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.execute(PRICES)
+
+
+def write_prices_added(rows, batch, db):
+    db.executemany(KEEP, rows)
+    for row in rows:
+        db.execute("INSERT INTO prices VALUES (?, ?, 1, 1) ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)",
+                   (row.zone, row.window))
+
+
+def write_prices_of_this_batch(rows, batch, db):
+    db.executemany(KEEP, rows)
+    for (zone, window), n in Counter((row.zone, row.window) for row in rows).items():
+        db.execute("REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, n, surge(n)))
+
+
+def write_no_prices(rows, batch, db):
+    db.executemany(KEEP, rows)
+
+
+def write_no_trips(rows, batch, db):
+    pass
+
+
+def write_commits(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.commit()
+    db.execute(PRICES)
+
+
+def write_with_db(rows, batch, db):
+    with db:
+        write(rows, batch, db)
+
+
+def write_skips_batches(rows, batch, db):
+    db.execute("CREATE TABLE IF NOT EXISTS done (batch INTEGER PRIMARY KEY)")
+    if not db.execute("SELECT 1 FROM done WHERE batch = ?", (batch,)).fetchone():
+        db.execute("INSERT INTO done VALUES (?)", (batch,))
+        db.executemany("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+        db.execute(PRICES)
+
+
+def write_last_first(rows, batch, db):
+    write(list(rows)[::-1], batch, db)
+
+
+def write_other_zone(rows, batch, db):
+    write([row._replace(zone="airport") for row in rows], batch, db)
+
+
+def write_many_only(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES + " HAVING count(*) > 3")
+
+
+def write_sql_error(rows, batch, db):
+    db.executemany("INSERT OR IGNORE INTO trip VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def write_one_price(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute("INSERT OR REPLACE INTO prices SELECT zone, window, count(*), 1.0 FROM trips GROUP BY zone, window")
+
+
+def write_price_of_one_less(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES.replace("surge(count(*))", "surge(count(*) - 1)"))
+
+
+WRONG = {
+    "14.3": {
+        "knows two answers only": (two_values, ""),
+        "is content with the log": (log_will_do, ""),
+        "never says FAIL": (when_in_doubt, ""),
+        "only what was acknowledged": (lost_wrong(owed=lambda a, log: a), r"in the log"),
+        "only what is in the log": (lost_wrong(owed=lambda a, log: log), r"acknowledged"),
+        "not there is lost": (lost_unless_there, r"owed|promised|UNKNOWN|nobody"),
+        "None is False": (lost_by_truth, r"None|nobody (could )?look|UNKNOWN"),
+        "never settled": (lost_wrong(settled=lambda s: True), r"can still come"),
+        "nothing owed is unknown": (lost_owed_first, r"owed|in the sink|PASS"),
+        "unknown as soon as one is": (lost_too_careful, r"PASS|it is FAIL: it was acknowledged"),
+        "waits, whatever it sees": (lost_waits_first, r"in the sink|PASS"),
+        "turned round": (lost_wrong(words=("PASS", "FAIL", "UNKNOWN")), r"PASS|FAIL"),
+        "True, False, None": (lost_wrong(words=(False, True, None)), r'"?PASS"?.*"?FAIL"?.*"?UNKNOWN"?|text|returned None'),
+        "small letters": (lost_wrong(words=("fail", "pass", "unknown")), r"PASS|FAIL|UNKNOWN"),
+        "waits for what is not in the log": (lost_waits_for_ever, r"cannot come any more"),
+        "the sink unseen is empty": (lost_wrong(sink=bool), r"None|nobody|UNKNOWN"),
+        "the sink unseen is full": (lost_wrong(sink=lambda s: s is not False), r"None|nobody|UNKNOWN"),
+        "always PASS": (lambda *told: "PASS", r"lost|FAIL"),
+    },
+    "14.5": {
+        **{name: (of(pipeline), "") for name, pipeline in pipelines().items()},
+        "as on the first day": (pipeline(write_as_on_the_first_day, key=()), r"duplicate"),
+        "the first pipeline": (lambda: AT_LEAST_ONCE, r"duplicate"),
+        "prices are added up": (pipeline(write_prices_added), r"totals"),
+        "prices of this batch": (pipeline(write_prices_of_this_batch), r"totals"),
+        "no prices": (pipeline(write_no_prices), r"totals|prices"),
+        "nothing at all": (pipeline(write_no_trips), r"lost"),
+        "the leader's answer is enough": (pipeline(acks="1"), r"lost|acks"),
+        "no answer": (pipeline(acks="0", idempotence=False), r"acks|acknowledged"),
+        "no idempotence": (pipeline(idempotence=False), r"reordered"),
+        "no idempotence, the place is the key": (pipeline(idempotence=False, key=("part", "off")), r"duplicate"),
+        "begins at the end": (pipeline(checkpoint=False, starting="latest"), r"lost"),
+        "the price is doubled": (pipeline(and_then("UPDATE prices SET surge = 2 * surge")), r"price|surge"),
+        "one price for all": (pipeline(write_one_price), r"price|surge"),
+        "the price of one trip less": (pipeline(write_price_of_one_less), r"price|surge"),
+        "a price below 1": (pipeline(and_then("UPDATE prices SET surge = 0.0 WHERE trips < 5")), r"price|surge"),
+        "no price": (pipeline(and_then("UPDATE prices SET surge = NULL")), r"price|surge"),
+        "the leader alone": (pipeline(min_insync=1), r"min_insync|min\.insync|alone"),
+        "all three, always": (pipeline(min_insync=3), r"min_insync|min\.insync|three|refuse|NOT_ENOUGH"),
+        "commits in the middle": (pipeline(write_commits), r"transaction|commit"),
+        "with db": (pipeline(write_with_db), r"transaction|commit"),
+        "skips a batch by its number, without a checkpoint": (pipeline(write_skips_batches, key=(), checkpoint=False),
+                                                              r"lost|duplicate|number"),
+        "the last row first": (pipeline(write_last_first), r"reordered"),
+        "another zone": (pipeline(write_other_zone), r"phantom"),
+        "small windows without a price": (pipeline(write_many_only), r"totals|price"),
+        "a table that is not there": (pipeline(write_sql_error), r"no such table"),
+        "the taxi is the key": (pipeline(key=("taxi",)), r"lost"),
+        "not a pipeline": (lambda: write, r"Pipeline"),
+        "a dictionary": (lambda: {"write": write, "acks": "all"}, r"Pipeline"),
+        "nothing": (lambda: None, r"Pipeline|return"),
+        "deletes the trips": (pipeline(and_then("DELETE FROM trips WHERE trip % 7 = 0")), r"lost"),
+        "deletes a price": (pipeline(and_then("DELETE FROM prices WHERE trips = 1")), r"totals|price"),
+        "an answer of another kind": (pipeline(acks=2), r"acks"),
+    },
+    "14.8": {
+        "believes that acks=1 makes duplicates": (rises(acks={"duplicate"}), ""),
+        "believes that a lost checkpoint loses trips": (rises(checkpoint={"lost", "totals"}), ""),
+        "fears min.insync.replicas=1 in a schedule that never uses it": (rises(min_insync={"lost", "totals"}), ""),
+        "acks: only lost": (rises(acks={"lost"}), r"acks.*totals"),
+        "acks: nothing": (rises(acks=set()), r"acks"),
+        "idempotence: duplicates": (rises(idempotence={"duplicate"}), r"idempotence"),
+        "min_insync: lost": (rises(min_insync={"lost"}), r"min_insync"),
+        "checkpoint: duplicates": (rises(checkpoint={"duplicate"}), r"checkpoint"),
+        "starting: nothing": (rises(starting=set()), r"starting"),
+        "key: only duplicates": (rises(key={"duplicate"}), r"key.*totals"),
+        "prices: nothing": (rises(prices=set()), r"prices"),
+        "one is missing": (lambda: {k: v for k, v in RISES.items() if k != "checkpoint"}, r"checkpoint"),
+        "one that there is not": (lambda: RISES | {"retries": {"lost"}}, r"retries"),
+        "a counter that there is not": (rises(key={"duplicates", "totals"}), r"duplicates"),
+        "a text for a set": (rises(prices="totals"), r"set|prices"),
+        "True and False": (lambda: {setting: bool(found) for setting, found in RISES.items()}, r"set|counter"),
+        "numbers": (lambda: {setting: len(found) for setting, found in RISES.items()}, r"set|counter"),
+        "sets alone": (lambda: list(RISES.values()), r"dictionary"),
+        "turned round": (lambda: {c: {s for s in RISES if c in RISES[s]} for c in ("lost", "duplicate", "reordered", "totals")},
+                         r"acks|setting"),
+        "nothing": (lambda: None, r"return|dictionary"),
+        "all of them": (lambda: {s: {"lost", "duplicate", "reordered", "phantom", "totals"} for s in RISES}, r"acks|phantom"),
+    },
+}
