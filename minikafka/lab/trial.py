@@ -71,7 +71,7 @@ class Trial:
             self.last = call = Call(answer, who, arguments(answer, args, named))
             call.returned = answer(*args, **named)
             call.over = True
-            _look_at(wants.result(wanted), call)
+            _look_at(wanted, call)
             return call.returned
         with contextlib.suppress(Exception):  # an object whose attributes cannot be read
             functools.update_wrapper(watched, answer)
@@ -113,16 +113,15 @@ class Trial:
         return tuple(clean(each, LINE) for each in (*line, *given))
 
 
-def _look_at(kind: Any, call: Call) -> None:
+def _look_at(wanted: Any, call: Call) -> None:
     """Raise Misfit for a result that is of another kind than the check wants."""
     if inspect.iscoroutine(call.returned):
         call.returned.close()
         raise Misfit(f"{call.who} is an `async def`, and whoever calls it has to wait for it; write `def`")
-    if kind is None:
-        return
-    if call.returned is None:
+    kind = wants.result(wanted)
+    if call.returned is None and not wants.admits_nothing(wanted):
         raise Misfit(f"{call.who} {nothing(call.function)}")
-    if not wants.fits(kind, call.returned):
+    if kind is not None and not wants.fits(kind, call.returned):
         raise Misfit(f"{call.who} returned {wants.kind(call.returned)}; {wants.words(kind)} is wanted")
 
 

@@ -47,6 +47,12 @@ def result(wanted: Any) -> Any:
     return returned if (typing.get_origin(returned) or returned) in WORDS else None
 
 
+def admits_nothing(wanted: Any) -> bool:
+    """Return whether a wanted function may return None: the annotation names None, Any or object, or there is none."""
+    returned = typing.get_args(wanted)[-1] if a_function(wanted) and typing.get_args(wanted) else Any
+    return returned in (Any, object, type(None)) or type(None) in typing.get_args(returned)
+
+
 def misfit(wanted: Any, answer: Any, who: str = "your function") -> str:
     """Return what is wrong with an answer that no check can judge, or ""; one of several functions is called `who`."""
     if several := parts(wanted):

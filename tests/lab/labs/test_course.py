@@ -210,6 +210,18 @@ def solutions(lab):
 
 
 @every_lab
+def test_no_solution_stands_in_a_file_of_the_lab(lab):
+    """Fails if a file that the lab's notebook may import has a function of the name that the student is to write; a check of that
+    name is no solution."""
+    asked_for = {name for cell in code(lab) if "### BEGIN SOLUTION" in cell.source
+                 for name in re.findall(r"(?m)^def (\w+)", cell.source)}
+    files = [path for path in (ROOT / "minikafka/lab/labs" / f"lab{lab.number:02}").rglob("*.py")
+             if path.name not in ("checks.py", "wrong.py")]
+    assert {(path.name, name) for path in files for name in re.findall(r"(?m)^def (\w+)", path.read_text())
+            if name in asked_for} == set()
+
+
+@every_lab
 def test_the_last_hint_says_where_to_read(lab):
     """Fails if a file that a hint names is moved, or if the last hint names no file, section or function of a library."""
     for exercise in asked(lab)["exercises"]:

@@ -3,7 +3,6 @@
     latencies(acks=-1, far=0.05)         milliseconds from send to answer, one for each record
     stale_followers(acks=1)              both followers stand still at record 60, the leader dies at record 80
     faulty_leader(acks=0, fault="cut")   ten records a second while the leader is cut off, or killed
-    failed_node(room, acks)              Vanlightly's first three scenarios: the leader is killed under load
     isolated(acks=1)                     the leader loses its followers and the controller, and keeps its client
     slow_member()                        acks=all while broker 3 moves away, gets stuck, and leaves the ISR
 
@@ -196,19 +195,7 @@ def faults() -> pd.DataFrame:
     return pd.DataFrame(rows, index=["lost, killed", "lost, cut off", "errors seen"]).T
 
 
-# --- Vanlightly's scenarios -------------------------------------------------------------------------------------------
-
-def failed_node(room: AcksCluster, acks: int, count: int = 1000) -> int:
-    """Play scenarios 1 to 3: a thousand records a second, the leader is killed at about a third of them; return the
-    number lost."""
-    writer = room.writer(acks, rate=1000, count=count)
-    room.until_sent(writer, 0.3 * count)
-    room.cluster.kill(LEADER)
-    room.until_sent(writer, count)
-    writer.finish()
-    room.cluster.restart(LEADER)
-    return len(room.lost(writer))
-
+# --- Vanlightly's fourth scenario -------------------------------------------------------------------------------------------
 
 def isolated(acks: int = 1, rate: float = 100.0, seed: int = 7, min_insync: int = 1) -> ProduceOutcome:
     """Cut the leader from its followers and the controller for 12 seconds; its client still reaches it."""

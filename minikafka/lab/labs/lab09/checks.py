@@ -110,10 +110,9 @@ hints("9.8", "Which of these change many times a second, and which only now and 
 
 
 @checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
-def duties(answer: Callable[[], Any]) -> str:
+def duties(answer: Callable[[], Iterable[str]]) -> str:
     """Compare seven letters with the table of section 8."""
     given = answer()
-    assert given is not None, "your function returned nothing; is there a `return`?"
     letters = list(given) if isinstance(given, Iterable) else [None]
     assert all(isinstance(letter, str) for letter in letters), \
         f"seven letters are wanted, such as \"ABCDEAB\"; you returned {shown(letters if letters != [None] else given)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import Any
@@ -39,7 +39,6 @@ def table(rows: list[tuple[Any, ...]]) -> Any:
 
 def collected(answer: Any, wanted: str) -> list[tuple[Any, ...]]:
     """Return the rows of a table or a list, as tuples."""
-    assert answer is not None, "your function returned nothing; is there a `return`?"
     assert hasattr(answer, "collect") or wants.fits(list, answer), (
         f"a table with rows of {wanted} is wanted, you returned {wants.kind(answer)}")
     pandas = hasattr(answer, "itertuples")
@@ -59,7 +58,7 @@ hints("11.3", "What is in the column `value`, and what must it become before you
 
 
 @checks("11.3", matters="A count that is a function of an offset range can be run again by anyone, after any crash.")
-def per_zone(answer: Callable[[Any], Any]) -> str:
+def per_zone(answer: Callable[[Any], Iterable[Any]]) -> str:
     """Check with three hundred trips whose key is their taxi, with a zone that only one partition has, and with no trips."""
     some = list(islice(taxi_trips(seed=11), 300))
     places = [(n % 3, n // 3) for n in range(len(some))]
@@ -169,7 +168,7 @@ hints("11.8", "The rows of a partition have the offsets 0, 1, 4 and the log ends
 
 
 @checks("11.8", matters="Reconcile by identity, not by totals: 342 - 335 = 7 may be seven markers, or seven customers.")
-def detector(answer: Callable[[Any, dict[int, int]], Any]) -> str:
+def detector(answer: Callable[[Any, dict[int, int]], Iterable[Any]]) -> str:
     """Check with four partitions at once (whole, with markers, cut at both ends, with nothing that can be read) and the
     rows in any order."""
     rng = random.Random(118)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -35,7 +35,6 @@ def table(rows: list[tuple[Any, ...]], schema: str) -> Any:
 
 def columns(told: Any, *names: str) -> list[tuple[Any, ...]]:
     """Return these columns of a table, in whatever order it has them."""
-    assert told is not None, "your function returned nothing; is there a `return`?"
     assert hasattr(told, "select"), f"a table is wanted, you returned {wants.kind(told)}"
     missing = [name for name in names if name not in told.columns]
     assert not missing, f"the table has no column {missing[0]!r}; its columns are {', '.join(told.columns)}"
@@ -96,7 +95,7 @@ hints("12.4", "The watermark is 21. Row 14 was dropped, and row 22 was not: what
 
 
 @checks("12.4", matters="Spark's own metric counts groups, not rows. To know what is missing one has to count the rows oneself.")
-def counter(answer: Callable[[Any, datetime], Any]) -> str:
+def counter(answer: Callable[[Any, datetime], Iterable[Any]]) -> str:
     """Check eight watermarks against two hundred rows; windows of ten seconds."""
     rng = random.Random(124)
     times = [NOON + timedelta(seconds=rng.randrange(120)) for _ in range(200)]
@@ -136,8 +135,8 @@ def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
         said = answer([list(batch) for batch in batches], size, limit)
         if said != right:
             share = lost(batches, size, said) / 4 if isinstance(said, int) and said >= 0 else None
-            raise Wrong(f"windows of {size} minutes, less than {limit:.2%} may be lost: {right} minutes, and you said {said!r}"
-                        + ("" if share is None else f", which loses {share:.2f}%"))
+            raise Wrong(f"windows of {size} minutes, less than {limit:.2%} may be lost: {right} minutes, and you said "
+                        + shown(said) + ("" if share is None else f", which loses {share:.2f}%"))
     return "thirty days: the smallest delay each time"
 
 
@@ -149,7 +148,7 @@ hints("12.9", "One price for each zone and ten minutes: what is a group, then, a
 
 
 @checks("12.9", matters="The same function serves a table and a stream: that is what Structured Streaming means.")
-def prices(answer: Callable[[Any], Any]) -> str:
+def prices(answer: Callable[[Any], Iterable[Any]]) -> str:
     """Check with an hour in four zones: quiet, busy, and so busy that the limit holds; windows that meet at their edges."""
     rng = random.Random(129)
     trips = [("station", NOON + timedelta(seconds=rng.randrange(3600))) for _ in range(120)]

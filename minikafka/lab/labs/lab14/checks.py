@@ -64,7 +64,6 @@ def one_trip(answer: Callable[..., str]) -> str:
     wrong = [(case, said) for case in CASES if (said := answer(*case)) != fate(*case)]
     if wrong:
         (acked, in_log, in_sink, settled), said = wrong[0]
-        assert said is not None, "your function returned nothing; is there a `return`?"
         assert said in VERDICTS, f'one of "PASS", "FAIL" and "UNKNOWN" is wanted, you returned {shown(said)}'
         raise Wrong(f"{len(wrong)} of {len(CASES)} cases come out wrong. One of them: you say {said}, it is "
                     f"{fate(*wrong[0][0])}: {because(*wrong[0][0])}.",
@@ -194,7 +193,6 @@ def rises(setting: str) -> set[str]:
 def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
     """Run the pipeline without each setting and compare the answer with what rises."""
     table = answer() if callable(answer) else answer
-    assert table is not None, "your function returned nothing; is there a `return`?"
     assert isinstance(table, Mapping), f"a dictionary from the setting to a set of counters is wanted, you have {shown(table)}"
     missing = [setting for setting in REMOVED if setting not in table]
     assert not missing, f"the table has no line for {', '.join(missing)}"
