@@ -155,6 +155,18 @@ def test_a_quota_that_is_removed_while_its_client_waits(at: Place, limit: Ask, n
         assert time.monotonic() - told_at >= wait_ms / 1000 - 0.1
 
 
+def test_what_a_client_used_without_a_limit_counts_if_another_has_one(at: Place, limit: Ask, name: str) -> None:
+    """Fails if a limit that is removed and set again forgets what was used in between while another client was limited, unless
+    this machine needs so long that it is over."""
+    limit(({CLIENT: "another"}, {PRODUCE: HUGE}), ({CLIENT: name}, {PRODUCE: 900.0}))
+    limit(({CLIENT: name}, {PRODUCE: None}))
+    with Sent(at.addresses[at.leader], name) as own:
+        before = time.monotonic()
+        assert [own.ask(produce_request(at.name, b"x" * 90_000), 9).throttle_time_ms for _ in range(3)] == [0, 0, 0]
+        limit(({CLIENT: name}, {PRODUCE: 900.0}))
+        assert own.ask(produce_request(at.name, b"x" * 100), 9).throttle_time_ms > 60_000 or time.monotonic() - before > 9
+
+
 # --- consumers --------------------------------------------------------------------------------------------------------
 
 

@@ -6,10 +6,11 @@ window must grow until the rate has fallen to the limit. Changes of topics take 
 the limit. If the bucket is empty, the version of the request decides: the request is refused, or its client waits.
 Times are seconds, waits milliseconds.
 
-Owns: the limits, and the usage of each client that has one. Altering the limits: broker/quotas/limits.py.
+Owns: the limits, and the usage of clients. Altering the limits: broker/quotas/limits.py.
 Invariants: I-QUOTA-2 the limit that counts is the most specific: user with client id before user before client id, and in each
               of these a name before the default. Clients for which the limit of one user (or client id) counts share it.
             I-QUOTA-3 usage before the last window is forgotten, so memory follows the clients of the last seconds.
+            I-QUOTA-4 while any client has a limit, the usage of all clients is counted.
 What Kafka does differently: `request_percentage` and `connection_creation_rate`, which are kept and described here, are
 enforced there; a metric exists for each rate. Every client is the user ANONYMOUS here, as on a PLAINTEXT listener there.
 Source: ClientQuotaManager, ControllerMutationQuotaManager, QuotaUtils, SampledStat, TokenBucket; KIP-13, KIP-55,
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import floor
+from math import floor, inf
 from typing import Generic, TypeAlias, TypeVar
 
 from minikafka.broker.metadata.image import QuotaEntity
@@ -150,6 +151,16 @@ class Metered(Generic[Meter]):
         found = (pair for pair in entities_of(ANONYMOUS, client_id or "") if pair[0] in self.limits)
         return next(((sharers, self.limits[entity]) for entity, sharers in found), None)
 
+    def share(self, client_id: str | None) -> tuple[Sharers, float] | None:
+        """Return what `limit` does; while any client has a limit, an infinite one for a client that has none: what it uses counts
+        as soon as it is limited. Each such client has its own meter, by the kinds of entities that have limits."""
+        found = self.limit(client_id)
+        if found is not None or not self.limits:
+            return found
+        kinds = {kind for entity in self.limits for kind, _ in entity}
+        user, client = (ANONYMOUS if USER in kinds else None), (client_id or "" if CLIENT_ID in kinds else None)
+        return (user, client), inf
+
     def meter(self, sharers: Sharers, now: float) -> Meter:
         """Return the meter of the clients that share a limit."""
         if sharers not in self._meters:
@@ -211,7 +222,7 @@ class ClientQuotas:
 
     def produced(self, client_id: str | None, size: int, now: float) -> int:
         """Charge `size` bytes that a client has sent; return the throttle time in ms."""
-        if (found := self._produced.limit(client_id)) is None:
+        if (found := self._produced.share(client_id)) is None:
             return 0
         rate = self._produced.meter(found[0], now)
         rate.add(size, now)
@@ -220,7 +231,7 @@ class ClientQuotas:
     def fetched(self, client_id: str | None, size: int, now: float) -> int:
         """Charge `size` fetched bytes; return the throttle time in ms. If it is positive, the bytes are not charged and must
         not be sent."""
-        if (found := self._fetched.limit(client_id)) is None:
+        if (found := self._fetched.share(client_id)) is None:
             return 0
         rate = self._fetched.meter(found[0], now)
         rate.add(size, now)
