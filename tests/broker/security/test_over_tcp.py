@@ -19,6 +19,7 @@ from minikafka.proof.chaos.frames import absurd, corpus, mutated
 from minikafka.protocol.codec import encode_request
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw, header
+from tests.wire.test_alter_configs import BROKER, DELETE, SET, incremental
 from tests.wire.test_produce import batch, end, produce
 
 API_VERSIONS = header(18, 0)
@@ -138,8 +139,9 @@ def test_answers_that_nobody_reads_do_not_fill_the_memory(cluster: Cluster, at: 
 
 
 def test_connections_of_one_address_have_a_maximum(engine: str) -> None:
-    """Fails if max.connections.per.ip is not kept, or if a place is lost when its holder leaves."""
-    with Cluster(brokers=1, engine=engine, config={"max.connections.per.ip": 100}) as cluster:
+    """Fails if max.connections.per.ip is not kept, if a place is lost when its holder leaves, or if the removal of a limit
+    that was set at run time drops a connection or still lets new ones in."""
+    with Cluster(brokers=1, engine=engine, config={"max.connections.per.ip": 100}) as cluster, Raw(cluster.bootstrap) as admin:
         with crowd(cluster.bootstrap, 200) as sockets:
             for each in sockets:
                 with contextlib.suppress(ConnectionError):
@@ -147,6 +149,14 @@ def test_connections_of_one_address_have_a_maximum(engine: str) -> None:
             heard = ended(sockets, 5)
             answered = sum(map(bool, heard.values()))
             assert 80 <= answered <= 100 and len(heard) == 200  # the cluster's own connections count too
+            limit = "max.connections.per.ip"
+            assert incremental(admin, (BROKER, "", [(limit, SET, "1000")]))[0][2] == 0
+            cluster.wait(lambda: _tries(cluster.bootstrap), timeout=10)
+            with Raw(cluster.bootstrap) as late:
+                assert incremental(admin, (BROKER, "", [(limit, DELETE, None)]))[0][2] == 0
+                cluster.wait(lambda: not _tries(cluster.bootstrap), timeout=10)
+                late.send_frame(API_VERSIONS)
+                assert late.receive() is not None
         assert cluster.wait(lambda: _tries(cluster.bootstrap), timeout=10)
 
 
