@@ -73,11 +73,22 @@ def _decide(image: MetadataImage, broker: int, partition: PartitionRegistration 
     error = _validate(image, broker, partition, proposal)
     if error is not Err.NONE or partition is None:
         return None, error
+    if __debug__:
+        _check_accepted(image, broker, partition, proposal)
     record = change(partition, tuple(member.broker for member in proposal.isr), proposal.recovering)
     after = partition.merge(record) if record else partition
     if after.leader != broker:                  # a reassignment ended with this ISR and moved the leader
         return record, Err.NEW_LEADER_ELECTED
     return record, after
+
+
+def _check_accepted(image: MetadataImage, broker: int, partition: PartitionRegistration, proposal: Proposal) -> None:
+    """Assert what holds of each accepted proposal, whatever refuses the others; Controller.check() asserts that members live."""
+    members, epochs = [m.broker for m in proposal.isr], {m.epoch for m in proposal.isr if m.epoch != image.brokers[m.broker].epoch}
+    assert (broker, proposal.leader_epoch, proposal.partition_epoch) == (
+        partition.leader, partition.leader_epoch, partition.partition_epoch), f"I-ALTER-3 {proposal} of {broker} for {partition}"
+    assert broker in members and epochs <= {ANY_EPOCH}, f"I-ALTER-3 {proposal} of {broker}, {image.brokers}"
+    assert not proposal.recovering or partition.recovering and members == [broker], f"I-ALTER-3 {proposal} for {partition}"
 
 
 def _validate(image: MetadataImage, broker: int, partition: PartitionRegistration | None, proposal: Proposal) -> Err:

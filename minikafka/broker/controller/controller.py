@@ -13,6 +13,7 @@ Invariants
            look for a new controller before its proposal is judged.
   I-CTL-3  a new incarnation of a broker leaves every ISR and leadership before it is registered (rule 29).
   I-CTL-4  producer ids are handed out in blocks that never overlap (rule 47).
+  I-CTL-9  a broker that is fenced leads nothing, and is in no ISR that has a leader (rules 15, 28).
 
 What Kafka does differently: an event queue with deferred events; heartbeats older than a second are only noted; log
 directories may go offline one by one. Source: QuorumController, ClusterControlManager, ReplicationControlManager,
@@ -64,6 +65,7 @@ from minikafka.broker.metadata.records import (
     UnregisterBrokerRecord,
     Uuid,
 )
+from minikafka.broker.metadata.registrations import Changes
 from minikafka.protocol.errors import Err, KafkaError
 
 Records: TypeAlias = list[MetadataRecord]
@@ -107,7 +109,21 @@ class Controller:
               contained: Callable[[str], AbstractContextManager[None]] = nullcontext) -> None:
         """Replay a decision's records, as each broker will: they are in the log, though not yet committed."""
         self.image.replay(records, last_offset, epoch, contained)
-        self.image.take_changes()
+        changes = self.image.take_changes()
+        if __debug__:
+            self.check(changes)
+
+    def check(self, changes: Changes) -> None:
+        """Assert what is true after each decision, of the brokers and the partitions that it changed."""
+        image, sessions = self.image, self.heartbeats.sessions
+        assert {b: s.fenced for b, s in sessions.items()} == {b.id: b.fenced for b in image.brokers.values()}, (
+            f"I-SESS-3 {sessions} {image.brokers}")
+        serving = {b.id for b in image.brokers.values() if not b.fenced}
+        changed = [image.topics[topic].partitions[index] for topic, index in changes.partitions]
+        for partition in changed if serving >= changes.brokers.keys() else image.partitions():
+            partition.check()
+            assert partition.leader == NO_LEADER or serving >= {*partition.isr}, f"I-CTL-9 {partition} {serving}"
+            assert image.brokers.keys() >= {*partition.elr}, f"I-ELR-2 not registered, and eligible: {partition}"
 
     def bootstrap(self) -> Records:
         """Return the first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""

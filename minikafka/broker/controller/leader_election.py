@@ -90,7 +90,58 @@ def change(partition: PartitionRegistration, rules: Rules, election: Election = 
     state = _recovery(partition, elected.unclean, target.recovering)
     if state is not None:
         fields["leader_recovery_state"] = state
-    return PartitionChangeRecord(partition.index, partition.topic_id, **fields) if fields else None
+    record = PartitionChangeRecord(partition.index, partition.topic_id, **fields)
+    if __debug__:
+        after = partition.merge(record) if fields else partition
+        _check_election(partition, after, rules, election, isr or elr)
+        _check_elr(partition, after, rules, target, isr or elr)
+        _check_reassignment(partition, after)
+    return record if fields else None
+
+
+def _check_election(before: PartitionRegistration, after: PartitionRegistration, rules: Rules, election: Election,
+                    clean: Replicas) -> None:
+    """Assert who may be elected; `clean`: the replicas that surely have every acknowledged record."""
+    leader, live = after.leader, [r for r in after.replicas if rules.may_lead(r)]
+    assert leader == NO_LEADER or leader in after.isr and leader in live, f"I-ELECT-1 no live member of the ISR: {after}"
+    if leader in clean:
+        stays = before.leader in clean and before.leader in live and election is not Election.PREFERRED
+        assert leader == before.leader or not stays, f"I-ELECT-2 {before.leader} may lead: {after}"
+        assert leader in (before.leader, next(r for r in live if r in clean)), f"I-ELECT-2 not the first: {after}"
+    else:
+        assert not {*clean} & {*live}, f"I-ELECT-1 a clean replica is passed over: {before} {after}"
+        last = rules.elr and not clean and before.last_known_elr == (leader,)
+        assert leader == NO_LEADER or last or election is Election.UNCLEAN, f"I-ELECT-1 unclean without need: {after}"
+        assert leader != NO_LEADER or not live or election is not Election.UNCLEAN, f"I-ELECT-3 nobody leads: {after}"
+        assert leader == NO_LEADER or after.isr == (leader,) and after.recovering, f"I-ELECT-3 {after}"
+    left = not {*before.replicas} <= {*after.replicas}
+    assert after.leader_epoch - before.leader_epoch == (left or leader != before.leader), f"I-ELECT-4 {before} {after}"
+
+
+def _check_elr(before: PartitionRegistration, after: PartitionRegistration, rules: Rules, target: Target,
+               clean: Replicas) -> None:
+    """Assert that whoever is complete and leaves an ISR that is too small is eligible, and nobody else."""
+    small = rules.elr and len(after.isr) < rules.min_isr
+    assert small or not after.elr, f"I-ELR-2 eligible beside an ISR that is large enough: {after}"
+    assert target.unclean_shutdown not in after.elr, f"I-ELR-2 {target.unclean_shutdown} may have lost records: {after}"
+    had = {*before.isr, *before.elr}
+    assert had >= {*after.elr}, f"I-ELR-1 eligible, and was not in the ISR: {before} {after}"
+    if small and after.leader in (NO_LEADER, *clean):
+        kept = had & {*after.replicas} - {target.unclean_shutdown}
+        assert kept <= {*after.isr, *after.elr}, f"I-ELR-1 a complete replica is forgotten: {before} {after}"
+    else:
+        assert not after.elr or after.leader in before.elr, f"I-ELECT-3 eligible beside an unclean leader: {after}"
+    if rules.elr and before.isr and not after.isr:
+        assert after.last_known_elr == (before.leader,), f"I-ELR-1 the last leader is forgotten: {after}"
+
+
+def _check_reassignment(before: PartitionRegistration, after: PartitionRegistration) -> None:
+    """Assert that a reassignment ends with every replica in the ISR, or as it was before (I-MOVE-1, I-MOVE-2)."""
+    if Assignment.of(after).in_progress:
+        assert {*before.replicas} <= {*after.replicas}, f"I-MOVE-1 a replica leaves too early: {before} {after}"
+    elif Assignment.of(before).in_progress:
+        cancelled = {*after.replicas} == {*before.replicas} - {*before.adding}
+        assert cancelled or {*after.replicas} == {*after.isr}, f"I-MOVE-1 ends too early: {before} {after}"
 
 
 def _with_elr(partition: PartitionRegistration, rules: Rules, assignment: Assignment, isr: Replicas,

@@ -85,6 +85,15 @@ class PartitionRegistration:
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 
+    def check(self) -> None:
+        """Assert what is true of a partition at any time."""
+        replicas, isr = {*self.replicas}, {*self.isr}
+        assert replicas and len(replicas) == len(self.replicas) and len(isr) == len(self.isr), f"I-PART-1 one twice: {self}"
+        assert isr | {*self.elr} | {*self.adding} | {*self.removing} <= replicas, f"I-PART-1 no replica: {self}"
+        assert self.leader == NO_LEADER or self.leader in isr, f"I-PART-2 the leader is not in the ISR: {self}"
+        assert not isr & {*self.elr}, f"I-PART-3 in the ISR, and eligible: {self}"
+        assert self.leader == NO_LEADER or not self.last_known_elr, f"I-PART-3 a leader, and one remembered: {self}"
+
     @property
     def preferred_leader(self) -> int:
         """Return the first replica of the assignment."""

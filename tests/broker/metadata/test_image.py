@@ -104,7 +104,7 @@ def test_a_snapshot_makes_an_equal_image():
     w = World()
     w.create("t", [1, 2, 3], [2, 3, 1], retention_ms="5")
     w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"), *SAMPLES[-3:-1],
-              r.PartitionChangeRecord(0, w.image.topics["t"].id, isr=(1,), leader=1, eligible_leader_replicas=(2,),
+              r.PartitionChangeRecord(0, w.image.topics["t"].id, isr=(), leader=-1, eligible_leader_replicas=(2,),
                                       last_known_elr=(3,), leader_recovery_state=1, adding_replicas=(3,))])  # fmt: skip
     w.silence(2)
     loaded = MetadataImage("cluster")

@@ -1,197 +1,127 @@
-"""A controller without a quorum: its log commits at once, or loses what was decided; the clock is turned by hand.
+"""A controller without a quorum: its log commits at once, and the clock is turned by hand.
 
-    world.decide(what, decision, rule)     take a decision, judge it by what the rule says must be, and commit it
-    world.fail_over()                      another controller reads the log
-    world.due()                            let everything happen that is due by now
+    world = LoneController(brokers=3)           three brokers are registered and unfenced
+    world.create("t", [1, 2, 3])
+    world.alter([1, 2])                         the leader's proposal of an ISR: the partition after it, or the refusal
+    world.silence(1)                            broker 1 sends no heartbeat until it is fenced
 
-Owns: the log's length, the clock, the judgement of one decision; the limits, made so small that a life meets them.
-Invariants
-  I-ALONE-1  a request is answered as Kafka's rules say.
-  I-ALONE-2  a decision changes no metadata, its records change what the rules say and nothing else.
-  I-ALONE-3  at any time a leader is in the ISR and not fenced, the ISR is of the replicas, no eligible replica is in an ISR.
-  I-ALONE-4  a broker is fenced when it was silent for the session timeout, at that time and for no other reason; the
-             controller knows when it has something to do next.
+Owns: the log, the clock `now` in seconds, and the requests of brokers as they are when nothing is wrong with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from random import Random
+import random
 from typing import Any
+from uuid import UUID
 
 from minikafka.broker.config.effective import BrokerConfig
-from minikafka.broker.controller import controller as controller_module
-from minikafka.broker.controller import placement
-from minikafka.broker.controller.admin import create_partitions, create_topics, replica_budget
-from minikafka.broker.controller.controller import Controller
-from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.metadata.records import (
-    BROKER_RESOURCE,
-    FeatureLevelRecord,
-    PartitionChangeRecord,
-    PartitionRecord,
-    RegisterBrokerRecord,
-)
-from minikafka.proof.small_worlds.checks import RuleFallen, same, that
-from minikafka.proof.small_worlds.controller.broker_rules import BrokerBook
-from minikafka.proof.small_worlds.controller.cluster_seen import ELR_FEATURE, ClusterSeen, look, same_cluster
-from minikafka.proof.small_worlds.controller.election_rules import keeps_house
-from minikafka.proof.small_worlds.controller.placement_rules import Placed
-from minikafka.protocol.errors import KafkaError
-from minikafka.sim.world.replaced import replaced
+from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic, create_topics
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal, ProposalVerdict
+from minikafka.broker.controller.controller import Controller, Registration
+from minikafka.broker.controller.heartbeats import BrokerHeartbeat, HeartbeatVerdict
+from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
+from minikafka.broker.metadata.records import BrokerEndpoint, BrokerFeature, MetadataRecord
+from minikafka.broker.server.turns import at_once
+from minikafka.protocol.errors import Err, KafkaError
 
-CLUSTER = "cluster"
-FEATURES = {"metadata.version": 30, ELR_FEATURE: 1, "transaction.version": 2, "group.version": 1}
-IDLE_MS = 200_000
-MOST_PARTITIONS, MOST_RECORDS, MOST_ELECTIONS, MOST_TICKS, MOST_TURNS = 9, 14, 2, 40, 1000
-Rule = Callable[[ClusterSeen], tuple[Any, ClusterSeen]]
-
-
-class Chance(Random):
-    """A source of chance that counts how often it shuffles racks: lists of anything but brokers' ids."""
-
-    shuffles = 0
-
-    def shuffle(self, x: Any) -> None:
-        self.shuffles += not all(isinstance(one, int) for one in x)
-        super().shuffle(x)
+CLUSTER, SESSION_S = "cluster", 9.0
+SUPPORTED = {"metadata.version": (7, 30), "eligible.leader.replicas.version": (0, 1), "transaction.version": (0, 2),
+             "group.version": (0, 1)}
+FEATURES = tuple(BrokerFeature(name, *levels) for name, levels in SUPPORTED.items())
 
 
 class LoneController:
-    """A controller, its log, its clock, and what its judges have written down."""
+    """A controller `core`, the records of its decisions, and its clock."""
 
-    def __init__(self, rng: Random, elr: bool, file: dict[str, str]) -> None:
-        self.rng, self.file, self.now, self.length = rng, file, 100.0, 0
-        self.loses = 0.02  # how often the quorum is lost before a decision is committed
-        self.config = BrokerConfig({"node.id": "100", "metadata.max.idle.interval.ms": str(IDLE_MS), **file})
-        self.most_replicas = rng.choice((5, 9, 40))
-        self.placements: list[Placed] = []  # what chance has placed since this was emptied
-        self.take_over(MetadataImage(CLUSTER))
-        records = self.controller.bootstrap()
-        self.commit([one for one in records if elr or not isinstance(one, FeatureLevelRecord) or one.name != ELR_FEATURE])
-        features = {name: level for name, level in FEATURES.items() if elr or name != ELR_FEATURE}
-        same("I-ALONE-2", "the features of a new cluster", self.look().features, features)
-        same("I-ALONE-2", "its configuration", self.look().configs, {
-            (BROKER_RESOURCE, ""): {"min.insync.replicas": file.get("min.insync.replicas", "1")}})
-        same("I-ALONE-2", "what a known cluster begins with", self.controller.bootstrap(), [])
+    def __init__(self, brokers: int = 3, config: dict[str, str] | None = None) -> None:
+        self.config = BrokerConfig({"node.id": "1", "broker.session.timeout.ms": str(int(SESSION_S * 1000)),
+                                    "metadata.max.idle.interval.ms": "0", **(config or {})})
+        self.now, self.rng, self.incarnations = 100.0, random.Random(5), 0
+        self.log: list[MetadataRecord] = []
+        self.core = Controller(MetadataImage(CLUSTER), self.config, self.now)
+        self.append(self.core.bootstrap())
+        for broker in range(1, brokers + 1):
+            self.join(broker)
 
-    def look(self) -> ClusterSeen:
-        return look(self.controller.image, self.file)
+    @property
+    def image(self) -> MetadataImage:
+        return self.core.image
 
-    # --- the log --------------------------------------------------------------------------------------------------
-
-    def take_over(self, image: MetadataImage) -> None:
-        """Begin with a controller that has read the log."""
-        self.controller = Controller(image, self.config, self.now)
-        balances = self.config["auto.leader.rebalance.enable"]
-        self.book = BrokerBook(
-            self.look(), CLUSTER, self.config["broker.session.timeout.ms"] / 1000,
-            self.config["leader.imbalance.check.interval.seconds"] if balances else None,
-            self.config["unclean.leader.election.interval.ms"] / 1000, IDLE_MS / 1000, MOST_ELECTIONS, self.now)
-
-    def fail_over(self) -> None:
-        """Let another controller take over; it knows the log, and no heartbeat."""
-        self.take_over(self.controller.image.copy())
-
-    def commit(self, records: list[Any]) -> None:
+    def append(self, records: list[MetadataRecord]) -> list[MetadataRecord]:
         """Append and apply the records of a decision."""
-        for one in records:
-            if isinstance(one, PartitionRecord | PartitionChangeRecord) and one.replicas is not None:
-                same("I-ALONE-2", f"the directories in {one}", one.directories, self.look().directories(one.replicas))
-            if isinstance(one, RegisterBrokerRecord):
-                same("I-ALONE-2", f"whether {one} comes from ZooKeeper", one.is_migrating_zk_broker, False)
-        self.length += len(records)
+        self.log += records
         if records:
-            self.controller.apply(records, self.length - 1, 1)
-        that("I-ALONE-2", not self.controller.image.take_changes(), "changes are left, for which nobody will ask")
+            self.core.apply(records, len(self.log) - 1, 1)
+        return records
 
-    # --- decisions ------------------------------------------------------------------------------------------------
-
-    def decide(self, what: str, decision: Callable[[], Any], rule: Rule, told: Callable[[Any], Any] = lambda told: told) -> Any:
-        """Take a decision and return the answer, None if the controller has lost the quorum meanwhile. Raises RuleFallen.
-
-        `told` says in plain values what the answer tells a client; the rule says what it must tell, and what must follow.
-        """
-        before = self.look()
-        try:
-            records, answer = finished(decision())
-            seen = told(answer)
-        except KafkaError as refused:
-            records, answer = [], refused.code
-            seen = answer
-        same_cluster("I-ALONE-2", f"{what} is only decided", self.look(), before)
-        wanted, after = rule(before)
-        same("I-ALONE-1", f"the answer to {what}", seen, wanted)
-        if records and self.rng.random() < self.loses:
-            self.fail_over()
-            return None
-        self.commit(records)
-        same_cluster("I-ALONE-2", f"after {what}", self.look(), after)
-        self.check(what, before)
+    def decide(self, decision: Any) -> Any:
+        """Append the records of a decision; return its answer."""
+        records, answer = decision if isinstance(decision, tuple) else at_once(decision)
+        self.append(records)
         return answer
 
-    def check(self, what: str, before: ClusterSeen) -> None:
-        """Check I-ALONE-3, of each partition that may not be what it was before, and I-ALONE-4."""
-        cluster = self.look()
-        same_circumstances = (before.brokers, before.configs) == (cluster.brokers, cluster.configs)
-        for place, partition in cluster.partitions.items():
-            if same_circumstances and before.partitions.get(place) is partition:
-                continue
-            wrong = keeps_house(partition, cluster.around(partition.topic), cluster.brokers)
-            that("I-ALONE-3", wrong is None, f"after {what}: {wrong}: {partition}")
-        same("I-ALONE-4", f"who is fenced after {what}", {broker: one.fenced for broker, one in cluster.brokers.items()},
-             {broker: not one.serves for broker, one in self.book.heard.items()})
-        same("I-ALONE-4", f"the next deadline after {what}", self.controller.next_deadline(), self.book.next_deadline)
+    # --- brokers --------------------------------------------------------------------------------------------------
 
-    # --- time -----------------------------------------------------------------------------------------------------
+    def registration(self, broker: int, **changes: Any) -> Registration:
+        """Return the registration of a new incarnation; `changes` falsify a field of it."""
+        self.incarnations += 1
+        fields = {"cluster_id": CLUSTER, "incarnation": UUID(int=self.incarnations), "features": FEATURES,
+                  "listeners": (BrokerEndpoint("PLAINTEXT", "h", 9000 + broker, 0),)}
+        return Registration(broker, **{**fields, **changes})
 
-    def due(self) -> None:
-        """Let everything happen that is due by now, one after the other, and once more: then there is nothing to do."""
-        for _ in range(MOST_TICKS):
-            ended = self.book.next_deadline > self.now
-            self.decide(f"the time {self.now}", lambda: (self.controller.tick(self.now), None),
-                        lambda before: (None, self.book.ticks(before, self.now)))
-            if ended:
-                return
-        raise RuleFallen("I-ALONE-4", f"there is always something to do at {self.now}")
+    def register(self, broker: int, previous: int = -1, **changes: Any) -> int:
+        """Register a broker; return its broker epoch."""
+        wanted = self.registration(broker, previous_epoch=previous, **changes)
+        return self.decide(self.core.register_broker(wanted, len(self.log), self.now))
 
-    @contextmanager
-    def limits(self) -> Iterator[None]:
-        """Make the limits small for a while, and note every placement."""
-        place, next_in_turn = create_topics.place, placement._Ring.next
-        turns = 0
+    def heartbeat(self, broker: int, offset: int | None = None, stop: bool = False,
+                  epoch: int | None = None) -> HeartbeatVerdict:
+        """Send a heartbeat of a broker that has replayed the metadata up to `offset`; None: all of it."""
+        heard = BrokerHeartbeat(broker, self.image.brokers[broker].epoch if epoch is None else epoch,
+                                len(self.log) - 1 if offset is None else offset, want_shut_down=stop)
+        return self.decide(self.core.heartbeat(heard, len(self.log), self.now))
 
-        def noted(brokers: Any, partitions: int, replicas: int, chance: Chance) -> list[list[int]]:
-            nonlocal turns
-            turns = chance.shuffles = 0
-            made = place(brokers, partitions, replicas, chance)
-            self.placements.append(Placed(made, chance.shuffles))
-            return made
+    def join(self, broker: int, previous: int = -1) -> None:
+        """Register and unfence a broker."""
+        self.register(broker, previous)
+        self.heartbeat(broker)
 
-        def patient(ring: Any, round_: int) -> int | None:
-            nonlocal turns
-            turns += 1
-            that("I-ALONE-5", turns < MOST_TURNS, "a placement does not end")
-            return next_in_turn(ring, round_)
+    def silence(self, *brokers: int) -> None:
+        """Advance the clock beyond the session timeout; only these brokers send no heartbeat."""
+        self.now += SESSION_S + 0.5
+        for broker in sorted(self.image.brokers):
+            if broker not in brokers and not self.image.brokers[broker].fenced:
+                self.heartbeat(broker)
+        while self.append(self.core.tick(self.now)):
+            pass
 
-        with ExitStack() as stack:
-            for module, name, value in (
-                    (create_topics, "MAX_PARTITIONS_PER_REQUEST", MOST_PARTITIONS), (create_topics, "MAX_RECORDS", MOST_RECORDS),
-                    (create_partitions, "MAX_PARTITIONS_PER_REQUEST", MOST_PARTITIONS),
-                    (replica_budget, "MOST_REPLICAS", self.most_replicas),
-                    (controller_module, "MAX_ELECTIONS", MOST_ELECTIONS), (create_topics, "place", noted),
-                    (placement._Ring, "next", patient)):
-                stack.enter_context(replaced(module, name, value))
-            yield
+    # --- topics ---------------------------------------------------------------------------------------------------
 
+    def create(self, name: str = "t", *replicas: list[int], **configs: str) -> PartitionRegistration:
+        """Create a topic with these replicas by partition, and `configs` with underscores for dots; return partition 0."""
+        wanted = NewTopic(name, -1, -1, list(enumerate(replicas or ([1, 2, 3],))),
+                          [(key.replace("_", "."), value) for key, value in configs.items()])
+        ((_, verdict),) = self.request_topics(wanted)
+        assert isinstance(verdict, CreatedTopic), verdict
+        return self.partition(name)
 
-def finished(decided: Any) -> Any:
-    """Return what a decision returns, all of its steps done at once."""
-    if isinstance(decided, tuple):
-        return decided
-    while True:
-        try:
-            next(decided)
-        except StopIteration as stop:
-            return stop.value
+    def request_topics(self, *topics: NewTopic) -> list[tuple[str, CreatedTopic | KafkaError]]:
+        """Request new topics; return the verdicts by name."""
+        ctx = CreateTopicsContext(self.image, self.config, self.rng, lambda: UUID(int=self.rng.getrandbits(128)))
+        return self.decide(create_topics(ctx, topics))
+
+    def partition(self, topic: str = "t", index: int = 0) -> PartitionRegistration:
+        """Return a partition as it is registered now."""
+        return self.image.topics[topic].partitions[index]
+
+    def alter(self, isr: list[int], topic: str = "t", index: int = 0, **changes: Any) -> PartitionRegistration | Err:
+        """Return the partition after the leader's proposal, or the refusal; `changes` falsify a field of the proposal."""
+        p = self.partition(topic, index)
+        broker, epochs = changes.pop("broker", p.leader), changes.pop("epochs", {})
+        members = tuple(IsrMember(r, epochs.get(r, self.image.brokers[r].epoch if r in self.image.brokers else -1)) for r in isr)
+        fields = {"leader_epoch": p.leader_epoch, "partition_epoch": p.partition_epoch, "recovering": False}
+        proposal = Proposal(index, isr=members, **{**fields, **changes})
+        ((_, verdicts),) = self.decide(self.core.alter_partition(
+            broker, self.image.brokers[broker].epoch, [(p.topic_id, [proposal])]))
+        assert verdicts == [ProposalVerdict(index, verdicts[0].outcome)]
+        return verdicts[0].outcome

@@ -1,112 +1,60 @@
 """Where the replicas of new partitions may be: the brokers of each rack take turns, and so do the racks (KIP-36).
 
-    check_placement(brokers, placed, factor)         raises RuleFallen
-    impossible(brokers, factor)                      whether no placement exists at all
-
 Owns: what must be true of each partition's replicas, and of the partitions of one topic together.
-Invariants: I-ALONE-5 replicas of one partition are on different brokers, spread over racks, live brokers first; brokers and racks
-              take turns in leading.
+Invariants: I-PLACE-3 replicas of one partition are spread over racks, live brokers first; brokers and racks take turns.
 Source: StripedReplicaPlacer; KIP-36.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.registrations import BrokerRegistration
-from minikafka.proof.small_worlds.checks import same, that
+from minikafka.proof.small_worlds.checks import that
 
-PLACED = "I-ALONE-5"
-
-
-@dataclass
-class Placed:
-    """The replicas of each new partition, and how often racks were shuffled on the way."""
-
-    replicas: list[list[int]]
-    shuffles: int
+Brokers = dict[int, BrokerRegistration]
 
 
-def impossible(brokers: Iterable[BrokerRegistration], factor: int) -> bool:
-    """Return whether so many replicas have no place: too few brokers that do not stop, or all of them are fenced."""
-    usable = [one.fenced for one in brokers if not one.in_controlled_shutdown]
+def impossible(image: MetadataImage, factor: int) -> bool:
+    """Return whether placement must fail: fewer running brokers than replicas, or all fenced."""
+    usable = [one.fenced for one in image.brokers.values() if not one.in_controlled_shutdown]
     return len(usable) < factor or False not in usable
 
 
-def check_placement(brokers: Iterable[BrokerRegistration], placed: Placed, factor: int) -> None:
-    """Check what the controller has chosen. Raises RuleFallen.
-
-    Once each live broker has led, the order is drawn anew (as in Kafka). From then on a rack may lose its turn, unless every
-    rack has a turn in every partition.
-    """
-    usable, assignment = {one.id: one for one in brokers if not one.in_controlled_shutdown}, placed.replicas
-    for replicas in assignment:
-        same(PLACED, "the number of replicas", (len(replicas), len({*replicas})), (factor, factor))
-        that(PLACED, {*replicas} <= {*usable}, f"{replicas} are not all usable")
-        that(PLACED, not usable[replicas[0]].fenced, f"the first of {replicas} is fenced")
+def check_placement(brokers: Iterable[BrokerRegistration], assignment: Sequence[Sequence[int]], factor: int) -> None:
+    """Check what the controller has chosen. Raises RuleFallen. Once each live broker has led, Kafka draws the order anew: the
+    turns are checked up to there."""
+    usable = {one.id: one for one in brokers if not one.in_controlled_shutdown}
     alive = sum(not one.fenced for one in usable.values())
-    size = alive if alive > 1 else len(assignment)  # one live broker leads all
-    same(PLACED, f"how often racks were shuffled for {assignment}", placed.shuffles, (len(assignment) - 1) // size)
-    regular = alive == len(usable) and factor >= len({one.rack for one in usable.values()})
-    for start in range(0, len(assignment) if regular else 1, size or 1):
-        block = assignment[start:start + size]
-        for replicas in block:
-            _check_racks(usable, replicas)
-        for fenced in (False, True):
-            _check_turns(usable, block, fenced, drawn_anew=start > 0)
-        _check_leaders(usable, block)
+    first = assignment[:alive] if alive > 1 else assignment
+    for replicas in assignment:
+        good = len(replicas) == len({*replicas}) == factor and {*replicas} <= {*usable} and not usable[replicas[0]].fenced
+        that("I-PLACE-1", good, f"{replicas} for {factor} of {usable}")
+    for replicas in first:
+        _check_racks(usable, replicas)
+    _check_turns(usable, first)
 
 
-def _check_racks(usable: dict[int, BrokerRegistration], replicas: Sequence[int]) -> None:
+def _check_racks(usable: Brokers, replicas: Sequence[int]) -> None:
     """Check that a rack has two more replicas than another only if that one has no more broker; live brokers come first."""
-    free: dict[str | None, list[BrokerRegistration]] = {one.rack: [] for one in usable.values()}
-    count = dict.fromkeys(free, 0)
+    count = {one.rack: sum(usable[r].rack == one.rack for r in replicas) for one in usable.values()}
     for one in usable.values():
-        if one.id in replicas:
-            count[one.rack] += 1
-        else:
-            free[one.rack].append(one)
-    for rack, left in free.items():
-        that(PLACED, not left or count[rack] + 1 >= max(count.values()), f"{replicas} are not spread over the racks: {count}")
-        used_fenced = [r for r in replicas if usable[r].rack == rack and usable[r].fenced]
-        that(PLACED, not used_fenced or all(one.fenced for one in left), f"{used_fenced} of {replicas} are fenced")
+        if one.id not in replicas:
+            that("I-PLACE-3", count[one.rack] + 1 >= max(count.values()), f"{replicas} are not spread over the racks: {count}")
+            fenced = [r for r in replicas if usable[r].rack == one.rack and usable[r].fenced]
+            that("I-PLACE-3", one.fenced or not fenced, f"{fenced} of {replicas} are fenced, {one.id} is not")
 
 
-def _check_leaders(usable: dict[int, BrokerRegistration], block: Sequence[Sequence[int]]) -> None:
-    """Check that racks take turns in leading: if all have a live broker, so many partitions have leaders in as many racks."""
+def _check_turns(usable: Brokers, block: Sequence[Sequence[int]]) -> None:
+    """Check that racks take turns in leading, and the live brokers of a rack in being its first replica."""
     racks = {one.rack for one in usable.values()}
     if racks == {one.rack for one in usable.values() if not one.fenced}:
         for start in range(len(block) - len(racks) + 1):
             leading = {usable[replicas[0]].rack for replicas in block[start:start + len(racks)]}
-            that(PLACED, leading == racks, f"only {leading} lead {block[start:start + len(racks)]}")
-
-
-def _check_turns(usable: dict[int, BrokerRegistration], block: Sequence[Sequence[int]], fenced: bool, drawn_anew: bool) -> None:
-    """Check that the brokers of a rack follow each other in a circle, within a partition, and from one's first to the next's.
-
-    Before the order is drawn anew it is that of their ids.
-    """
-    firsts: dict[str | None, list[int]] = defaultdict(list)
-    circle = defaultdict(list)
-    for one in sorted(usable.values(), key=lambda one: one.id):
-        if one.fenced == fenced:
-            circle[one.rack].append(one.id)
-    for replicas in block:
-        for rack, members in circle.items():
-            used = [r for r in replicas if r in members]
-            firsts[rack] += used[:1]
-            if not drawn_anew:
-                same(PLACED, f"those of rack {rack} in {replicas}", used[1:], [_next(members, r) for r in used[:-1]])
-    for rack, members in circle.items():
-        for start in range(len(firsts[rack])):
-            turn = firsts[rack][start:start + len(members)]
-            that(PLACED, len({*turn}) == len(turn), f"{turn} of rack {rack} begin, not each of {members} in turn: {block}")
-        if not drawn_anew:
-            same(PLACED, f"the first of rack {rack}, of {block}", firsts[rack][1:],
-                 [_next(members, r) for r in firsts[rack][:-1]])
-
-
-def _next(circle: list[int], broker: int) -> int:
-    return circle[(circle.index(broker) + 1) % len(circle)]
+            that("I-PLACE-3", leading == racks, f"only racks {leading} lead {block}")
+    for rack in racks:
+        circle = sorted(one.id for one in usable.values() if one.rack == rack and not one.fenced)
+        firsts = [used[0] for replicas in block if (used := [r for r in replicas if r in circle])]
+        steps = {(circle.index(after) - circle.index(before)) % len(circle) for before, after in zip(firsts, firsts[1:])}
+        that("I-PLACE-3", steps <= {1 % len(circle or [0])}, f"{firsts} of rack {rack} are not in turn: {block}")
