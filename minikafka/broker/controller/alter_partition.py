@@ -83,11 +83,12 @@ def _decide(image: MetadataImage, broker: int, partition: PartitionRegistration 
 
 
 def _check_accepted(image: MetadataImage, broker: int, partition: PartitionRegistration, proposal: Proposal) -> None:
-    """Assert what holds of each accepted proposal, whatever refuses the others; Controller.check() asserts that members live."""
-    members, epochs = [m.broker for m in proposal.isr], {m.epoch for m in proposal.isr if m.epoch != image.brokers[m.broker].epoch}
+    """Assert what holds of each accepted proposal (Controller.check() asserts that its members are not fenced)."""
+    members = [m.broker for m in proposal.isr]
+    others = {m.epoch for m in proposal.isr if m.epoch != image.brokers[m.broker].epoch}
     assert (broker, proposal.leader_epoch, proposal.partition_epoch) == (
         partition.leader, partition.leader_epoch, partition.partition_epoch), f"I-ALTER-3 {proposal} of {broker} for {partition}"
-    assert broker in members and epochs <= {ANY_EPOCH}, f"I-ALTER-3 {proposal} of {broker}, {image.brokers}"
+    assert broker in members and others <= {ANY_EPOCH}, f"I-ALTER-3 {proposal} of {broker}, {image.brokers}"
     assert not proposal.recovering or partition.recovering and members == [broker], f"I-ALTER-3 {proposal} for {partition}"
 
 

@@ -32,8 +32,8 @@ from minikafka.broker.controller.reassignment_steps import Assignment, completed
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, FeatureLevelRecord
 from minikafka.broker.server.turns import at_once
+from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
-from tests.broker.controller.controller_world import World
 
 UNCLEAN, PREFERRED = Election.UNCLEAN, Election.PREFERRED
 

@@ -8,8 +8,8 @@ import pytest
 
 from minikafka.broker.controller.alter_partition import Proposal
 from minikafka.broker.metadata.records import NoOpRecord
+from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
-from tests.broker.controller.controller_world import World
 
 
 def refused(code, act, *args, **kwargs):
@@ -55,7 +55,7 @@ def test_the_same_incarnation_may_register_again_and_stays_as_it_is():
     """Fails if an amended registration gets a new epoch or fences the broker."""
     w = World(brokers=1)
     before = w.image.brokers[1]
-    assert w.register(1, incarnation=1) == before.epoch
+    assert w.register(1, incarnation=UUID(int=1)) == before.epoch
     assert not w.image.brokers[1].fenced
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from minikafka.broker.metadata import records as r
 from minikafka.broker.metadata.image import MetadataImage
-from tests.broker.controller.controller_world import World
+from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 
 U = UUID(int=0x0102030405060708090A0B0C0D0E0F10)
 SAMPLES = [

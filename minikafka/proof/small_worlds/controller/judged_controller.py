@@ -77,8 +77,7 @@ class JudgedController(LoneController):
                 same("I-ALONE-2", f"the partition epoch after {what}: {p}", p.partition_epoch, old.partition_epoch + 1)
         return answer
 
-    @staticmethod
-    def judge(what: str, code: Err, reasons: Reasons) -> None:
+    def judge(self, what: str, code: Err, reasons: Reasons) -> None:
         """Check that a refusal has its reason, and that what is accepted has none against it."""
         if code is Err.NONE:
             that("I-ALONE-1", True not in reasons.values(), f"{what} is accepted against {reasons}")
@@ -158,7 +157,7 @@ class JudgedController(LoneController):
             del self.heard[broker]
 
     def take_ids(self, broker: int, epoch: int) -> None:
-        """Request a block of producer ids: it follows on all that were given out."""
+        """Take a block of producer ids: it follows on all that were given out."""
         known = self.image.brokers.get(broker)
         ids = self.ask(f"AllocateProducerIds {broker}", lambda: self.core.allocate_producer_ids(broker, epoch), {
             Err.STALE_BROKER_EPOCH: known is None or known.epoch != epoch})

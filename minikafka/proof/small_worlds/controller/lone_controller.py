@@ -87,7 +87,7 @@ class LoneController:
         self.heartbeat(broker)
 
     def silence(self, *brokers: int) -> None:
-        """Advance the clock beyond the session timeout; only these brokers send no heartbeat."""
+        """Move the clock beyond the session timeout; only these brokers send no heartbeat."""
         self.now += SESSION_S + 0.5
         for broker in sorted(self.image.brokers):
             if broker not in brokers and not self.image.brokers[broker].fenced:
@@ -106,7 +106,7 @@ class LoneController:
         return self.partition(name)
 
     def request_topics(self, *topics: NewTopic) -> list[tuple[str, CreatedTopic | KafkaError]]:
-        """Request new topics; return the verdicts by name."""
+        """Send CreateTopics; return the verdicts by name."""
         ctx = CreateTopicsContext(self.image, self.config, self.rng, lambda: UUID(int=self.rng.getrandbits(128)))
         return self.decide(create_topics(ctx, topics))
 
