@@ -38,7 +38,7 @@ Reasons: TypeAlias = Mapping[Err, bool | None]  # of each refusal: whether it mu
 
 @dataclass
 class BrokerHeard:
-    """What this controller knows of one broker by its requests alone."""
+    """The news of one broker, by its requests to this controller alone."""
 
     at: float
     has_read: int = -1  # of the metadata
