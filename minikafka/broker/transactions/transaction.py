@@ -13,6 +13,7 @@ Invariants: I-TXN-3 `data` is what a replay of the log would give; `pending` is 
             I-TXN-4 at most one decision is pending, and it follows from `data` by the table in states.py.
             I-TXN-5 the epoch of one producer id never falls, and every producer but the last that was initialised has a
               lower epoch (rule 50). With KIP-890 every end of a transaction raises the epoch (rule 52).
+            I-TXN-6 a partition stays in its transaction until that is complete, and none is in a complete one (rule 49).
 
 What Kafka does differently: Kafka treats a write that timed out as failed, though it may still be committed; here the
 decision stays pending until the log shows its outcome. By its source (prepareAbortOrCommit), a client that names epoch 32767,
@@ -70,7 +71,7 @@ class Transaction:
 
     def append(self, data: TransactionData) -> None:
         """Take note that `data` is being appended: it is pending."""
-        assert self.pending is None, f"{self.id}: {self.pending} is still pending"
+        assert self.pending is None, f"I-TXN-4 {self.id}: {self.pending} is still pending"
         self.pending = data
 
     def stored(self, data: TransactionData) -> None:
@@ -83,6 +84,18 @@ class Transaction:
         """Drop the decision `data`: its record was not appended."""
         if self.pending is data:
             self.pending = None
+
+    def check(self) -> None:
+        """Assert what holds between two events. The shell calls it when a decision is appended, and when it takes effect."""
+        data, next_ = self.data, self.pending
+        assert data.epoch <= FENCING_EPOCH, f"I-TXN-5 {self.id}: no record can hold the epoch of {data}"
+        assert not data.partitions or data.state in (TransactionState.ONGOING, *PREPARED), f"I-TXN-6 {self.id}: {data}"
+        if next_ is not None:
+            assert next_.state in NEXT[data.state].values(), f"I-TXN-4 {self.id}: {data.state.value} becomes {next_.state.value}"
+            falls = next_.producer_id == data.producer_id and next_.epoch < data.epoch
+            assert not falls, f"I-TXN-5 {self.id}: the epoch {data.epoch} becomes {next_.epoch}"
+            lost = {*data.partitions} - {*next_.partitions} if next_.state in (TransactionState.ONGOING, *PREPARED) else ()
+            assert not lost, f"I-TXN-6 {self.id}: {lost} are in the transaction, and would get no marker"
 
     # --- InitProducerId -------------------------------------------------------------------------------------------
 

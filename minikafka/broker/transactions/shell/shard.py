@@ -76,6 +76,7 @@ class TransactionPartition:
     async def write(self, txn: Transaction, data: TransactionData) -> None:
         """Append a decision; return when it is committed and has taken effect. Raises KafkaError otherwise."""
         txn.append(data)
+        txn.check()
         record = (wire.transaction_key(txn.id), wire.transaction_value(wire.stored_value(data)))
         outcome = self.log.append([record], lambda _: self._stored(txn, data))
         if outcome.done() and outcome.result() is not Err.NONE:
@@ -86,6 +87,7 @@ class TransactionPartition:
 
     def _stored(self, txn: Transaction, data: TransactionData) -> None:
         txn.stored(data)
+        txn.check()
         self.env.trace("transaction", id=txn.id, state=data.state.value, producer_id=data.producer_id, epoch=data.epoch,
                        partitions=[f"{topic}-{index}" for topic, index in data.partitions])
         if data.state in PREPARED:

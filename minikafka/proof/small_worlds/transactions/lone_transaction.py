@@ -105,6 +105,7 @@ class LoneTransaction:
 
     def append(self, data: TransactionData) -> None:
         self.txn.append(data)
+        self.txn.check()
         self.waits, self.history.deciding = data, True
 
     def commit(self) -> TransactionData | None:
@@ -126,6 +127,7 @@ class LoneTransaction:
 
     def judge_state(self) -> None:
         """Judge what is in effect, and that nothing is pending."""
+        self.txn.check()
         same("what is in effect", (self.txn.data, self.txn.pending), (self.history.last, None))
 
     def mark(self) -> None:
