@@ -7,8 +7,8 @@ version too; a null value is a tombstone.
 Owns: the four schemas in protocol/schemas, their encoding and decoding.
 Invariants: I-GREC-1 we write the versions that Kafka 4.3 writes (offset 4, or 1 with an explicit retention; group 3),
               and read every version that Kafka can read.
-            I-GREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
-            I-GREC-3 reading the bytes that a client sent costs no more than their number, whatever counts they claim.
+            an unknown kind of key is None, never an error: a newer broker may have led this partition.
+            reading the bytes that a client sent costs no more than their number, whatever counts they claim.
 
 Source: GroupCoordinatorRecordHelpers, CoordinatorRecordSerde, GroupMetadataManager.
 """

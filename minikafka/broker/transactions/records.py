@@ -4,8 +4,8 @@ A key is its version (int16, 0) and the transactional id. A value opens with its
 is flexible and has the tagged fields of KIP-890. A null value is a tombstone: the id is deleted.
 
 Owns: the two schemas in protocol/schemas, their encoding and decoding.
-Invariants: I-TREC-1 we write version 1, as Kafka does from transaction.version 1 on, and read both.
-            I-TREC-2 an unknown kind of key is None, never an error: a newer broker may have led this partition.
+Invariants: we write version 1, as Kafka does from transaction.version 1 on, and read both.
+            an unknown kind of key is None, never an error: a newer broker may have led this partition.
 
 Source: kafka.coordinator.transaction.TransactionLog; KIP-98, KIP-890, KIP-915.
 """

@@ -8,7 +8,7 @@
 Owns: NEXT, the only table of transitions; an event that a state lacks in NEXT is refused with the error of refusal().
 Invariants: I-TXN-1 PrepareCommit leads to CompleteCommit and nowhere else, PrepareAbort to CompleteAbort: a prepared
               transaction is decided (rule 49).
-            I-TXN-2 PrepareEpochFence is never written: within one decision, it is the state between the raised epoch
+            PrepareEpochFence is never written: within one decision, it is the state between the raised epoch
               and the abort with that epoch.
 What Kafka does differently: it keeps the table the other way round (validPreviousStates of each state).
 Source: TransactionState in TransactionMetadata.scala; KIP-98, KIP-588 (fence), KIP-890 (abort without partitions).

@@ -7,7 +7,7 @@ author was answered with a timeout may still be committed, and then it takes eff
 
 Owns: the load loop, and the list of appended and not yet committed records, in log order.
 Invariants: I-GLOG-1 `apply` runs once per record that commits, in log order, before its author is answered.
-            I-GLOG-2 an author is answered once: NONE, or an error of the kind that group requests give.
+            an author is answered once: NONE, or an error of the kind that group requests give.
 
 What Kafka does differently: it collects the writes of a few milliseconds into one batch.
 Source: CoordinatorRuntime (deferred events), CoordinatorPartitionWriter (required acks 1, then the high watermark).

@@ -5,7 +5,7 @@ The coordinator of a classic group passes these bytes on, and reads only two fie
 assigns, so it reads whole subscriptions and writes whole assignments for the classic members of the group.
 
 Owns: read_subscription(), read_assignment(), write_assignment(); subscribed_topics(), assigned_partitions().
-Invariants: I-EMB-1 reading costs no more than the bytes, whatever counts a client claims; malformed bytes raise
+Invariants: reading costs no more than the bytes, whatever counts a client claims; malformed bytes raise
               ProtocolError, or are None where only the first two fields are read.
 Source: ConsumerProtocol; ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json; KIP-429, KIP-792, KIP-881.
 """

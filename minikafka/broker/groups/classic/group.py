@@ -306,6 +306,8 @@ class ClassicGroup(Group):
             return []
         if error is not Err.NONE:
             return [*self._hand_out({}, error, now), *self._rebalance(now)]
+        stored = then.generation == self.generation and error is Err.NONE
+        assert stored, f"I-GROUP-7 the assignment of generation {then.generation}, {error.name}, in {self.generation}"
         return [*self._move("assigned"), *self._hand_out(dict(then.assignments), Err.NONE, now)]
 
     def _hand_out(self, assignments: dict[str, bytes], error: Err, now: float) -> list[Effect]:

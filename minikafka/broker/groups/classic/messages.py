@@ -1,7 +1,7 @@
 """What goes into the group state machine and what comes out: requests, results, effects, the stored form.
 
 Owns: frozen values only; no behaviour.
-Invariants: I-GROUP-3 effects are executed in the order of the list; after a crash only a prefix of them happened.
+Invariants: effects are executed in the order of the list; after a crash only a prefix of them happened.
 
 A `call` is the value by which the shell finds the waiting client again (a future in the shell, a word in a test). The group
 only stores a call and returns it in one CompleteCall.

@@ -11,7 +11,7 @@ when it does not give up revoked partitions in time.
 Owns: ConsumerGroup: the sum of the group's records (`state`), and the deadlines of members, which no record keeps.
 Invariants: I-CGROUP-1 a group changes only by adopt()ing the records of a Write, all of them or none.
             I-CGROUP-2 the group's epoch never goes down; the target's epoch never passes it, a member's never the target's.
-            I-CGROUP-3 a response is sent once every record before it is committed: it shows nothing else.
+            a response is sent once every record before it is committed: it shows nothing else.
             I-CGROUP-4 a method that raises has changed nothing.
             I-CGROUP-5 every member is removed at some time if nothing is heard of it.
 

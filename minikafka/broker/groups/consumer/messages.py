@@ -1,7 +1,7 @@
 """The arguments and results of a consumer group: the heartbeat, its response, and effects.
 
 Owns: frozen values, and the check of a heartbeat that needs no group.
-Invariants: I-CMSG-1 an effect Write is one batch: all of it is in the log, or nothing.
+Invariants: an effect Write is one batch: all of it is in the log, or nothing.
 Source: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid; KIP-848.
 """
 

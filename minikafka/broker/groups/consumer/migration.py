@@ -5,7 +5,7 @@ members stay in it as classic members (classic_members.py). When the last member
 become a classic group again and rebalance (downgrade). group.consumer.migration.policy says which of the two are allowed.
 
 Owns: upgrade(), called_back(), may_downgrade(), downgrade(), restored().
-Invariants: I-CCLASSIC-1 a group changes its protocol in one batch; no member loses a partition by that.
+Invariants: a group changes its protocol in one batch; no member loses a partition by that.
 
 What Kafka does differently: when the last member of the consumer protocol is static and comes back as a classic member,
 Kafka downgrades the group at once; here the group stays a consumer group.

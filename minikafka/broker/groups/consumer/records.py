@@ -14,7 +14,7 @@ A group is the sum of its records; no other state of it survives its coordinator
 A key is its kind (int16), the group, and the member or expression. A value opens with its version, 0; null is a tombstone.
 
 Owns: one frozen dataclass per kind of value, Key, and their encoding.
-Invariants: I-CREC-1 equal records are equal values, so comparing values tells whether a record has to be written.
+Invariants: equal records are equal values, so comparing values tells whether a record has to be written.
 Source: group-coordinator/src/main/resources/common/message/ConsumerGroup*.json; KIP-848, KIP-1101 (the hash).
 """
 

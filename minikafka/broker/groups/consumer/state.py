@@ -4,8 +4,8 @@ A coordinator changes a group only by records. It works on a draft: a copy that 
 draft's records are in the log they are applied to the group itself; a new coordinator replays the same records.
 
 Owns: ConsumerGroupState, and what follows from it: the group's phase, its subscriptions, which member has which partition.
-Invariants: I-CSTATE-1 the state depends on nothing but the records, whichever broker replays them.
-            I-CSTATE-2 a draft shares nothing with its group that either could change.
+Invariants: the state depends on nothing but the records, whichever broker replays them.
+            a draft shares nothing with its group that either could change.
 
 What Kafka does differently: timeline hash maps, which can be read as they were at an older offset.
 Source: ConsumerGroup, ModernGroup, GroupMetadataManager.replay.

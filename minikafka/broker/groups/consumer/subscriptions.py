@@ -4,7 +4,7 @@ An expression is in RE2's language (metadata/expressions.py). The hash sums up, 
 which the target assignment was made: if the hash changes, a new assignment is due.
 
 Owns: check(), match(), how often expressions are resolved again; topics_hash().
-Invariants: I-THASH-1 equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
+Invariants: equal ids, numbers of partitions and racks of replicas give an equal hash, on every broker.
 
 What Kafka does differently: a thread resolves the expressions; there as here a topic is matched a moment after the heartbeat.
 Kafka's hash is XXH3 over the same facts (KIP-1101).

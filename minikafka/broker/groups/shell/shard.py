@@ -9,7 +9,7 @@ Owns: the state machines of the groups and the OffsetStore of the partition, the
 Invariants: I-GPART-1 nothing is served before every record up to the log end at the election is replayed (rule 62).
             I-GPART-2 effects of a group are carried out in order; a classic group continues once its record is committed.
             I-CSTORE-1 a consumer group's records are applied once appended, and its calls answered once committed (rule 58).
-            I-CSTORE-2 the end of a group of one kind and the beginning of one of the other kind are one batch.
+            the end of a group of one kind and the beginning of one of the other kind are one batch.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
             I-GPART-4 what deletes offsets looks at the end of the log, a client at what is committed: no offset that was
               appended before a deletion is left after it, whether a replica or a transaction still waits for it.

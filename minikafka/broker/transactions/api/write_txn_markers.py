@@ -5,8 +5,8 @@ The coordinator's side is shell/marker_sender.py.
 Versions of WriteTxnMarkers: 1 flexible; 2 the version of transactions (KIP-1228).
 
 Owns: nothing beyond the request being served.
-Invariants: I-MARK-3 a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
-            I-MARK-4 a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
+Invariants: a marker is answered when it is committed (acks=all): only then may the coordinator count on it.
+            a marker in `__consumer_offsets` goes through the group coordinator, which shows or drops the offsets
               of the transaction with it (rule 61).
 What Kafka does differently: nothing known. Administrators may send this request too (KIP-664); no permissions are checked.
 Source: KafkaApis.handleWriteTxnMarkersRequest, GroupCoordinatorService.completeTransaction; KIP-1228 (version 2).

@@ -8,7 +8,7 @@ themselves), or asks the coordinator to add the partition (newer clients do not 
 Owns: the request, its repetition, and the translation of the coordinator's errors.
 Invariants: I-VERIFY-1 a guard is made before the request and passed to the append, so a marker in between is noticed
               (log/producers.py).
-            I-VERIFY-2 no coordinator is asked for a producer that the partition itself knows to be fenced: the coordinator may
+            no coordinator is asked for a producer that the partition itself knows to be fenced: the coordinator may
               have forgotten the transactional id.
 What Kafka does differently: Kafka gathers many such requests to one coordinator into one.
 Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator,

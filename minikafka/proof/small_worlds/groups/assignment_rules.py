@@ -4,10 +4,10 @@
     voted(state, default)                            the assignors that most members ask for
 
 Owns: the rules of `uniform` and `range`.
-Invariants: I-ASSIGNRULE-1 every partition of a subscribed topic has one member, and it subscribes to the topic.
+Invariants: every partition of a subscribed topic has one member, and it subscribes to the topic.
             I-ASSIGNRULE-2 `uniform`: nobody has two partitions more than another who could take one of them.
-            I-ASSIGNRULE-3 `uniform`: an assignment that is good stays; of a single topic, a member keeps its fair share.
-            I-ASSIGNRULE-4 `range`: each topic in contiguous ranges, in order, the longer ones first.
+            `uniform`: an assignment that is good stays; of a single topic, a member keeps its fair share.
+            `range`: each topic in contiguous ranges, in order, the longer ones first.
 Source: KIP-848 (uniform, range), KIP-54 and KIP-341 (what sticky means).
 """
 

@@ -3,8 +3,8 @@
     assignors_alone(seed)     () if every assignment kept the rules of assignment_rules.py
 
 Owns: one seed: a group of members whose targets are remembered from one assignment to the next.
-Invariants: I-ASSIGNLIFE-1 the order in which members and topics are listed decides nothing.
-            I-ASSIGNLIFE-2 the arguments are left as they were.
+Invariants: the order in which members and topics are listed decides nothing.
+            the arguments are left as they were.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     group.forgets(key, value, ...)     whether the offset must go now
 
 Owns: ExpiringGroup: a group of the broker, made for one sweep, with the facts that decide.
-Invariants: I-EXPRULE-1 an offset that a member reads, or that a transaction may still replace, is kept.
+Invariants: an offset that a member reads, or that a transaction may still replace, is kept.
 Source: KIP-211; OffsetMetadataManager.cleanupExpiredOffsets.
 """
 

@@ -9,7 +9,7 @@ Each returns () if the group kept its rules, else what it did. Every answer is j
 
 Owns: what happens when, what must hold after each step, and what must be true when all behave.
 Invariants: I-GLIFE-1 no client that can know better uses a partition that belongs to another.
-            I-GLIFE-2 another coordinator, which reads the log, compacted or not, has the same group.
+            another coordinator, which reads the log, compacted or not, has the same group.
             I-GLIFE-3 when all behave, the group is stable, and each subscribed partition has its member.
 """
 

@@ -1,10 +1,10 @@
 """A group of either kind (lone_group.py), each of whose answers and effects is judged at once.
 
 Owns: what must be true of each request, and which book is asked: classic_rules.py, consumer_rules.py; faults.py has the errors.
-Invariants: I-JGROUP-1 a refused request changes nothing (I-GROUP-9, I-CGROUP-4); one without a fault is not refused.
+Invariants: a refused request changes nothing (I-GROUP-9, I-CGROUP-4); one without a fault is not refused.
             I-JGROUP-2 a partition has one owner in a generation, whichever protocol its owner speaks.
             I-JGROUP-3 a member is told what the leader of its generation has sent for it, once that is committed (rule 58).
-            I-JGROUP-4 a group changes its protocol when it must, and every member goes over with all that it had.
+            a group changes its protocol when it must, and every member goes over with all that it had.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ classic group is committed, or fails, when the life decides. An answer stands in
 
 Owns: which of the two the group is now; every record of the consumer group (`log`), the tombstones at its end too; the records of
 the classic group that are on their way (`in_flight`), and the last one that was committed (`stored`).
-Invariants: I-LMIX-1 a request that is refused has changed nothing here.
+Invariants: a request that is refused has changed nothing here.
 """
 
 from __future__ import annotations

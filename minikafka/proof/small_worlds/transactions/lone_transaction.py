@@ -6,7 +6,7 @@
 
 Owns: the log, what waits to be committed, the producer ids, and the comparison of each answer with the expected one.
 Invariants: I-LONETXN-1 each answer and record is the expected one, and a refused request changes nothing.
-            I-LONETXN-2 another coordinator reads the same transaction from the log, all but the last epoch.
+            another coordinator reads the same transaction from the log, all but the last epoch.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 It is the second opinion on broker/transactions/transaction.py, and imports no decision of it.
 
 Owns: the history of the id, and the expected record or error of each request.
-Invariants: I-TXNHIST-1 the expectation depends on committed records, the clock and the request, on nothing else.
+Invariants: the expectation depends on committed records, the clock and the request, on nothing else.
 Source: TransactionCoordinator and TransactionMetadata of Kafka 4.3; KIP-98, KIP-360, KIP-588, KIP-890.
 """
 
