@@ -256,9 +256,12 @@ class GroupLife(JudgedGroup):
         member = rng.choice((*known, *known, "nobody", ""))
         epoch = known.get(member, 0) + rng.choice((0, 0, -1, 1, -2))
         keys = tuple(("t", index) for index in range(3) if rng.random() < 0.5)
+        if isinstance(group, ConsumerGroup) and member in known and rng.random() < 0.6:  # partitions that it has, of any epoch
+            has = [name.rsplit("-", 1) for name in self.names(group.state.members[member].has)]
+            keys = tuple((topic, int(index)) for topic, index in rng.sample(has, min(len(has), 2)) if topic in self.image.topics)
         commit = OffsetCommit(member, rng.choice((None, "i1")), rng.choice((epoch, epoch, -1)), rng.choice((9, 8)),
                               rng.random() < 0.3, keys)
-        wrong = faults.of_commit(group, commit, self.partitions(*(f"t-{index}" for _, index in keys)))
+        wrong = faults.of_commit(group, commit, self.partitions(*(f"{topic}-{index}" for topic, index in keys)))
         before = GroupPicture.of(group) if isinstance(group, ClassicGroup) else None
         answer = group.check_commit(commit, self.context)
         faults.judge(f"{commit}", wrong, answer)
