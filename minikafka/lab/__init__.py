@@ -16,8 +16,7 @@ The files, in reading order:
                          guard.py       a time limit for the student's function, and a limit of what it prints
                          wants.py       what a check wants, and words for answers of the wrong type
                          trial.py       the student's function, watched while a check calls it
-                         values.py      words for values and errors of the student's code
-                         compare.py     words for what is left out, too much, or in another order
+                         values.py      words for the student's values and errors, and for what differs from the right ones
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`

@@ -1,6 +1,8 @@
-"""Words for what a student's code made: a value in short, an error's text, and a sentence without what only we need.
+"""Words for what a student's code made: a value in short, what differs from the right one, an error's text, and a sentence
+without what only we need.
 
-Owns: how values are shown in verdicts and beside guesses. Invariants
+Owns: how values are shown in verdicts and beside guesses. Items are compared by equality alone: they need be neither hashable
+nor sortable. Invariants
   I-VALUE-1  a value can always be shown: one whose repr raises, or has no end, too
   I-VALUE-2  what is shown names no module of this package, no address and no path of this machine
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import enum
 import itertools
 import re
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
@@ -52,13 +55,11 @@ def _text(value: Any, many: int, depth: int) -> str:
         if callable(getattr(value, "seek", None)):
             return "a file"
         if isinstance(value, PurePath):
-            return f"…/{value.name}"
+            return f"…/{value.name}"  # I-VALUE-2
         if isinstance(value, (str, bytes)):
             return _short(repr(value[:LETTERS])) + ("…" if len(value) > LETTERS else "")
         if kind in BRACKETS or isinstance(value, dict):
             return _items(value, many, depth)
-        if isinstance(value, PurePath):
-            return repr(value.name)  # I-VALUE-2
         return _short(_named(value) or clean(repr(value)))
     except Exception:  # I-VALUE-1
         return article(kind.__name__)
@@ -114,3 +115,29 @@ def reason(error: BaseException) -> str:
     if "Traceback (most recent call last)" in text and (found := LAST.findall(text)):
         return str(found[-1])
     return text.partition("\n")[0].rstrip(";: ")
+
+
+def difference(said: Iterable[Any], right: Iterable[Any]) -> str:
+    """Return in words the first thing in which a list differs from the right one; "" if in nothing. What is left out comes
+    before what is too much, and the order is last."""
+    said, right = list(said), list(right)
+    if left_out := rest(right, said):
+        return f"you left out {some(left_out)}"
+    if too_much := rest(said, right):
+        return f"{some(too_much)} {'is' if len(too_much) == 1 else 'are'} too much"
+    return "" if said == right else f"these are the right ones, in another order: {shown(right)} is wanted"
+
+
+def rest(items: Iterable[Any], taken: Iterable[Any]) -> list[Any]:
+    """Return the items that are left when each of `taken` has taken away one equal item."""
+    left = list(items)
+    for each in taken:
+        if each in left:
+            left.remove(each)
+    return left
+
+
+def some(items: list[Any]) -> str:
+    """Return the first items in words, and how many more there are."""
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return ", ".join(map(shown, items[:3])) + more

@@ -1,6 +1,6 @@
 """The picture of a demo for the last row of a lecture hall: few and large records, and no panel that the demo does not need.
 
-    to_svg(frame, ("acknowledged", "lost"), theme="dark", width=720)
+    to_svg(frame, ("acknowledged", "lost"), theme="dark", wide=720)
 
 The page has the clock, the time line and the caption; the board has none of them. Records, marks and shapes are those of the
 notebooks' picture (lab/picture/draw). Owns: the place of the lanes, and the line of counters below.
@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from hashlib import blake2s
 
 from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
 from minikafka.lab.picture.draw.cells import HIGH, UNDER, Under, draw_log, draw_under, under
+from minikafka.lab.picture.draw.element import themed
 from minikafka.lab.picture.draw.footing import draw_footing
 from minikafka.lab.picture.draw.lines import draw_lines, lines_height, place_lines
-from minikafka.lab.picture.draw.paper import Paper, escape, width
+from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown
-from minikafka.lab.picture.draw.svg import FONT, describe
-from minikafka.lab.picture.draw.theme import coloured, ink, style
+from minikafka.lab.picture.draw.svg import describe
 from minikafka.lab.picture.frame import Cell, Frame, Lane, ShownPartition, Span
 from minikafka.lab.picture.sentences import words
 
@@ -42,12 +41,7 @@ def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: flo
     `name` is its id on the page, made from the content if not given.
     """
     paper, needed = draw(frame, counters, wide)
-    body, high = "".join(paper.parts), max(needed, high)
-    name, summary = name or "mk" + blake2s(f"{theme} {body}".encode(), digest_size=5).hexdigest(), escape(describe(frame))
-    drawn = f'{style(name, theme)}<rect class="paper" width="{wide:g}" height="{high:g}"/>{body}'
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {wide:g} {high:g}" width="100%" role="img" '
-            f'aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" fill="{ink(theme)}">'
-            f'<title>{summary}</title>{coloured(drawn, name, theme)}</svg>')
+    return themed(paper, max(needed, high), describe(frame), theme, name, 'data-part="picture" ')
 
 
 def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:

@@ -8,7 +8,7 @@
         stage.moment("freeze", "Nothing moves.")                               # the page stops here by itself
         stage.fact("read", read_all(cluster, "positions"))                     # for must_see
 
-    def must_see(run, facts):                                                  # run: picture.Run, facts: Facts
+    def must_see(run, facts):                                                  # run: RecordedRun, facts: Facts
         yield MustSee(facts.leaders("positions-0")[-1].leader == 2, "the crown moved to broker 2")
 
     DEMO = Demo(..., scenes=(Scene("kill the leader", story, must_see),))

@@ -1,6 +1,6 @@
 """The picture of a cluster: a pure function from its trace at a moment to a frame, and from a frame to SVG or text.
 
-    run = Run.of(cluster)            # or Run.open("run.mk"): the same events, live, simulated or from a file
+    run = RecordedRun.of(cluster)    # or RecordedRun.open("run.mk"): the same events, live, simulated or from a file
     frame = run.at(31.4, "flights-2")
     svg, text = to_svg(frame), to_text(frame)
 
@@ -16,7 +16,7 @@ The way from a trace to a picture; what draws never looks at the trace:
     compose.py   that moment -> a frame; frame.py says what a frame holds, flows.py finds the traffic in it
     draw/        a frame -> SVG (svg.py) or text (text.py)
 
-facts/run.py goes this way up to the frame (`Run.at`); notebooks, the view and the demos start there.
+facts/run.py goes this way up to the frame (`RecordedRun.at`); notebooks, the view and the demos start there.
 
 command.py is `python -m minikafka picture`; showcase.py records the run that the README's picture shows.
 """

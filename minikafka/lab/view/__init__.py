@@ -1,6 +1,6 @@
 """The picture in a notebook: live, with a control bar and the whole run to go back to.
 
-    view = cluster.view()        # or show(Run.open("run.mk"))
+    view = cluster.view()        # or show(RecordedRun.open("run.mk"))
 
     view.py        a view, and what each part of it does to the others
     film.py        the run and how it is drawn: the one door to lab/picture

@@ -16,7 +16,8 @@ import threading
 from base64 import b64encode
 from typing import Any
 
-from minikafka.lab.picture.draw.svg import image, to_svg
+from minikafka.lab.picture.draw.element import image
+from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame

@@ -5,10 +5,9 @@ import re
 from typing import Any
 
 import pytest
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
 
 from minikafka.lab.trouble import FOLDED
+from tests.lab.labs.kernel import run_cells
 
 START = "cluster = Cluster(brokers=1, preset='class')"
 TOPIC = "admin.create_topics({'t': {'num_partitions': 1, 'replication_factor': 1}}, wait_for_metadata=True)"
@@ -65,18 +64,7 @@ CELLS = {
 @pytest.fixture(scope="module")
 def ran() -> dict[str, tuple[str, list[str]]]:
     """By cell: what stands below it in the end, without what is HTML, and every HTML that was shown on the way."""
-    shown: dict[int, list[str]] = {}
-
-    class Watched(NotebookClient):
-        def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
-            if "text/html" in msg["content"].get("data", {}):
-                shown.setdefault(cell_index, []).append(msg["content"]["data"]["text/html"])
-            return super().process_message(msg, cell, cell_index)
-
-    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS.values()])
-    Watched(notebook, kernel_name="python3", allow_errors=True, timeout=120).execute()
-    return {name: ("".join(map(text, cell.outputs)), shown.get(n, []))
-            for n, (name, cell) in enumerate(zip(CELLS, notebook.cells))}
+    return {name: ("".join(map(text, outputs)), shown) for name, (outputs, shown) in run_cells(CELLS).items()}
 
 
 def text(output: Any) -> str:

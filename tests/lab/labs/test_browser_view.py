@@ -309,9 +309,9 @@ def test_a_reload_while_the_kernel_lives_goes_on(page):
 
 
 FIGURES = {
-    "curves": "from minikafka.lab.labs.lab01.drawing import Curves\nfrom minikafka.lab.labs.lab01.experiment import flood\n"
-              "Curves(flood(seconds=2.0))",
-    "bars": "from minikafka.lab.labs.lab05.chart import Bars\nBars([{'policy': 'auto', 'duplicates': 3, 'lost': 1}], 'a crash')",
+    "curves": "from minikafka.lab.labs.lab01.drawing import curves\nfrom minikafka.lab.labs.lab01.experiment import flood\n"
+              "curves(flood(seconds=2.0))",
+    "bars": "from minikafka.lab.labs.lab05.chart import bars\nbars([{'policy': 'auto', 'duplicates': 3, 'lost': 1}], 'a crash')",
     "answers": "from minikafka.lab.labs.lab07.chart import shares\nshares({'acks=0': [1, 2], 'acks=1': [2, 5]}, 'answers')",
     "drawing": "from minikafka.lab.picture.draw.sheet import Sheet\nfrom minikafka.lab.view.front import Still\n"
                "Still(Sheet(600).svg(200, 'a white card'), 'a white card')"}

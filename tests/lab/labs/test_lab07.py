@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import random
-import xml.etree.ElementTree as ET
 from contextlib import closing
 
 import pytest
@@ -12,8 +11,9 @@ from minikafka import Cluster
 from minikafka.cluster.errors import NotReady
 from minikafka.lab.labs.lab07 import checks, own
 from minikafka.lab.labs.lab07 import experiment as lab07
-from minikafka.lab.labs.lab07.chart import over_time, shares
+from minikafka.lab.labs.lab07.chart import SMALLEST, over_time, shares
 from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, AcksCluster, Price, latencies, quantile
+from minikafka.lab.picture.draw.chart import Panel, to_svg
 
 
 def test_the_ladder():
@@ -131,16 +131,15 @@ def test_who_gets_what():
 
 
 def test_the_charts_show_every_record():
-    """I-L7-3: fails if a value were averaged away; the SVG has a step, or a dot, for each."""
+    """I-L7-3: fails if a value were averaged away; the SVG has a dot for each record, and a line for each phase with its name."""
     rng = random.Random(7)
     samples = {name: [rng.uniform(1, 100) for _ in range(50)] for name in ("one", "two")}
-    chart = shares(samples, "title")
-    for series, values in zip(chart.series, samples.values()):
-        assert [x for x, _ in series.points[2::2]] == sorted(values) and series.points[-1][1] == 100
-        assert [y for _, y in series.points[2::2]] == pytest.approx([2 * n for n in range(1, 51)])
-    assert len(ET.fromstring(chart.svg()).findall("{*}polyline")) == 2 and len(chart.figure.data) == 2
-    dots = over_time([(1.0, 5.0), (2.0, 50.0), (3.0, 0.0)], [("a", 0.5)], "title")
-    assert len(ET.fromstring(dots.svg()).findall("{*}circle")) == 3 == len(dots.figure.data[0].x)
+    for line, values in zip(shares(samples, "title").data, samples.values()):
+        assert list(line.x) == [min(values), *sorted(values)] and list(line.y) == pytest.approx([2 * n for n in range(51)])
+    dots = over_time([(1.0, 5.0), (2.0, 50.0), (3.0, 0.0)], [("a phase", 0.5)], "title")
+    assert list(dots.data[0].y) == [5.0, 50.0, SMALLEST]
+    svg = to_svg(dots)
+    assert svg.count("a3 3") == 3 and svg.count('stroke-dasharray="3 3"') == 1 and ">a phase</text>" in svg
 
 
 @pytest.mark.parametrize("values, ticks", [
@@ -148,16 +147,18 @@ def test_the_charts_show_every_record():
     ([4, 14_000], ["1", "10", "100", "1,000", "10,000", "100,000"])])
 def test_every_figure_at_an_axis_is_a_whole_one(values, ticks):
     """Fails if a "2" stands for 0.2 or 20, as plotly writes it by itself, or a "10k" for 10,000."""
-    assert list(shares({"a": values}, "title").figure.layout.xaxis.ticktext) == ticks
+    assert list(shares({"a": values}, "title").layout.xaxis.ticktext) == ticks
 
 
 @pytest.mark.parametrize("samples", [{"a": [1.0]}, {"a": [0.0, 0.0]}, {"a": [0.01, 100_000.0], "b": [3.0]}])
 def test_a_chart_of_odd_samples_stays_on_its_card(samples):
     """Fails if one record, or only zeros, or six powers of ten broke the scale."""
     chart = shares(samples, "title")
-    for series in chart.series:
-        for x, y in map(chart.place, series.points):
-            assert 0 <= x <= 900 and 0 <= y <= 420
+    panel = Panel(chart, "x", "y")
+    left, top, right, bottom = panel.box
+    for line in chart.data:
+        assert all(left <= panel.place("x", x) <= right for x in line.x)
+        assert all(top <= panel.place("y", y) <= bottom for y in line.y)
 
 
 @pytest.mark.slow

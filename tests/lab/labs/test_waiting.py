@@ -4,10 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
 
 from minikafka.lab.waiting import waiting
+from tests.lab.labs.kernel import run_cells
 
 CELLS = {
     "import": "import time\nfrom minikafka.lab.waiting import waiting",
@@ -22,17 +21,7 @@ CELLS = {
 @pytest.fixture(scope="module")
 def ran() -> dict[str, tuple[list[Any], list[str]]]:
     """By cell: its outputs in the end, and every HTML that was shown on the way."""
-    shown: dict[int, list[str]] = {}
-
-    class Watched(NotebookClient):
-        def process_message(self, msg: dict[str, Any], cell: Any, cell_index: int) -> Any:
-            if "text/html" in msg["content"].get("data", {}):
-                shown.setdefault(cell_index, []).append(msg["content"]["data"]["text/html"])
-            return super().process_message(msg, cell, cell_index)
-
-    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS.values()])
-    Watched(notebook, kernel_name="python3", allow_errors=True).execute()
-    return {name: (cell.outputs, shown.get(n, [])) for n, (name, cell) in enumerate(zip(CELLS, notebook.cells))}
+    return run_cells(CELLS)
 
 
 def test_a_long_wait_says_for_what_and_how_long_and_leaves_nothing(ran):

@@ -6,8 +6,8 @@ from base64 import b64decode
 from typing import Any
 from xml.etree import ElementTree
 
-from minikafka.lab.picture.draw.charts import BLUE, charts, rates, read
-from minikafka.lab.picture.draw.charts_still import thinned
+from minikafka.lab.picture.draw.chart import BLUE, thinned
+from minikafka.lab.picture.draw.charts import charts, rates, read
 from minikafka.lab.picture.facts.run import RecordedRun
 from tests.lab.picture.test_theme import contrast
 

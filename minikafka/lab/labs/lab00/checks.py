@@ -14,9 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from minikafka.cluster.doctor import findings
-from minikafka.lab.compare import rest
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
-from minikafka.lab.values import shown
+from minikafka.lab.values import rest, shown
 from minikafka.machine.environment import SAID
 from minikafka.machine.java import find_java
 

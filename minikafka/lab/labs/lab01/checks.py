@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from minikafka.lab import wants
-from minikafka.lab.compare import rest, some
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
-from minikafka.lab.values import shown
+from minikafka.lab.values import rest, shown, some
 
 Event = dict[str, Any]
 Shop = tuple[Callable[[Event, "EventLog"], Any], Callable[["EventLog", int, Callable[[Event], Any]], int]]

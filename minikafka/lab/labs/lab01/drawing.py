@@ -1,7 +1,7 @@
 """A queue that pushes and a topic that is pulled from, side by side, at one moment or several under the same load.
 
     side_by_side(flood, 10, 13)       one picture, a row for each of these moments
-    Curves(flood)                     what is kept, second by second
+    curves(flood)                     what is kept, second by second
 
 Each bar is as long as its number of messages. Left: what is ready, in flight, acknowledged and gone. Right: the log, with the
 committed offset as a flag. A pattern and a word go with every colour.
@@ -12,16 +12,12 @@ Invariants
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
-
-import plotly.graph_objects as go
+from collections.abc import Sequence
 
 from minikafka.lab.labs.lab01.experiment import Flood, QueueAndLog
-from minikafka.lab.picture.draw.charts_still import interactive
+from minikafka.lab.picture.draw.chart import Chart
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
-from minikafka.lab.picture.draw.svg import image
 from minikafka.lab.view.front import Still
 
 WIDE, PANEL, LEFT, RIGHT = 1000, 480, 22, 518
@@ -105,59 +101,18 @@ def _draw_consumer(sheet: Sheet, x: float, y: float, m: QueueAndLog, told: str) 
 
 # --- second by second -----------------------------------------------------------------------------------------------------
 
-LINES = (  # name, which number of a moment, colour, dash of plotly and of SVG
-    ("queue: messages kept", "queued", "#b36b00", "solid", ""),
-    ("topic: records kept", "log_end", "#0072b2", "dash", "9 5"),
-    ("topic: lag of the reader", "lag", "#7a7a7a", "dot", "2 5"))
-HEIGHT, BOTTOM, X0, X1 = 400, 340, 70, 975
+LINES = (  # name, which number of a moment, colour, dash
+    ("queue: messages kept", "queued", "#b36b00", "solid"),
+    ("topic: records kept", "log_end", "#0072b2", "dash"),
+    ("topic: lag of the reader", "lag", "#7a7a7a", "dot"))
 
 
-class Curves:
-    """The records that each side keeps in each second of a flood: plotly's figure where plotly runs, an SVG where
-    nothing does."""
-
-    def __init__(self, flood: Flood) -> None:
-        self.moments = flood.curve
-
-    @property
-    def figure(self) -> go.Figure:
-        times = [m.t for m in self.moments]
-        figure = go.Figure([go.Scatter(x=times, y=self._values(which), name=name, line={"color": colour, "dash": dash})
-                            for name, which, colour, dash, _ in LINES])
-        figure.update_layout(height=HEIGHT, legend={"orientation": "h", "y": 1.15},
-                             xaxis_title="seconds", yaxis_title="messages")
-        return figure
-
-    def svg(self) -> str:
-        """Draw the same lines, each with its name, on a white card."""
-        sheet = Sheet(WIDE)
-        most, last = max(1, *(m.log_end for m in self.moments)), max(m.t for m in self.moments)
-        for value in range(0, most + 1, max(1, most // 4)):
-            y = BOTTOM - value / most * 270
-            sheet.path(f"M{X0} {y:g}H{X1}", LINE, wide=1)
-            sheet.text(X0 - 8, y + 5, str(value), SOFT, anchor="end")
-        for t in _ticks(last):
-            sheet.text(X0 + t / last * (X1 - X0), BOTTOM + 22, f"{t:g}", SOFT, anchor="middle")
-        sheet.text((X0 + X1) / 2, BOTTOM + 46, "seconds", SOFT, anchor="middle")
-        x = float(X0)
-        for name, which, colour, _, dash in LINES:
-            sheet.path(f"M{x:g} 26h40", colour, wide=3, dash=dash)
-            x += 50 + sheet.text(x + 48, 31, name, INK) + 30
-            places = zip((m.t for m in self.moments), self._values(which))
-            line = "L".join(f"{X0 + t / last * (X1 - X0):.1f} {BOTTOM - value / most * 270:.1f}" for t, value in places)
-            sheet.path(f"M{line}", colour, wide=3, dash=dash)
-        return sheet.svg(HEIGHT, repr(self))
-
-    def _values(self, which: str) -> list[int]:
-        return [getattr(m, which) for m in self.moments]
-
-    def __repr__(self) -> str:
-        said = (f"{name} at most {max(self._values(which))}, at last {self._values(which)[-1]}" for name, which, *_ in LINES)
-        return "; ".join(said)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {**interactive(self.figure), "text/html": image(self.svg()), "text/plain": repr(self)}
-
-
-def _ticks(last: float) -> Iterable[int]:
-    return range(0, int(last) + 1, 20 if last > 40 else 5)
+def curves(flood: Flood) -> Chart:
+    """Return a chart of the records that each side keeps in each second of a flood."""
+    kept = {name: [getattr(moment, which) for moment in flood.curve] for name, which, *_ in LINES}
+    chart = Chart(said="; ".join(f"{name} at most {max(values)}, at last {values[-1]}" for name, values in kept.items()),
+                  height=400, xaxis_title="seconds", yaxis_title="messages", legend={"orientation": "h", "y": 1.15})
+    for name, _, colour, dash in LINES:
+        chart.add_scatter(x=[moment.t for moment in flood.curve], y=kept[name], name=name, mode="lines",
+                          line={"color": colour, "dash": dash, "width": 3})
+    return chart

@@ -1,6 +1,6 @@
 """The metadata log of a simulated cluster, in words: what the controllers have decided, in order.
 
-    entries = metadata_log(cluster)         # Entry(offset=14, epoch=2, kind="PartitionRecord", text="positions-0: ...")
+    entries = metadata_log(cluster)         # Entry(14, 2, 1.5, "PartitionRecord", "positions-0: ...", record)
 
 Owns: the sentence for each kind of record. What a record does not name is unchanged.
 """

@@ -1,6 +1,6 @@
 """Three books of progress for one topic: the group's commits, Spark's checkpoint, and the rows of the sink.
 
-    book = read_books("after the crash", job, group_at=1)
+    book = moment("after the crash", log=3, group=1, checkpoint=job.checkpoint, copies={0: 1, 1: 2})
 
 Spark writes `offsets/N` before micro-batch N (what it is going to read) and `commits/N` after it (that it is done).
 

@@ -6,13 +6,13 @@
     lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
                    (high watermark and others), footing.py (ruler, epochs, positions of consumers),
                    transactions.py (brackets and markers)
-    the means      paper.py (SVG elements and labels), packing.py (labels that do not touch), shapes.py, theme.py (colours,
-                   sizes)
+    the means      paper.py (SVG elements and labels), element.py (the root of a picture), packing.py (labels that do not
+                   touch), shapes.py, theme.py (colours, sizes)
     text.py        the same frame in words
     topic.py       a whole topic at once, its records marked by their keys, on a sheet.py: a drawing that is right in any program
     group.py       a consumer group at one glance: partitions down, members across, how far each is
     metadata.py    the metadata log as a lane
     stream.py      a stream in event time and in the order of arrival, with its watermark
     flipbook.py    such drawings with a slider, in one piece of HTML
-    charts.py      curves over the events of a whole run; charts_still.py draws them where plotly cannot
+    chart.py       a chart, described once: plotly's figure, and the same figure as SVG; charts.py draws a whole run
 """

@@ -1,6 +1,6 @@
 """Charts of a run over time: rates, produce latency, ends of the logs and high watermark, lag; one clock for all.
 
-    charts(run, "flights-0")         # charts_still.py is how a notebook and a file show it
+    charts(run, "flights-0")         # a figure as in chart.py
 
 Owns: which series are read from the events, and how they look: grey letters on nothing, readable in both themes of
 JupyterLab; Okabe-Ito colours, and for every broker a dash of its own.
@@ -16,11 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from minikafka.lab.picture.draw.chart import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Chart
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Level, Mark
 
-GREY = "#808080"
-BLUE, GREEN, ORANGE, PURPLE, SKY, RED = "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#D55E00"
 BROKERS = ((SKY, "solid"), (ORANGE, "dash"), (PURPLE, "dot"), (GREEN, "dashdot"), (GREY, "longdash"))
 MARKS = {Level.GOOD: GREEN, Level.WAIT: ORANGE, Level.BAD: RED, Level.UNKNOWN: GREY}
 MOST = 80           # marks drawn; the worst
@@ -86,16 +85,15 @@ def rates(times: list[float], end: float) -> Points:
     return [((place + 0.5) * wide, counts[place] / wide) for place in range(int(end // wide) + 1)]
 
 
-def charts(run: RecordedRun, tp: str | None = None) -> Any:
-    """Return a plotly figure of the whole run; `tp` as in `run.at`."""
+def charts(run: RecordedRun, tp: str | None = None) -> Chart:
+    """Return the chart of the whole run; `tp` as in `run.at`."""
     from plotly.subplots import make_subplots
 
-    from minikafka.lab.picture.draw.charts_still import Charts
     tp = tp or next(iter(run.partitions), "")
     events = run.events_between(-1.0, run.end)
     series = read(events, tp, run.events[0]["t"] if run.events else 0.0)
     figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[2, 2, 3, 2],
-                           figure=Charts())
+                           figure=Chart())
     for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
                                ("delivered", PURPLE, "dot")):
         if series.times[what]:
@@ -134,7 +132,7 @@ def _draw_marks(figure: Any, marks: list[Mark]) -> None:
 
 
 def _dress(figure: Any, tp: str) -> Any:
-    figure.update_layout(title=f"{tp} over the run", height=820, margin={"l": 70, "r": 20, "t": 60, "b": 50},
+    figure.update_layout(title=f"{tp} over the run", height=820,
                          hovermode="x unified", legend={"orientation": "h", "y": -0.08})
     figure.update_xaxes(zeroline=False)
     for row, title in enumerate(("records/s", "latency, ms", "offset", "lag"), 1):

@@ -7,9 +7,9 @@ Paper (paper.py) draws the live picture instead, which follows the page's theme 
 """
 from __future__ import annotations
 
+from minikafka.lab.picture.draw.element import element
 from minikafka.lab.picture.draw.paper import ASCENT, DESCENT, Label, escape, shorten, width
 
-FONT = "Inter,'DejaVu Sans',Verdana,sans-serif"
 INK, SOFT, LINE, CARD, PAPER = "#16181d", "#565e6c", "#c9ced6", "#f4f6f8", "#ffffff"
 TURN = ".mk-card{filter:invert(.9) hue-rotate(180deg)}"  # light and dark change places, hues stay
 # As an image a drawing follows the page's own colour scheme, in a page's markup JupyterLab's theme wins over the system's.
@@ -55,10 +55,8 @@ class Sheet:
 
     def svg(self, height: float, said: str) -> str:
         """Return the drawing as one SVG element on a white card; `said` is its sentence for those who hear it."""
-        told = escape(said)
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" class="mk-card" viewBox="0 0 {self.width:g} {height:g}" '
-                f'width="100%" role="img" aria-label="{told}" font-family="{FONT}" font-size="14"><title>{told}</title>{ON_DARK}'
-                f'<rect width="{self.width:g}" height="{height:g}" fill="{PAPER}"/>{"".join(self.parts)}</svg>')
+        card = f'<rect width="{self.width:g}" height="{height:g}" fill="{PAPER}"/>'
+        return element(self.width, height, said, f'{ON_DARK}{card}{"".join(self.parts)}', 'class="mk-card" ')
 
 
 def _dashed(dash: str) -> str:

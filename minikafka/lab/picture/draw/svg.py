@@ -3,7 +3,7 @@
     to_svg(frame)                                  follows the page's theme
     to_svg(frame, theme="dark", size="projector")  fixed, with type for the last row of the class
 
-Owns: the order of the parts, the root element. Real Kafka has nothing like it; its tools print tables of the moment.
+Owns: the order of the parts. Real Kafka has nothing like it; its tools print tables of the moment.
 
 Every part can be found by a page or a test: data-part is one of head, sentence, broker, row, partition, lane, crown,
 cell, acked, folded, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr, min, epoch, finger, producer, group,
@@ -15,22 +15,17 @@ Invariants
 """
 from __future__ import annotations
 
-import re
-from base64 import b64encode
-from hashlib import blake2s
-
 from minikafka.lab.picture.draw.cards import draw_brief, draw_cards, draw_ledger
 from minikafka.lab.picture.draw.dock import draw_docked
+from minikafka.lab.picture.draw.element import themed
 from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.lanes import LANE, draw_partition
-from minikafka.lab.picture.draw.paper import Paper, escape
+from minikafka.lab.picture.draw.paper import Paper
 from minikafka.lab.picture.draw.strip import TILES, draw_strip
-from minikafka.lab.picture.draw.theme import WIDTHS, coloured, fitting, ink, style
+from minikafka.lab.picture.draw.theme import WIDTHS, fitting
 from minikafka.lab.picture.draw.timeline import draw_timeline
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.sentences import words
-
-FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
 
 
 def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | None = None, pixels: float | None = None,
@@ -42,25 +37,7 @@ def to_svg(frame: Frame, theme: str = "auto", size: str = "page", name: str | No
     `name` is its id on the page, made from the content if not given. A view that draws again and again gives its own.
     """
     paper, high = draw(frame, size, pixels, lines)
-    body = "".join(paper.parts)
-    if name is None:
-        name = "mk" + blake2s(f"{theme} {size} {body}".encode(), digest_size=5).hexdigest()
-    summary = escape(describe(frame))
-    drawn = f'{style(name, theme)}<rect class="paper" width="{paper.width:g}" height="{high:g}"/>{body}'
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" id="{name}" viewBox="0 0 {paper.width:g} {high:g}" width="100%" '
-            f'role="img" aria-label="{summary}" font-family="{FONT}" font-size="14" data-part="picture" '
-            f'fill="{ink(theme)}" data-t="{frame.t:.3f}"><title>{summary}</title>{coloured(drawn, name, theme)}</svg>')
-
-
-def image(svg: str) -> str:
-    """Return a picture as an <img>, which is what most pages show.
-
-    JupyterLab shows no image/svg+xml of a file that it does not trust, and some repositories' pages take its style sheet out.
-    A page that refuses images in data: addresses shows the picture's sentence instead.
-    """
-    said = re.search('aria-label="([^"]*)"', svg)
-    code = b64encode(svg.encode()).decode()
-    return f'<img width="100%" alt="{said[1] if said else ""}" src="data:image/svg+xml;base64,{code}">'
+    return themed(paper, high, describe(frame), theme, name, f'data-part="picture" data-t="{frame.t:.3f}" ')
 
 
 def draw(frame: Frame, size: str = "page", pixels: float | None = None, lines: float | None = None) -> tuple[Paper, float]:
