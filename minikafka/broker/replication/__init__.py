@@ -3,7 +3,7 @@
 A partition has a leader and followers. Clients write to the leader; followers fetch from it, as consumers do. Replication in
 about 2,000 lines, in reading order:
 
-    tests/stories/replica/*.txt          what goes wrong without a rule, as transcripts: begin with a1_hw_truncation.txt
+    tests/stories/brokers/*.txt          what goes wrong without a rule, as transcripts: begin with a1_hw_truncation.txt
     log/epochs.py                        which leader epoch begins where in a log
     effects.py                           the vocabulary: what a replica may see of the world, what it asks the shell to do
     isr.py                               what a leader knows of each follower, and who is in sync: one clock for slow and stuck

@@ -1,4 +1,6 @@
-"""What must hold in every run, checked from outside on the real brokers: the invariants I1 to I23.
+"""What only a whole cluster can know, checked from outside on the real brokers: the invariants I1 to I22.
+
+What one state machine can know of itself it asserts itself (minikafka/README.md), and a failed assert is a violation of I14.
 
     I1   offsets in order                offsets.py       I10  the epoch cache is the log's       offsets.py
     I2   the true HW stays               commitment.py    I11  sequences follow each other        producers.py
@@ -11,9 +13,7 @@
     I9   metadata matches                quorum.py           I18  reassignments end whole         moves.py
                                                              I19  the LSO is the log's            stable.py
                                                              I20  brokers come knowing            moves.py
-                                                             I21  steps are allowed               steps.py
                                                              I22  elections are clean             elections.py
-                                                             I23  decisions are allowed           decisions/
 
 I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
 

@@ -35,7 +35,6 @@ class Known:
         self.keeper = Losses(self)
         self.deleted: dict[Key, None] = {}
         self.goals: list[tuple[str, Callable[[], bool]]] = []  # other conditions that must come true after healing (I15)
-        self.heard: list[tuple[str, str, tuple[Any, ...]]] = []  # what was found in the middle of a step, reported after it
         self._chosen = chosen
         self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
         self._read = 0

@@ -8,7 +8,6 @@ from minikafka.proof.invariants.commitment import (
     LeadersAreComplete,
     LogsMatch,
 )
-from minikafka.proof.invariants.decisions.listening import DecisionsAreAllowed
 from minikafka.proof.invariants.elections import ElectionsAreClean
 from minikafka.proof.invariants.groups import GroupsAreSound
 from minikafka.proof.invariants.history import HistoryIsValid
@@ -21,12 +20,11 @@ from minikafka.proof.invariants.offsets import EpochsOfTheLog, OffsetsInOrder
 from minikafka.proof.invariants.producers import SequencesFollow
 from minikafka.proof.invariants.quorum import MetadataMatches, QuorumIsSafe
 from minikafka.proof.invariants.stable import StableOffset
-from minikafka.proof.invariants.steps import StepsAreAllowed
 from minikafka.proof.invariants.tasks import NothingIsForgotten
 from minikafka.proof.invariants.transactions import TransactionsAreSound
 
 ALL: list[type[Invariant]] = [
     LogsMatch, OffsetsInOrder, HighWatermarkStays, CandidatesAreComplete, LeadersAreComplete, MaximalIsr, OneLeader,
     QuorumIsSafe, MetadataMatches, EpochsOfTheLog, SequencesFollow, GroupsAreSound, TransactionsAreSound,
-    MovesAreWhole, StableOffset, BrokersComeKnowing, StepsAreAllowed, ElectionsAreClean, DecisionsAreAllowed,
-    NothingIsForgotten, EverythingComesToRest, LogsAreWhole, HistoryIsValid]
+    MovesAreWhole, StableOffset, BrokersComeKnowing, ElectionsAreClean, NothingIsForgotten, EverythingComesToRest,
+    LogsAreWhole, HistoryIsValid]

@@ -79,17 +79,10 @@ class Watch(Known):
 
     def _after_step(self) -> None:
         self._steps += 1
-        if self.heard:
-            self._report_what_was_heard()
         if self._dirty:
             self._look()
         elif not self._steps % SAMPLE_EVERY:
             self.sample()
-
-    def _report_what_was_heard(self) -> None:
-        heard, self.heard = self.heard, []
-        for found in heard:
-            self.report(*found)
 
     def sample(self) -> None:
         """Look at what no event reports."""

@@ -5,7 +5,7 @@
 The swarm (proof/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, and the timeouts are
 short, so that few seeds are needed to show that a rule of replication is off.
 
-Owns: the writers, and the faults of the brokers. I23 is left out: it would report the missing rule before any harm is done.
+Owns: the writers, and the faults of the brokers.
 With every rule on nothing falls. A run that breaks off is reported like an invariant.
 """
 
@@ -38,7 +38,7 @@ class PartitionChaos:
         self.rng, self.unclean = Random(f"{seed}:unrest"), seed % 3 == 2
         self.world = World(seed, controllers=1, config=QUICK)
         self.history = History(self.world.now)
-        self.watch = Watch(self.world, unclean=self.unclean, raises=True, without=("I23",), history=self.history)
+        self.watch = Watch(self.world, unclean=self.unclean, raises=True, history=self.history)
         self.admin = Admin(self.world.client_env(), self.world.bootstrap, history=self.history, timeout=5.0)
         self.stopped = False
         self.moves = [self._elect, self._isolate, self._hold, self._kill, self._lose_power, self._stop, self._delete,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from random import Random
 from typing import Any, TypeVar
 
@@ -63,7 +62,6 @@ class World(Breakable):
         self.events: list[Event] = []
         self.listeners: list[Callable[[Event], None]] = []
         self.after_step = self.loop.timeline.after_step
-        self.contexts: list[Callable[[], AbstractContextManager[None]]] = []  # `run` is in all of them
         self.crashes: list[tuple[int, BaseException]] = []  # brokers that ended by an error of their own, and the error
         self._numbers: dict[tuple[int, int], int] = {}
         self._clients: dict[str, SimEnv] = {}
@@ -150,10 +148,7 @@ class World(Breakable):
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
         """Drive the world until the story ends; return its result, raise what it raises, RuntimeError on a deadlock."""
-        with ExitStack() as stack:
-            for context in self.contexts:
-                stack.enter_context(context())
-            return self.loop.run(story)
+        return self.loop.run(story)
 
     async def sleep(self, seconds: float) -> None:
         await self.client_env().sleep(seconds)

@@ -8,14 +8,14 @@ from minikafka.broker.config.effective import BrokerConfig, ConfigError
 from minikafka.broker.replication.isr import Isr, RemoteReplica
 from minikafka.broker.replication.preferred_replica import choose
 from minikafka.broker.replication.replica import Replica
-from tests.broker.replication.replica_world import TinyLog
+from minikafka.proof.small_worlds.replication.lone_replica import ReplicaLog
 
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "b", 4: None}
 
 
 def leader(followers: dict[int, RemoteReplica], isr: tuple[int, ...] = (1, 2, 3, 4), node: int = 1) -> Replica:
-    log = TinyLog()
-    log.append([("x", 1)] * 10)
+    log = ReplicaLog()
+    log.append(10, 1)
     replica = Replica(node, log, None, 10.0, leader=1, leader_epoch=1)        # type: ignore[arg-type]
     replica.isr, replica.followers = Isr(isr), followers
     return replica

@@ -18,21 +18,22 @@ from minikafka.broker.replication.effects import (
 )
 from minikafka.broker.replication.isr import Isr
 from minikafka.broker.replication.replica import Replica
+from minikafka.proof.small_worlds.replication.lone_replica import CommittedPartition, ReplicaLog
 from minikafka.protocol.errors import Err, KafkaError
-from tests.broker.replication.replica_world import State, TinyLog
 
 EPOCH = 3  # of the leader, which is broker 1
 
 
 def leader(isr: tuple[int, ...] = (1, 2, 3), records: int = 5, min_insync: int = 2) -> Replica:
     """Return the leader of an epoch that begins at offset 5, with so many records in all and 3 as its high watermark."""
-    log = TinyLog()
-    log.append([(f"v{n}", 1) for n in range(5)])
+    log = ReplicaLog()
+    log.append(5, 1)
     brokers = {n: SimpleNamespace(epoch=10 * n, active=True) for n in (1, 2, 3)}
     replica = Replica(1, log, SimpleNamespace(brokers=brokers), 10.0, min_insync)  # type: ignore[arg-type]
     replica.high_watermark = 3
-    replica.on_metadata(State((1, 2, 3), isr, 1, EPOCH, 7), 0.0)
-    log.append([(f"v{n}", EPOCH) for n in range(5, records)])
+    replica.on_metadata(CommittedPartition((1, 2, 3), isr, 1, EPOCH, 7), 0.0)
+    if records > 5:
+        log.append(records - 5, EPOCH)
     return replica
 
 
@@ -63,7 +64,7 @@ def test_rule_4_each_epoch_begins_with_unknown_followers() -> None:
     """Fails if a leader that is elected once more believes what followers fetched before."""
     replica = leader()
     fetched(replica, 2, 5)
-    replica.on_metadata(State((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
     assert replica.followers[2].log_end_offset == -1
 
 
@@ -71,14 +72,14 @@ def test_rule_4_what_is_known_of_a_follower_lasts_for_the_epoch() -> None:
     """Fails if a change of the ISR within an epoch makes the leader forget how far its followers are."""
     replica = leader()
     fetched(replica, 2, 5)
-    replica.on_metadata(State((1, 2, 3), (1, 2), 1, EPOCH, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (1, 2), 1, EPOCH, 8), 2.0)
     assert (replica.followers[2].log_end_offset, replica.followers[2].broker_epoch) == (5, 20)
 
 
 def test_rule_5_the_start_of_an_epoch_is_noted_before_anything_else() -> None:
     """Fails if a new leader is told to lead, and so to append, before its epoch cache knows where the epoch begins."""
     replica = leader(records=9)
-    effects = replica.on_metadata(State((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
+    effects = replica.on_metadata(CommittedPartition((1, 2, 3), (1, 2, 3), 1, EPOCH + 1, 8), 2.0)
     assert effects[:2] == [AssignEpoch(EPOCH + 1, 9), Lead(EPOCH + 1, 9)] and replica.epoch_start == 9
 
 
@@ -107,7 +108,7 @@ def test_rule_8_no_more_members_are_asked_than_there_can_be(replicas: tuple[int,
     """Fails if min.insync.replicas above the number of replicas refuses every write, or a replica being added counts."""
     for isr in (replicas[:enough], replicas[:enough - 1]):
         replica = leader(min_insync=4)
-        replica.on_metadata(State(replicas, isr, 1, EPOCH, 8, adding), 0.0)
+        replica.on_metadata(CommittedPartition(replicas, isr, 1, EPOCH, 8, adding), 0.0)
         if len(isr) == enough:
             replica.check_append(-1)
             assert replica.ack(3) is Err.NONE
@@ -118,7 +119,7 @@ def test_rule_8_no_more_members_are_asked_than_there_can_be(replicas: tuple[int,
 def test_rule_8_who_leads_no_more_confirms_nothing() -> None:
     """Fails if a deposed leader confirms an append, committed or not."""
     replica = leader()
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     assert replica.ack(3) is replica.ack(5) is Err.NOT_LEADER_OR_FOLLOWER
 
 
@@ -189,7 +190,7 @@ def test_rule_17_who_leads_no_more_proposes_nothing() -> None:
     """Fails if a deposed leader goes on with its proposal, or keeps an ISR of its own."""
     replica = leader(isr=(1, 2))
     (effect,) = [effect for effect in fetched(replica, 3, 5) if isinstance(effect, ProposeIsr)]
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     assert replica.on_alter_response(effect.proposal, Err.UNKNOWN_SERVER_ERROR, 3.0) == [] and replica.isr == Isr()
 
 
@@ -205,7 +206,7 @@ def test_rule_22_another_epoch_is_refused() -> None:
 def test_rule_25_a_log_beyond_the_leaders_is_cut_not_dropped() -> None:
     """Fails if a follower drops all it has where only its end is beyond the leader's, or keeps what lies before its start."""
     replica = leader()
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     assert replica.on_out_of_range(0, 4) == [Truncate(4)] and replica.high_watermark == 3
     assert replica.on_out_of_range(0, 9) == []
     assert replica.on_out_of_range(6, 9)[0] == StartAt(6) and replica.high_watermark == 6
@@ -215,7 +216,7 @@ def test_rule_28_older_metadata_is_ignored() -> None:
     """Fails if metadata of the same or an older partition epoch changes what is known."""
     replica = leader()
     for partition_epoch in (6, 7):
-        assert replica.on_metadata(State((1, 2, 3), (1,), 2, EPOCH + 1, partition_epoch), 2.0) == []
+        assert replica.on_metadata(CommittedPartition((1, 2, 3), (1,), 2, EPOCH + 1, partition_epoch), 2.0) == []
     assert replica.is_leader and replica.isr.committed == (1, 2, 3) and replica.leader_epoch == EPOCH
 
 
@@ -255,14 +256,14 @@ def test_rule_12_who_falls_behind_is_proposed_to_leave() -> None:
 def test_rule_21_a_follower_cuts_where_the_two_logs_part(theirs: EpochEnd, kept: int) -> None:
     """Fails if a record stays that the leader does not have. Our log has epoch 1 up to offset 5 and epoch 3 up to 9."""
     replica = leader(records=9)
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     assert replica.on_diverging(theirs)[0] == Truncate(kept)
 
 
 def test_rule_7_a_follower_names_no_more_than_it_has() -> None:
     """Fails if the leader's high watermark is taken for records that this follower does not have yet."""
     replica = leader(records=9)
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     for told, known in ((12, 9), (7, 7), (9, 9)):
         replica.on_fetched(told)
         assert replica.high_watermark == known
@@ -271,7 +272,7 @@ def test_rule_7_a_follower_names_no_more_than_it_has() -> None:
 def test_rule_7_a_follower_that_cuts_its_log_forgets_what_it_knew_beyond() -> None:
     """Fails if the high watermark stays beyond the end of a log that was cut, or if a cut above it lowers it."""
     replica = leader(records=9)
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     replica.on_fetched(6)
     for end, known in ((7, 6), (4, 4)):
         assert replica.on_diverging(EpochEnd(EPOCH if end > 5 else 1, end)) == [Truncate(end)]
@@ -283,7 +284,7 @@ def test_rule_7_a_follower_that_cuts_its_log_forgets_what_it_knew_beyond() -> No
 def test_rule_23_a_cut_within_a_batch_takes_the_high_watermark_to_where_the_log_ends() -> None:
     """Fails if the high watermark is lowered only to the offset that was asked for: the batch around it went whole."""
     replica = leader()
-    replica.on_metadata(State((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
+    replica.on_metadata(CommittedPartition((1, 2, 3), (2, 3), 2, EPOCH + 1, 8), 2.0)
     assert replica.on_diverging(EpochEnd(1, 3)) == [Truncate(3)]
     replica.log.truncate(1)  # type: ignore[attr-defined]
     assert replica.on_truncated() == [HighWatermark(1)] and replica.high_watermark == 1

@@ -260,6 +260,7 @@ class Partition:
         before = self.log.start_offset
         with self.storage:
             self.log.advance_start(offset)
+        self.replica.check()
         if self.log.start_offset != before:
             self.moves += 1
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)

@@ -4,7 +4,7 @@
     fetch_session_rules.py     what KIP-227 says of each answer and each request, asked a second time
     fetch_session_life.py      one seed: fetchers that behave, that lose answers; others that send nonsense
     lone_replica.py            a log of offsets and epochs, brokers, the partition at the controller
-    replica_rules.py           what the rules of replication say of each effect and refusal, out of the history
+    replica_properties.py      what must be true of each effect, refusal and state
     replica_life.py            one seed: a replica leads and follows, its followers fetch, proposals come and go
 
 A seed takes about ten milliseconds.

@@ -1,11 +1,11 @@
 """One life of a replica: it leads, follows and leads again; followers fetch, lag, restart and are fenced; proposed ISRs are
-granted, refused or unanswered; metadata comes late or twice. replica_rules.py judges every answer.
+granted, refused or unanswered; metadata comes late or twice. replica_properties.py says what must be true of each answer.
 
     replica_alone(seed)     () if all rules held, else what fell
 
 Owns: what happens when.
 Invariants
-  I-LONEREPLICA-1  each answer, effect and refusal is the one that follows from the history of the replica.
+  I-LONEREPLICA-1  each answer, effect and refusal has the properties that its rule gives it.
   I-LONEREPLICA-2  while this broker leads, its high watermark does not fall, nor is it ever outside of the log.
   I-LONEREPLICA-3  the ISR at the controller is a part of the maximal ISR of its leader.
 """
@@ -13,7 +13,6 @@ Invariants
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -21,7 +20,7 @@ from minikafka.broker.replication.effects import AssignEpoch, EpochEnd, ProposeI
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.preferred_replica import choose
 from minikafka.broker.replication.replica import Replica
-from minikafka.proof.small_worlds.checks import fallen, same, that
+from minikafka.proof.small_worlds.checks import fallen, that
 from minikafka.proof.small_worlds.replication.lone_replica import (
     NODE,
     OTHERS,
@@ -31,7 +30,7 @@ from minikafka.proof.small_worlds.replication.lone_replica import (
     PartitionAtController,
     ReplicaLog,
 )
-from minikafka.proof.small_worlds.replication.replica_rules import ReplicaRules
+from minikafka.proof.small_worlds.replication.replica_properties import ReplicaProperties, seen
 from minikafka.protocol.errors import Err, KafkaError
 
 STEPS = 300
@@ -56,7 +55,7 @@ class ReplicaLife:
         self.controller = PartitionAtController(self.rng, self.cluster.brokers)
         least = self.rng.choice((1, 1, 2, 3))
         self.replica = Replica(NODE, self.log, self.cluster, MAX_LAG, least)
-        self.rules = ReplicaRules(self.log, self.cluster.brokers, MAX_LAG, least)
+        self.properties = ReplicaProperties(self.replica, self.log, self.cluster.brokers)
         self.proposals: list[ProposedIsr] = []               # on their way to the controller
         self.verdicts: list[Verdict] = []                    # on their way back
         self.met: Counter[str] = Counter()
@@ -92,18 +91,17 @@ class ReplicaLife:
             self.follow()
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        """Ask the replica and its judge, compare, and carry out the effects. Returns the answer, or the error."""
-        wanted = getattr(self.rules, what)(*arguments)
+        """Ask the replica, judge what it tells, and carry out the effects. Returns the answer, or the error."""
+        before = seen(self.replica)
         try:
             told = getattr(self.replica, what)(*arguments)
         except KafkaError as refused:
             told = refused.code
         effects = told if isinstance(told, list) else []
-        same("I-LONEREPLICA-1", f"{what}{arguments}", _without_reasons(told), _without_reasons(wanted))
+        self.properties.of_answer(before, what, arguments, told)
         for effect in effects:
             self.met[type(effect).__name__] += 1
             if isinstance(effect, ProposeIsr):
-                self.rules.proposal = effect.proposal
                 self.proposals.append(effect.proposal)
             elif isinstance(effect, AssignEpoch):
                 self.log.mark(effect.epoch)
@@ -120,7 +118,7 @@ class ReplicaLife:
     def look(self) -> None:
         """Compare all that the replica knows, and ask what depends on nothing but that."""
         rng, end = self.rng, self.log.end_offset
-        self.rules.compare(self.replica, self.now)
+        self.properties.of_state()
         state = self.controller.state
         if self.replica.is_leader and self.replica.leader_epoch == state.leader_epoch:
             that("I-LONEREPLICA-3", {*state.isr} <= {*self.replica.isr.maximal},
@@ -133,8 +131,8 @@ class ReplicaLife:
         self.ask("divergence", offset, rng.choice((-1, self.log.epochs.latest, rng.randint(0, self.replica.leader_epoch + 1))))
         racks = {number: broker.rack for number, broker in self.cluster.brokers.items() if broker.active}
         rack = rng.choice(("a", "b", "b", ""))
-        told, wanted = choose(self.replica, offset, rack, racks), self.rules.preferred(offset, rack, racks)
-        same("I-RACK-1", f"the replica for rack {rack!r} and offset {offset}", told, wanted)
+        told = choose(self.replica, offset, rack, racks)
+        self.properties.preferred(told, offset, rack, racks)
         self.met["preferred"] += told is not None
 
     def some_epoch(self) -> int:
@@ -155,7 +153,7 @@ class ReplicaLife:
 
     def alter_isr(self) -> None:
         """Let a proposal reach the controller, or a verdict the leader: in any order, lost, or twice."""
-        ours, known = self.rules.proposal, self.rules.partition
+        ours, known = self.replica.isr.proposal, self.replica
         if ours is not None and self.rng.random() < 0.05:    # a verdict of other epochs than ours
             leader_epoch, partition_epoch = self.rng.choice(((-1, 1), (1, 1), (0, -1), (1, -1)))
             self.ask("on_alter_response", ours, Err.NONE, self.now, (NODE,), known.leader_epoch + leader_epoch,
@@ -193,7 +191,7 @@ class ReplicaLife:
 
     def serve(self, follower: int) -> None:
         """Serve a fetch as a broker does: first it is checked, then read, then it counts."""
-        rng, known = self.rng, self.rules.followers.get(follower)
+        rng, known = self.rng, self.properties.followers.get(follower)
         epoch = self.some_epoch() if rng.random() < 0.2 else self.replica.leader_epoch
         if self.ask("check_leader", epoch) or self.ask("check_follower", follower, epoch):
             return
@@ -232,10 +230,3 @@ class ReplicaLife:
         if records:
             self.log.append(records, self.rng.randint(max(0, self.log.epochs.latest), self.replica.leader_epoch))
         self.ask("on_fetched", leader_high)
-
-
-def _without_reasons(told: Any) -> Any:
-    """Return effects without the words in which a proposal gives its reason."""
-    if not isinstance(told, list):
-        return told
-    return [ProposeIsr(replace(one.proposal, why="")) if isinstance(one, ProposeIsr) else one for one in told]

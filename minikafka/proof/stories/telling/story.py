@@ -55,7 +55,7 @@ class Story(Teller):
         self.narrated: tuple[str, ...] = narrate.KINDS
         self.world = World(seed, **{"controllers": 1} | world)
         self.history = History(self.world.now)
-        self.watch = Watch(self.world, unclean=unclean, without=("I23",), history=self.history)  # a story shows what harm is done
+        self.watch = Watch(self.world, unclean=unclean, history=self.history)
         self.env = self.world.client_env()
         self._verdicts: list[str] = []
         self._reads = 0
