@@ -105,10 +105,10 @@ class ReplicaProperties:
     def of_answer(self, before: Seen, what: str, arguments: tuple[Any, ...], told: Any) -> None:
         """Judge what the replica told when it was asked `what`."""
         now, effects = seen(self.replica), told if isinstance(told, list) else []
-        asked = f"{what}{arguments} told {told}"
+        asked = f"{what}{arguments} told {told!r}"
         that("I-LONEREPLICA-1", isinstance(told, list) or now == before, f"{asked}, and changed {before} to {now}")
         wrong = getattr(self, what)(before, told, *arguments)
-        that("I-LONEREPLICA-1", not wrong, f"{asked}: {wrong}")
+        that("I-LONEREPLICA-1", not wrong, asked if wrong is True else f"{asked}: {wrong}")
         moved = [one.offset for one in effects if isinstance(one, HighWatermark)]
         that("I-LONEREPLICA-1", moved == [now.high] * (now.high != before.high), f"{asked}: {before.high} to {now.high}")
         proposed = [one.proposal for one in effects if isinstance(one, ProposeIsr)]
@@ -161,7 +161,7 @@ class ReplicaProperties:
     # --- roles --------------------------------------------------------------------------------------------------------
 
     def on_metadata(self, before: Seen, told: Any, state: CommittedPartition, now: float) -> object:
-        """Older metadata changes nothing; newer is taken over, and a new epoch begins without any knowledge (rules 4, 5, 28)."""
+        """Prove that older metadata changes nothing, and that a new epoch begins without any knowledge (rules 4, 5, 28)."""
         if state.partition_epoch <= before.epochs[1]:
             return told or seen(self.replica) != before
         new, leads, end = state.leader_epoch > before.epochs[0], state.leader == NODE, self.log.end_offset
@@ -178,7 +178,7 @@ class ReplicaProperties:
         return self._stands_still(now)
 
     def check_leader(self, before: Seen, told: Any, epoch: int) -> object:
-        """Each refusal means what it says (rule 22)."""
+        """Prove that each refusal means what it says (rule 22)."""
         own, leads = before.epochs[0], before.leader == NODE
         return not {Err.FENCED_LEADER_EPOCH: epoch < own and epoch != ANY, Err.UNKNOWN_LEADER_EPOCH: epoch > own,
                     Err.NOT_LEADER_OR_FOLLOWER: epoch in (ANY, own) and not leads, None: epoch in (ANY, own) and leads}[told]
@@ -186,7 +186,7 @@ class ReplicaProperties:
     # --- produce ------------------------------------------------------------------------------------------------------
 
     def check_append(self, before: Seen, told: Any, acks: int) -> object:
-        """Each refusal means what it says (rule 8)."""
+        """Prove that each refusal means what it says (rule 8)."""
         leads, few = before.leader == NODE, acks == -1 and self._too_few(before.isr)
         return not {Err.NOT_LEADER_OR_FOLLOWER: not leads, Err.NOT_ENOUGH_REPLICAS: leads and few, None: leads and not few}[told]
 
@@ -194,7 +194,7 @@ class ReplicaProperties:
         return told != [LogEndMoved(self.log.end_offset)] and len(told) != 1 or self._stands_still(now)
 
     def ack(self, before: Seen, told: Any, required: int) -> object:
-        """Each answer to acks=all means what it says (rule 8)."""
+        """Prove that each answer to acks=all means what it says (rule 8)."""
         leads, has, few = before.leader == NODE, required <= before.high, self._too_few(self.replica.isr.maximal)
         return not {Err.NOT_LEADER_OR_FOLLOWER: not leads, None: leads and not has, Err.NONE: leads and has and not few,
                     Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND: leads and has and few}[told]
@@ -206,8 +206,8 @@ class ReplicaProperties:
                         Err.NOT_LEADER_OR_FOLLOWER if epoch == ANY else Err.UNKNOWN_LEADER_EPOCH)
 
     def divergence(self, before: Seen, told: Any, offset: int, last_epoch: int) -> object:
-        """A log is a part of ours only if no later epoch of ours begins in it; else it is told where its epoch ends here
-        (rules 20, 21)."""
+        """Prove that a log passes for a part of ours only if no later epoch of ours begins in it; else the answer says where
+        its epoch ends here (rules 20, 21)."""
         known = self.log.epochs.entries
         if last_epoch == ANY:
             return told is not None
@@ -219,8 +219,8 @@ class ReplicaProperties:
 
     def on_follower_fetch(self, before: Seen, told: Any, follower: int, broker_epoch: int, epoch: int, offset: int,
                           log_start: int, now: float) -> object:
-        """A fetch of a former life is refused, one of another leader epoch counts for nothing; any other is remembered, and who
-        may join is proposed at once (rules 4, 14, 15)."""
+        """Prove that a fetch of a former life is refused, and that one of another leader epoch counts for nothing; any other is
+        remembered, and who may join is proposed at once (rules 4, 14, 15)."""
         former = follower in self.brokers and broker_epoch in range(self.brokers[follower].epoch)
         if former or isinstance(told, Err):
             return former and told is not Err.NOT_LEADER_OR_FOLLOWER or not former
@@ -247,8 +247,8 @@ class ReplicaProperties:
 
     def on_alter_response(self, before: Seen, told: Any, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...],
                           leader_epoch: int, partition_epoch: int) -> object:
-        """Only the answer to the proposal under way counts, and only one of our epoch; a proposal ends only if it was granted or
-        surely not (rules 17, 18)."""
+        """Prove that only the answer to the proposal under way counts, and only one of our epoch; a proposal ends only if it was
+        granted or surely not (rules 17, 18)."""
         own = seen(self.replica)
         if proposal is not before.proposal or error not in (Err.NONE, *NOT_GRANTED):
             again = proposal is before.proposal and error in SENT_AGAIN
@@ -260,7 +260,7 @@ class ReplicaProperties:
         return own[2:5] != ((leader_epoch, partition_epoch), isr, None) or self._stands_still(now)
 
     def on_tick(self, before: Seen, told: Any, now: float) -> object:
-        """Who is late is proposed to leave, and nobody else (rules 12, 14)."""
+        """Prove that who is late is proposed to leave, and nobody else (rules 12, 14)."""
         late = [one for one in before.isr if one != NODE and not self._in_sync(one, now)]
         wanted = [one for one in before.isr if one not in late] if late and before.proposal is None else None
         proposed = [[*one.proposal.members] for one in told if isinstance(one, ProposeIsr)]
@@ -275,7 +275,7 @@ class ReplicaProperties:
         return self.replica.high_watermark != max(self.log.start_offset, min(before.high, self.log.end_offset))
 
     def on_diverging(self, before: Seen, told: Any, leader: EpochEnd) -> object:
-        """Judge a cut: what stays is what the leader may have too, older than its epoch or before that epoch's end (rule 21)."""
+        """Prove that what stays is what the leader may have too, older than its epoch or before that epoch's end (rule 21)."""
         log = self.log
         ends_here = leader.epoch in dict(log.epochs.entries) or leader.epoch > log.epochs.latest
         gone = [one for one in range(log.start_offset, log.end_offset)
@@ -283,7 +283,7 @@ class ReplicaProperties:
         return told != [Truncate(min([log.end_offset, *gone]))]
 
     def on_out_of_range(self, before: Seen, told: Any, leader_start: int, leader_end: int) -> object:
-        """The log is thrown away only if the leader has no offset of it (rule 25)."""
+        """Prove that the log is thrown away only if the leader has no offset of it (rule 25)."""
         start, end = self.log.start_offset, self.log.end_offset
         apart = leader_start > end or leader_end < start
         cut = [StartAt(leader_start)] if apart else [Truncate(leader_end)] if leader_end < end else []
