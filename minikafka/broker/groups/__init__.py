@@ -19,8 +19,8 @@ A consumer group in about 2,000 lines, in reading order:
 
 Then: classic/static_member.py (a member that restarts), classic/embedded_protocol.py (the bytes that members exchange),
 records.py (the records' bytes), offset_expiration.py (which offsets expire), and consumer/ (the other kind of group; its page
-has the order). shell/group_factory.py makes groups, shell/consumer_requests.py takes ConsumerGroupHeartbeat,
-api/consumer_heartbeat.py, api/offsets.py and api/admin.py serve the other requests.
+has the order). shell/group_factory.py makes groups; api/consumer_heartbeat.py, api/offsets.py and api/admin.py serve the
+other requests.
 
 Promises: no client sees an assignment, an epoch or an offset before its record is committed (rules 58, 60); a commit is
 taken only from a member of the present generation or epoch (rules 60, 848); a new coordinator serves only what it has

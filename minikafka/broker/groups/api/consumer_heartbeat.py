@@ -15,7 +15,6 @@ from minikafka.broker.groups.api.admin import GROUP_OPERATIONS
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat
 from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember, TopicIdPartition, pack
-from minikafka.broker.groups.shell.consumer_requests import existing, heartbeat
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
@@ -46,7 +45,7 @@ async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeat
             request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
             request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
             None if request.topic_partitions is None else _owned(request.topic_partitions), bool(request.topic_partitions))
-        response = await heartbeat(groups, request.group_id, beat, ctx.version)
+        response = await groups.consumer_heartbeat(request.group_id, beat, ctx.version)
     except KafkaError as error:
         return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
                                               error_message=_own(error))
@@ -97,7 +96,7 @@ async def _describe(ctx: Context, groups: GroupCoordinator, group_id: str, opera
         partition = groups.loaded(group_id)
         if (outcome := await partition.log.settled()) is not Err.NONE:      # a response shows only what is committed
             raise KafkaError(outcome)
-        group = existing(partition, group_id)
+        group = partition.existing(group_id)
         room.take(ROW + len(group_id) + sum(_size(group, member_id, one) for member_id, one in group.state.members.items()))
     except KafkaError as error:
         return Described(group_id=group_id, error_code=int(error.code), error_message=_own(error), group_state="",

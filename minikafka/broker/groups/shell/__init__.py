@@ -1,3 +1,3 @@
 """The groups that a broker coordinates: shard.py (one partition of `__consumer_offsets`), coordinator.py (all partitions that
-this broker leads), group_factory.py (makes groups and their context), consumer_requests.py (ConsumerGroupHeartbeat).
+this broker leads, and the requests of members), group_factory.py (makes groups and their context).
 """

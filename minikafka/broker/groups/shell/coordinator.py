@@ -3,8 +3,10 @@
 A group belongs to the leader of one partition of `__consumer_offsets`, chosen by the hash of the group's name. The part that
 both coordinators share is in coordinator/shell/coordinator.py; shard.py keeps the groups of one partition.
 
-Owns: the timer that expires offsets, and the notices to groups about created and deleted topics.
-What Kafka does differently: Kafka has more layers for the same. Source: GroupCoordinatorService.
+Owns: the timer that expires offsets, the notices to groups about created and deleted topics, and which group a request meets:
+the one of its name, a new one, or one that changes its protocol for it (consumer/migration.py).
+What Kafka does differently: Kafka has more layers for the same.
+Source: GroupCoordinatorService, GroupMetadataManager.getOrMaybeCreateConsumerGroup.
 """
 
 from __future__ import annotations
@@ -12,12 +14,24 @@ from __future__ import annotations
 import logging
 from asyncio import Future
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.coordinator.shell.coordinator import Coordinator
+from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
-from minikafka.broker.groups.group import CONSUMER, Group, OffsetCommit
+from minikafka.broker.groups.consumer import migration
+from minikafka.broker.groups.consumer.group import ConsumerGroup
+from minikafka.broker.groups.consumer.messages import (
+    ConsumerEffect,
+    ConsumerGroupHeartbeat,
+    HeartbeatResponse,
+    Write,
+    check,
+)
+from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING
+from minikafka.broker.groups.group import CONSUMER, Group, GroupContext, OffsetCommit
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.shell.group_factory import GroupFactory
 from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
@@ -124,6 +138,37 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         errors: list[Err] = await outcome_of(call)
         return errors
 
+    async def consumer_heartbeat(self, group_id: str, beat: ConsumerGroupHeartbeat, version: int) -> HeartbeatResponse:
+        """Take a ConsumerGroupHeartbeat; return the response once everything in it is committed."""
+        context = self.factory.context(group_id)
+        check(group_id, beat, version, context.settings)
+        partition = self.loaded(group_id)
+        call: Future[Any] = self.env.future()
+        group = partition.find(group_id, ConsumerGroup)
+        if beat.epoch in (GONE, GONE_STATIC):
+            group = partition.existing(group_id)
+            partition.run(group, group.consumer_leave(call, beat, context))
+        elif group is not None:
+            partition.run(group, group.consumer_heartbeat(call, beat, context))
+        else:
+            self._begin(partition, group_id, call, beat, context)
+        response: HeartbeatResponse = await outcome_of(call)
+        return response
+
+    def _begin(self, partition: GroupPartition, group_id: str, call: Future[Any], beat: ConsumerGroupHeartbeat,
+               context: GroupContext) -> None:  # Any: a result, or AfterCommit
+        """Begin a consumer group with a member that joins, and with the members of the classic group of its name."""
+        old = partition.find(group_id, ClassicGroup)
+        if beat.epoch != JOINING:
+            raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Consumer group {group_id} not found." if old is None
+                             else f"Group {group_id} is not a consumer group.")
+        group = self.factory.consumer(group_id)
+        if old is not None and not old.is_empty:
+            migration.upgrade(old, group, context)
+        partition.run(group, _founding(group, old, group.consumer_heartbeat(call, beat, context)))
+        if old is not None and partition.groups.get(group_id) is group:    # otherwise the new group could not be appended
+            partition.run(old, migration.called_back(old))
+
     def _group_of_member(self, group_id: str) -> tuple[GroupPartition, Group]:
         """Return the group of a member's request. Without a group the member is unknown: UNKNOWN_MEMBER_ID."""
         if not group_id:
@@ -150,3 +195,11 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         if error is not Err.NONE:
             raise KafkaError(error)
         return partition
+
+
+def _founding(group: ConsumerGroup, old: ClassicGroup | None, effects: list[ConsumerEffect]) -> list[ConsumerEffect]:
+    """Return the effects of a new group's first heartbeat: one batch ends the old group and begins the new one."""
+    write, *others = effects
+    assert isinstance(write, Write)
+    before = () if old is None else tuple(old.tombstones())
+    return [replace(write, records=(*group.state.written, *write.records), before=before), *others]

@@ -74,6 +74,14 @@ class GroupPartition:
         group = self.groups.get(group_id)
         return group if isinstance(group, kind) else None
 
+    def existing(self, group_id: str) -> ConsumerGroup:
+        """Return the consumer group of this name. Raises KafkaError if there is none."""
+        group = self.find(group_id, ConsumerGroup)
+        if group is None:
+            reason = "is not a consumer group" if group_id in self.groups else "not found"
+            raise KafkaError(Err.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
+        return group
+
     # --- loading ------------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
@@ -178,34 +186,30 @@ class GroupPartition:
 
     def _carry_out(self, group: Any, effects: Sequence[object]) -> None:  # Any: of the kind that made the effects
         for effect in effects:
-            if isinstance(effect, CompleteCall):
-                _answer(effect.call, effect.result)
-            elif isinstance(effect, ReplyCommitted):
-                _answer(effect.call, AfterCommit(self.log.settled(), effect.result))
-            elif isinstance(effect, Store):
-                outcome = self.log.append([self._group_record(group.group_id, effect.group)])
-                outcome.add_done_callback(partial(self._on_committed, group, effect.then))
-            elif isinstance(effect, Write):
-                self._write(group, effect)
-            elif isinstance(effect, RemoveMembers):
-                self._remove_members(group, effect)
-            elif isinstance(effect, ResolveRegexes):
-                self._resolve(group)
-            elif isinstance(effect, Moved):
-                self._entered_ms[group.group_id] = self.env.wall_ms()
-                self._trace(group, effect)
+            self._DO[type(effect)](self, group, effect)
+
+    def _complete(self, _: Group, effect: CompleteCall) -> None:
+        _answer(effect.call, effect.result)
+
+    def _reply_committed(self, _: Group, effect: ReplyCommitted) -> None:
+        _answer(effect.call, AfterCommit(self.log.settled(), effect.result))
 
     def _group_record(self, group_id: str, stored: StoredGroup) -> tuple[bytes, bytes]:
         return wire.group_key(group_id), wire.group_value(wire.stored_value(stored, self.env.wall_ms()))
 
     # --- effects of a classic group -------------------------------------------------------------------------------
 
+    def _store(self, group: ClassicGroup, effect: Store) -> None:
+        outcome = self.log.append([self._group_record(group.group_id, effect.group)])
+        outcome.add_done_callback(partial(self._on_committed, group, effect.then))
+
     def _on_committed(self, group: ClassicGroup, then: Assigned | Replaced | None, outcome: Future[Err]) -> None:
         if not self.closed:
             self.run(group, group.on_committed(then, outcome.result(), self.env.now()))
 
-    def _trace(self, group: ClassicGroup, moved: Moved) -> None:
-        """Trace a new state; names and assignments only in a Stable group."""
+    def _moved(self, group: ClassicGroup, moved: Moved) -> None:
+        """Note and trace a new state; names and assignments only in a Stable group."""
+        self._entered_ms[group.group_id] = self.env.wall_ms()
         settled = group.settled_fields(self.node.image) if moved.state is ClassicGroupState.STABLE else {}
         self.env.trace("group", group=group.group_id, state=moved.state.value, generation=moved.generation,
                        members=list(moved.members), **settled)
@@ -242,11 +246,15 @@ class GroupPartition:
             self.groups[group.group_id] = group
             self.run(group, [*group.start(self.context(group)), *group.rebalance_or_complete(self.env.now())])
 
-    def _resolve(self, group: ConsumerGroup) -> None:
+    def _resolve(self, group: ConsumerGroup, _: ResolveRegexes) -> None:
         if self.groups.get(group.group_id) is group:          # a new group whose first write failed does not exist
             resolved = group.resolve(self.context(group))
             if resolved is not None:
                 self._write(group, resolved)
+
+    _DO: dict[type, Any] = {
+        CompleteCall: _complete, ReplyCommitted: _reply_committed, Store: _store, Moved: _moved, Write: _write,
+        RemoveMembers: _remove_members, ResolveRegexes: _resolve}
 
     def _trace_consumer_group(self, group: ConsumerGroup) -> None:
         """Trace a consumer group with the fields of a classic group: the generation is the group's epoch."""
