@@ -147,7 +147,7 @@ class OffsetsLife:
         waits = any(history.open(group, key) for group, key in history.keys() if group == name)
         found, gone = sweep(one.group, entered, self.store, now, RETENTION_MS)
         same(f"what expires in a group that is {one}", sorted(found), sorted(wanted))
-        same("whether the group goes", gone, one.is_empty and wanted == {*offsets} and not waits)
+        same("whether the group goes", gone, one.group.is_empty and wanted == {*offsets} and not waits)
         self.swept += len(found)
         for key in found if self.rng.random() < 0.5 else ():
             self.place += 1
