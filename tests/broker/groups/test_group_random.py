@@ -10,6 +10,7 @@ import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import ClassicGroupState
+from minikafka.broker.groups.consumer.records import TargetMetadata
 from minikafka.broker.groups.offsets import CommittedOffset, OffsetStore
 from minikafka.proof.small_worlds.groups import faults
 from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
@@ -25,6 +26,7 @@ from minikafka.proof.small_worlds.groups.group_life import (
 from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
 from minikafka.proof.small_worlds.groups.offsets_life import OffsetsLife, offsets_alone
 from minikafka.protocol.errors import Err
+from tests.broker.groups.test_group_rules import stable
 
 
 @pytest.mark.parametrize(("alone", "seeds"), [(classic_group_alone, 40), (consumer_group_alone, 40), (mixed_group_alone, 40),
@@ -110,12 +112,33 @@ def test_equal_seeds_give_equal_lives() -> None:
     assert first.log == second.log
 
 
-def test_a_group_asserts_its_invariants() -> None:
-    """Fails if check() is blind: a member without a session, one partition with two members."""
+@pytest.mark.parametrize(("harm", "id"), [
+    (lambda g: setattr(g, "state", ClassicGroupState.EMPTY), "I-GROUP-1"),
+    (lambda g: setattr(g.members, "static", {"i": "a-1"}), "I-GROUP-4"),
+    (lambda g: setattr(g, "protocol", "other"), "I-GROUP-5"),
+    (lambda g: setattr(g.members.get("a-1"), "syncing", "a call"), "I-GROUP-7"),
+    (lambda g: setattr(g, "join_deadline", 1.0), "I-GROUP-8"),
+    (lambda g: setattr(g.members.get("a-1"), "deadline", None), "I-GROUP-8"),
+    (lambda g: setattr(g.members, "leader", "nobody"), "I-GROUP-12"),
+])
+def test_a_classic_group_asserts_its_invariants(harm: Callable[[ClassicGroup], None], id: str) -> None:
+    """Fails if check() passes a group whose state, calls or times are impossible."""
+    group = stable("a").group
+    group.check()
+    harm(group)
+    with pytest.raises(AssertionError, match=id):
+        group.check()
+
+
+def test_a_consumer_group_asserts_its_invariants() -> None:
+    """Fails if check() passes a member without a session or ahead of the target, or adopt() a partition with two members."""
     w = LoneConsumerGroup({"t": 2})
     w.join("A", "t")
     w.group.sessions.clear()
     with pytest.raises(AssertionError, match="I-CGROUP-5"):
+        w.group.check()
+    w.group.state.target = TargetMetadata(1)
+    with pytest.raises(AssertionError, match="I-CGROUP-2"):
         w.group.check()
     w.group.state.members["B"] = w.group.state.members["A"]
     with pytest.raises(AssertionError, match="I-CMEMBER-1"):

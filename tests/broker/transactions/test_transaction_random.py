@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from minikafka.broker.transactions.states import COMPLETE, PREPARED, TransactionState
-from minikafka.broker.transactions.transaction import TransactionData
+from minikafka.broker.transactions.transaction import Transaction, TransactionData
 from minikafka.proof.small_worlds.transactions.lone_transaction import LoneTransaction
 from minikafka.proof.small_worlds.transactions.transaction_life import TransactionLife, transaction_alone
 from minikafka.protocol.errors import Err
@@ -38,3 +38,19 @@ def test_the_lives_meet_every_state_and_every_answer(monkeypatch: pytest.MonkeyP
     states = {TransactionState.EMPTY, TransactionState.ONGOING, *PREPARED, *COMPLETE}
     errors = {Err.CONCURRENT_TRANSACTIONS, Err.PRODUCER_FENCED, Err.INVALID_PRODUCER_ID_MAPPING, Err.INVALID_TXN_STATE}
     assert states | errors | {None, "the last epoch"} <= {what for what, count in met.items() if count >= 5}
+
+
+@pytest.mark.parametrize("data, decided, id", [
+    (TransactionData(7, 1, state=TransactionState.EMPTY), TransactionData(7, 1, state=PREPARED[0]), "I-TXN-4"),
+    (TransactionData(7, 1 << 15), None, "I-TXN-5"),
+    (TransactionData(7, 5), TransactionData(7, 4), "I-TXN-5"),
+    (TransactionData(7, 1, state=COMPLETE[0], partitions=(("x", 0),)), None, "I-TXN-6"),
+    (TransactionData(7, 1, state=TransactionState.ONGOING, partitions=(("x", 0),)), TransactionData(7, 1, state=PREPARED[0]),
+     "I-TXN-6"),
+])
+def test_a_transaction_asserts_its_invariants(data: TransactionData, decided: TransactionData | None, id: str) -> None:
+    """Fails if check() passes an impossible step, an epoch that falls or is too high, or a partition that would get no marker."""
+    txn = Transaction("t", data)
+    txn.pending = decided
+    with pytest.raises(AssertionError, match=id):
+        txn.check()
