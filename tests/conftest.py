@@ -55,7 +55,7 @@ SETTINGS = {
 
 # `make quick` has all of tests/ but these, and but what takes a cluster or is marked as slow: a new room's tests are in it.
 NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
-    "broker/security", "client", "clients", "cluster", "lab", "setup", "sim/test_determinism.py", "wire", "proof/ablations",
+    "broker/security", "client", "clients", "cluster", "lab", "setup", "sim/test_determinism.py", "wire", "proof/weakened",
     "proof/chaos", "proof/invariants", "proof/raft", "proof/test_campaign.py", "proof/test_campaign_seeds_1.py",
     "proof/test_campaign_seeds_2.py", "proof/test_damage.py", "proof/test_struck_clients.py"))
 SLOW = ("slow", "soak", "spark", "browser")

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import pytest
 
-from minikafka.proof.ablations.ablation import load as load_ablations
 from minikafka.proof.command import main as sim
+from minikafka.proof.weakened.table import weakened
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "minikafka" / "RULES.md"
@@ -170,23 +170,25 @@ def test_every_rule_says_where_it_is_kept_and_what_proves_it() -> None:
             assert [name for name in re.findall(r"`(\w+)`", inside) if name not in source] == [], f"{rule}: {path}"
 
 
-def test_commands_in_the_rules_are_of_stories_and_ablations_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if a command would answer that there is no such story or ablation, or shows another story than its ablation's."""
-    told, ablations = stories(capsys), load_ablations()
+def test_commands_in_the_rules_are_of_stories_and_weakened_rules_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a command would answer that there is no such story or rule, or names another story than the table does."""
+    told, rules = stories(capsys), weakened()
     commands = COMMAND.findall(TEXT)
     assert len(commands) > 100
     for verb, name, without in commands:
         if verb == "tell":
             assert name in told, name
-            assert not without or ablations[without].script == name, f"{without} is not shown by {name}"
+            assert not without or rules[without].story == name, f"{without} is not shown by {name}"
         else:
-            assert name in ablations, name
+            assert rules[name].world is not None, name
     assert len(re.findall(r"\bsim (?:tell|ablate) (?!NAME)\w+", TEXT)) == len(commands) + 2, "the two in the preface apart"
 
 
-def test_every_ablation_and_story_is_named_at_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_weakened_rule_and_story_is_named_at_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if a rule is switched off somewhere, or told of, and its section does not show it."""
-    for name, one in load_ablations().items():
+    for name, one in weakened().items():
+        if not one.shown_by:
+            continue
         assert rules_of(one.rule) <= sections(), name
         assert any(f" {name}`" in section_of(rule) for rule in rules_of(one.rule)), f"{name} stands at none of rule {one.rule}"
     for name, rules in stories(capsys).items():

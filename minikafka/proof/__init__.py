@@ -7,8 +7,8 @@ Read the folders in this order; the page of each names its files:
     swarm/         one seed: clients at work, faults, recovery, verdict; many seeds: campaigns
     small_worlds/  one part of the broker alone, with a clock and its events: milliseconds for each seed
     stories/       the anomalies, one story each, told as transcripts
-    ablations/     the rules that prevent them, switched off one at a time: each time an invariant must fall
-    mutation/      one line of a rule changed at random, and which check notices it
+    weakened/      the rules that prevent them, switched off one at a time: each time an invariant must fall
+    mutation/      a line changed at random, or one of these rules off: which check notices it
     chaos/         live clusters: brokers killed under real clients, spoiled frames, hostile requests
     bench/         the same work on both engines, timed
     command.py     `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from minikafka.proof.ablations.command import add_arguments as add_ablate
 from minikafka.proof.mutation.command import add_arguments as add_mutate
 from minikafka.proof.small_worlds.raft.campaign import RaftRun
 from minikafka.proof.small_worlds.worlds import PER_CLUSTER, TOLD, WORLDS
@@ -24,6 +23,7 @@ from minikafka.proof.swarm.faults import KINDS, STRAINED
 from minikafka.proof.swarm.progress import Progress
 from minikafka.proof.swarm.shrink import shrink
 from minikafka.proof.swarm.swarm import SeedRun
+from minikafka.proof.weakened.command import add_arguments as add_ablate
 
 CLUSTERS, SMALL = 100, 2000  # seeds between two lines of the ledger: of clusters, and of small worlds
 

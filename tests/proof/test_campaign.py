@@ -368,7 +368,7 @@ WRONG = {
     "replay 4 --raft --keep 1,999": "there is no 999", "replay 4 --raft --keep a": "numbers of faults",
     "replay 4 --raft --out /dev/null/x": "/dev/null/x", "shrink 4 --raft --faults nosuch": "nosuch",
     "shrink 4 --trials 0": "from 1 on", "tell a5 nosuch": "no story nosuch: there are",
-    "tell --without never_writes_a_vote": "no story never_writes_a_vote", "tell a5 --without nosuch": "no ablation nosuch",
+    "tell --without never_writes_a_vote": "no story never_writes_a_vote", "tell a5 --without nosuch": "no weakened rule nosuch",
 }
 
 

@@ -1,6 +1,7 @@
 """Three brokers, one partition, and no rest: leaders change, followers fall behind, logs part, records are deleted.
 
     partition_chaos(seed)          the id of what fell first, within some twenty seconds or after healing; () if nothing did
+    partition_moves(seed)          the same on five brokers: replicas move, too
 
 The swarm (proof/swarm/swarm.py) reaches all of this too, among all other faults. Here nothing else happens, and the timeouts are
 short, so that few seeds are needed to show that a rule of replication is off.
@@ -31,12 +32,17 @@ def partition_chaos(seed: int) -> tuple[str, ...]:
     return PartitionChaos(seed).live()
 
 
+def partition_moves(seed: int) -> tuple[str, ...]:
+    """Run one seed with two brokers more, so that reassignments move the replicas."""
+    return PartitionChaos(seed, brokers=5).live()
+
+
 class PartitionChaos:
     """One seed; in every third one losing is allowed (unclean elections)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, brokers: int = 3) -> None:
         self.rng, self.unclean = Random(f"{seed}:unrest"), seed % 3 == 2
-        self.world = World(seed, controllers=1, config=QUICK)
+        self.world = World(seed, brokers=brokers, controllers=1, config=QUICK)
         self.history = History(self.world.now)
         self.watch = Watch(self.world, unclean=self.unclean, raises=True, history=self.history)
         self.admin = Admin(self.world.client_env(), self.world.bootstrap, history=self.history, timeout=5.0)

@@ -15,7 +15,7 @@ from minikafka.lab.labs.lab08.experiment import TOPIC, A, C, D, FetchPace, LagCl
 from minikafka.lab.labs.lab08.traces import cases, members, tell
 from minikafka.lab.labs.lab08.unclean import alone, disaster, marks, one_try
 from minikafka.lab.picture.facts.run import RecordedRun
-from minikafka.proof.ablations.isr_and_elections import without_eligible_leaders
+from minikafka.proof.weakened import without
 
 
 def stopped_at(second: float, limit_ms: int = 10_000) -> tuple[float, float, float, int]:
@@ -161,7 +161,7 @@ def test_the_table_of_two_settings(cell):
     if cell[0] == 2:
         assert end.answers == {"REQUEST_TIMED_OUT": 1, "NOT_ENOUGH_REPLICAS": 29} and end.eligible == (A, D)
     end.cluster.close()
-    with without_eligible_leaders():
+    with without("without_eligible_leaders"):
         old = disaster(*cell)
     assert (old.accepted, old.successor, len(old.lost)) == (TABLE[cell] if cell != (2, False) else (0, None, 0))
     old.cluster.close()

@@ -1,18 +1,13 @@
-"""The frame of scripts and ablations itself: who watches the watchers."""
+"""The frame of scripts itself: who watches the watchers."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import warnings
-from types import SimpleNamespace
 
 import pytest
 
-from minikafka.broker.raft.roles import Leader
-from minikafka.broker.replication.replica import Replica
-from minikafka.proof.ablations import ablation
-from minikafka.proof.ablations.ablation import Ablation
 from minikafka.proof.stories.telling import command, narrate, script
 from minikafka.proof.stories.telling.quorum_story import QuorumStory
 from minikafka.proof.stories.telling.script import Script
@@ -31,32 +26,11 @@ class Heir(Base):
 
 
 def test_what_was_replaced_is_back_even_if_it_was_inherited_and_the_story_failed() -> None:
-    """I-REPLACED-1: fails if an ablation outlives its context, and every later test runs with a rule off."""
+    """I-REPLACED-1: fails if a replacement outlives its context, and every later test runs with a rule off."""
     with pytest.raises(ZeroDivisionError), replaced(Heir, "said", lambda self: "off"):
         assert Heir().said() == "off" and Base().said() == "base"
         raise ZeroDivisionError
     assert Heir().said() == "base" and "said" not in vars(Heir)
-
-
-def test_every_ablation_changes_something_and_leaves_nothing() -> None:
-    """I-REPLACED-1 for each of ours: fails if a patch forgets to put back what it replaced."""
-    def state() -> tuple[object, ...]:
-        return tuple(sorted((k, id(v)) for cls in (Replica, Leader) for k, v in vars(cls).items()))
-
-    before = state()
-    for one in ablation.load().values():
-        with one.patch():
-            pass
-        assert state() == before, one.name
-
-
-def test_a_rule_that_is_off_shows_its_harm_and_not_an_assert() -> None:
-    """I-UNASSERTED-1: fails if a broker's asserts fall while a rule is off, or are gone afterwards."""
-    beyond = Replica(1, SimpleNamespace(start_offset=0, end_offset=3), None, 10.0, high_watermark=5)  # type: ignore[arg-type]
-    with ablation.load()["commits_alone"].patch():
-        beyond.check()
-    with pytest.raises(AssertionError, match="I-HW-1"):
-        beyond.check()
 
 
 def quorum_script(tell: script.Tell) -> Script:
@@ -75,7 +49,7 @@ async def loses(story: QuorumStory) -> None:
 
 
 def test_a_story_that_breaks_off_fails_with_every_rule_on_and_proves_nothing_with_one_off() -> None:
-    """I-STORY-2, I-ABL-2: fails if a typo in a story could pass for a caught ablation."""
+    """I-STORY-2: fails if a typo in a story could pass for a rule that was seen missing."""
     told = quorum_script(breaks_off)
     with pytest.raises(TimeoutError):
         script.tell(told)
@@ -103,12 +77,6 @@ def test_a_story_that_is_told_leaves_nothing_behind() -> None:
         script.tell(Script("test", "Test", "1", goes))
         gc.collect()
     assert [str(w.message) for w in warned if w.category is RuntimeWarning] == []
-
-
-def test_only_what_an_ablation_names_counts() -> None:
-    """I-ABL-2: fails if an ablation is believed caught because something else fell."""
-    one = Ablation("test", "1", "test", ("I3",), lambda: replaced(Heir, "said", None), profile=lambda seed: ("I5", "I3"))
-    assert one.falls_at(0) == ("I3",)
 
 
 def test_at_once_acts_in_the_very_step() -> None:

@@ -1,4 +1,4 @@
-"""`python -m minikafka sim tell [NAME ...]`: tell stories; `--without ABLATION` tells them with a rule switched off.
+"""`python -m minikafka sim tell [NAME ...]`: tell stories; `--without RULE` tells them with a rule switched off.
 
 Owns: the list of stories, and how one is chosen ("a1" is enough).
 """
@@ -10,31 +10,33 @@ import sys
 
 from minikafka.proof.stories.telling.script import Script, load, tell
 from minikafka.proof.stories.telling.tables import layout
+from minikafka.proof.weakened import without
+from minikafka.proof.weakened.table import weakened
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("which", nargs="*", metavar="NAME", help="stories, or the beginnings of their names (default: list)")
-    parser.add_argument("--without", metavar="ABLATION", help="a rule switched off; `sim ablate` has the list")
+    parser.add_argument("--without", metavar="RULE", help="a rule switched off; `sim ablate` has the list")
     parser.add_argument("--seed", type=int, help="another seed than the story's own")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Tell the chosen stories; return 2 if there is no such story or ablation."""
-    from minikafka.proof.ablations.ablation import load as load_ablations
-    ablations = load_ablations()
-    if options.without is not None and options.without not in ablations:
-        print(f"no ablation {options.without}: there are {' '.join(ablations)}", file=sys.stderr)
+    """Tell the chosen stories; return 2 if there is no such story or rule."""
+    rules = weakened()
+    if options.without is not None and options.without not in rules:
+        told = " ".join(one.name for one in rules.values() if one.story)
+        print(f"no weakened rule {options.without}: stories show {told}", file=sys.stderr)
         return 2
     if not options.which and options.without is None:
         print("\n".join(layout(("story", "rules", "title"), [(s.name, s.rules, s.title) for s in load().values()])))
         return 0
-    names = options.which or [ablations[options.without].script or options.without]
+    names = options.which or [rules[options.without].story or options.without]
     if unknown := [name for name in names if not _meant(name)]:
         print(f"no story {' '.join(unknown)}: there are {' '.join(load())}", file=sys.stderr)
         return 2
     for story in [story for name in names for story in _meant(name)]:
-        off = ablations[options.without].patch() if options.without is not None else None
+        off = without(options.without) if options.without is not None else None
         print(tell(story, options.seed, off).text)
     return 0
 

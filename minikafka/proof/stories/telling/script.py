@@ -9,7 +9,7 @@
         story.show("t-0")
 
 The function's name is the name of the script and of its transcript, tests/stories/brokers/NAME.txt. The same story is told
-again with a rule switched off (`ablations/`): then it ends as it did before the rule was found, and an invariant falls.
+again with a rule switched off (proof/weakened): then it ends as it did before the rule was found, and an invariant falls.
 
 Owns: the scripts by name, and how one is told.
 Invariants: I-STORY-1 a telling depends on the script, its seed and the code, and on nothing else.

@@ -42,7 +42,7 @@ NOT_YET = (Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.CO
 class StoryWriter(StoryClient):
     """One producer. `home` is the broker that coordinates its transactions; without one it is merely idempotent."""
 
-    classic = False  # the protocol before KIP-890; an ablation of rule 52 sets it
+    classic = False  # the protocol before KIP-890; a weakened rule 52 sets it
 
     def __init__(self, story: CoordinatedStory, name: str, home: int | None = None, node: int = 1,
                  id: str | None = None) -> None:
