@@ -60,8 +60,15 @@ def without(rule: str) -> Iterator[None]:
     one = weakened()[rule]
     paths = dict.fromkeys(change.path for change in one.changes)
     changed = [_changed(_module(path), one.apply(path, (ROOT / path).read_text())) for path in paths]
-    others = [_without_asserts(name) for name in sorted(sys.modules) if name.startswith(ASSERTING)]
-    with _exchanged([*changed, *(one for one in others if one.module not in [of.module for of in changed])]):
+    others = [one for one in _all_without_asserts() if one.module not in [of.module for of in changed]]
+    with _exchanged([*changed, *others]):
+        yield
+
+
+@contextmanager
+def unasserted() -> Iterator[None]:
+    """Switch only the asserts of brokers and logs off, as with `python -O`, for as long as the block lasts."""
+    with _exchanged(_all_without_asserts()):
         yield
 
 
@@ -95,7 +102,7 @@ def _calling(by: Callable[..., Any], like: CodeType) -> CodeType:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What becomes of one module: each function's code that changes, by place, and each constant: (owner, name, value)."""
+    """The changes of one module: each function's code that changes, by place, and each constant: (owner, name, value)."""
 
     module: ModuleType
     codes: dict[Place, tuple[CodeType, CodeType]]
@@ -138,6 +145,10 @@ def _changed(module: ModuleType, source: str) -> Exchange:
     if not constants and not _differing(module, own, source, optimize=-1):
         raise CannotSwap(f"{module.__name__}: the change changes no function")
     return Exchange(module, _differing(module, own, source, optimize=1), constants)
+
+
+def _all_without_asserts() -> list[Exchange]:
+    return [_without_asserts(name) for name in sorted(sys.modules) if name.startswith(ASSERTING)]
 
 
 @cache

@@ -21,7 +21,7 @@ NAME, RULE, FILE, BEFORE, AFTER, TITLE, FALLS, SHOWN_BY = range(8)
 
 
 @dataclass(frozen=True)
-class Change:
+class SourceChange:
     """Words of one file, and the words that replace them."""
 
     file: str
@@ -52,7 +52,7 @@ class Weakened:
     name: str
     rule: str
     title: str
-    changes: tuple[Change, ...]
+    changes: tuple[SourceChange, ...]
     falls: tuple[str, ...] = ()
     story: str | None = None
     world: tuple[str, int] | None = None
@@ -63,7 +63,7 @@ class Weakened:
         return self.changes[0].path
 
     def apply(self, path: str, source: str) -> str:
-        """Return the source of one of its files with the rule weakened. Raises ValueError, as Change.apply does."""
+        """Return the source of one of its files with the rule weakened. Raises ValueError, as SourceChange.apply does."""
         for change in self.changes:
             source = change.apply(source) if change.path == path else source
         return source
@@ -92,5 +92,5 @@ def weakened() -> dict[str, Weakened]:
     return found
 
 
-def _change(row: list[str]) -> Change:
-    return Change(row[FILE], *(words.replace("\\n", "\n") for words in row[BEFORE:AFTER + 1]))
+def _change(row: list[str]) -> SourceChange:
+    return SourceChange(row[FILE], *(words.replace("\\n", "\n") for words in row[BEFORE:AFTER + 1]))

@@ -20,7 +20,7 @@ from minikafka.client.client import GROUP
 from minikafka.log.batch import build
 from minikafka.log.markers import marker
 from minikafka.log.producers import UNGUARDED, ProducerIdAndEpoch
-from minikafka.proof.ablations.unasserted import unasserted
+from minikafka.proof.weakened.swap import unasserted
 from minikafka.protocol.errors import Err, KafkaError
 from tests.proof.invariants.kit import Kit
 

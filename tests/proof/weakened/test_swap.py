@@ -16,7 +16,7 @@ from minikafka.broker.raft.roles import Leader
 from minikafka.broker.replication.replica import Replica
 from minikafka.log import log as log_module
 from minikafka.proof.weakened import CannotSwap, instead, swap, without
-from minikafka.proof.weakened.table import Change, Weakened, weakened
+from minikafka.proof.weakened.table import SourceChange, Weakened, weakened
 
 SOURCE = '''
 """A module with one of each kind of function."""
@@ -61,13 +61,13 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     (tmp_path / "subject.py").write_text(SOURCE)
     monkeypatch.setattr(swap, "ROOT", tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(Change, "path", property(lambda self: self.file))
+    monkeypatch.setattr(SourceChange, "path", property(lambda self: self.file))
     yield importlib.import_module("subject")
     del sys.modules["subject"]
 
 
 def off(monkeypatch: pytest.MonkeyPatch, before: str, after: str) -> Any:
-    one = Weakened("test", "1", "", (Change("subject.py", before, after),))
+    one = Weakened("test", "1", "", (SourceChange("subject.py", before, after),))
     monkeypatch.setattr(swap, "weakened", lambda: {"test": one})
     return without("test")
 

@@ -15,7 +15,7 @@ from minikafka.proof.stories.telling.script import load
 from minikafka.proof.weakened import command, showing, table
 from minikafka.proof.weakened.showing import BY_NAME, fallen
 from minikafka.proof.weakened.swap import ROOT
-from minikafka.proof.weakened.table import TABLE, Change, Weakened, weakened
+from minikafka.proof.weakened.table import TABLE, SourceChange, Weakened, weakened
 
 RULES = weakened()
 IN_WORLDS = [name for name, one in RULES.items() if one.world]
@@ -73,7 +73,7 @@ def test_every_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_words_that_are_gone_are_an_error() -> None:
     """Fails if a rule whose line has changed is left on, and believed to be off."""
     with pytest.raises(ValueError, match="stands 0 times in broker/x.py"):
-        Change("broker/x.py", "a rule", "none").apply("something else")
+        SourceChange("broker/x.py", "a rule", "none").apply("something else")
 
 
 def test_each_row_is_printed_as_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
