@@ -103,6 +103,7 @@ class LeaderEpochCache:
             self._replace([])
 
     def _replace(self, entries: list[tuple[int, int]]) -> None:
+        assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries)), f"I-EPOCH-1 {self.path}: {entries}"
         self.entries = entries
         if not self._writes:
             return

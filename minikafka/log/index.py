@@ -98,6 +98,7 @@ class OffsetIndex(SparseIndex):
         super().__init__(file, base_offset, from_key=base_offset, from_value=0)
 
     def append(self, offset: int, position: int) -> None:
+        assert not self.keys or (self.keys[-1] < offset and self.values[-1] < position), f"I-INDEX-1 {offset} {position}"
         self.keys.append(offset)
         self.values.append(position)
 

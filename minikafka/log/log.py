@@ -95,7 +95,15 @@ class Log(SegmentedLog):
         log.expire_producers(now_ms)
         if log.end_offset > log.start_offset:
             log.producers.take_snapshot()
+        log.check()
         return log
+
+    def check(self) -> None:
+        """Assert what holds after each change: of the segments, the start, and the newest leader epoch."""
+        super().check()
+        assert self.start_offset <= self.end_offset, f"I-LOG-1 {self.name}: from {self.start_offset} to {self.end_offset}"
+        assert all(begin <= self.end_offset for _, begin in self.epochs.entries[-1:]), (
+            f"I-EPOCH-2 {self.name}: ends at {self.end_offset}, its epochs are {self.epochs.entries}")
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget the producers that have been silent for producer.id.expiration.ms."""
@@ -118,7 +126,7 @@ class Log(SegmentedLog):
 
         origin: "client" is checked in full; "coordinator" and "raft" are batches of this broker's own making, of
         which only the producer's epoch is checked. `now_ms` is the wall clock. `guard`: what shows that a transactional
-        batch was verified (producers.guard). `checked`: what `check` has returned for `data`.
+        batch was verified (producers.guard). `checked`: what `validate_batch` has returned for `data`.
         """
         self._check_online()
         client = origin == "client"
@@ -139,7 +147,7 @@ class Log(SegmentedLog):
         stamp(batch, self.end_offset, leader_epoch)
         return self._write(batch, [(0, BatchHeader.parse(batch))], now_ms)
 
-    def check(self, data: Buffer, now_ms: int, request_version: int) -> bytearray:
+    def validate_batch(self, data: Buffer, now_ms: int, request_version: int) -> bytearray:
         """Check a client's batch as `append_leader` does; return what is to be appended. This may run in a thread."""
         return validate.client_batch(data, self._config, self.name, now_ms, request_version)
 
@@ -322,6 +330,7 @@ class Log(SegmentedLog):
             if count == len(self.segments):
                 self._roll(now_ms)
             if count:
+                assert self.segments[count].base_offset <= high_watermark, f"I-RETAIN-1 {self.name}: {count}, {high_watermark}"
                 self.advance_start(self.segments[count].base_offset)
                 self._cut_front(count)
                 oldest = self.segments[0].base_offset

@@ -86,6 +86,17 @@ class SegmentedLog:
             yield
         except OSError as error:
             raise self._fail(error) from error
+        self.check()
+
+    def check(self) -> None:
+        """Assert what holds after each change of the files: of the last two segments, the end, and what is durable."""
+        before, active = self.segments[-2:][0], self.active
+        assert before is active or before.next_offset <= active.base_offset, (
+            f"I-SEGS-1 {self.name}: a segment up to {before.next_offset}, the next one from {active.base_offset}")
+        assert active.next_offset <= self.end_offset, (  # a truncation into a gap leaves the end behind the last batch
+            f"I-SEGS-1 {self.name}: ends at {self.end_offset}, its last segment at {active.next_offset}")
+        assert self.recovery_point <= self.end_offset, (
+            f"I-SEGS-2 {self.name}: durable up to {self.recovery_point}, and ends at {self.end_offset}")
 
     def _check_online(self) -> None:
         if self.offline:
@@ -101,6 +112,9 @@ class SegmentedLog:
 
     def _put(self, data: Buffer, headers: list[tuple[int, BatchHeader]]) -> None:
         """Write whole batches, given with their positions in `data`, to the active segment."""
+        ends = [self.end_offset, *(header.next_offset for _, header in headers)]
+        assert all(header.base_offset >= end for end, (_, header) in zip(ends, headers)), (
+            f"I-SEG-2 {self.name}: {headers} behind {self.end_offset}")
         self.active.append(data, headers)
         self.end_offset = headers[-1][1].next_offset
 
@@ -231,8 +245,11 @@ class SegmentedLog:
         self._close_retired()
         if flush.error is not None:
             raise self._fail(flush.error) from flush.error
+        known = (self.recovery_point, flush.end_offset)
         if flush.truncations == self._truncations:
             self.recovery_point = max(self.recovery_point, flush.end_offset)
+        assert self.recovery_point in known, f"I-SEGS-2 {self.name}: {self.recovery_point} was not synced, but {known}"
+        self.check()
 
     def flush(self, seal: bool = False) -> None:
         """Sync everything appended so far with fsync; blocks. Raises KAFKA_STORAGE_ERROR."""

@@ -145,7 +145,7 @@ def test_last_value_of_each_key_survives(steps: list[Step], room: int, data: st.
         log.close()
     elif data.draw(st.booleans()):
         for name in [n for n in fs.names if n.endswith(".snapshot")]:
-            del fs.names[name]  # then all is learnt from what compaction left
+            fs.remove(name)  # then all is learnt from what compaction left
     again = open_log(fs.after_kill(), COMPACT, clean=clean_stop, recovery_point=log.recovery_point)
     assert [(r.offset, r.key, r.value) for r in content(again)] == [(r.offset, r.key, r.value) for r in left]
     assert (producers(again, whole=False), again.epochs.entries, again.end_offset) == (states, epochs, end)
@@ -233,7 +233,7 @@ def test_empty_marker_of_a_silent_producer_keeps_its_epoch() -> None:
     assert (left.count, left.producer_epoch, left.base_offset) == (0, 5, 1)
     assert log.max_timestamp_offset() == (2, NOW, 0)
     for name in [n for n in fs.names if n.endswith(".snapshot")]:
-        del fs.names[name]
+        fs.remove(name)
     again = open_log(fs.after_kill(), COMPACT, recovery_point=log.recovery_point)
     assert again.producers.entries[7].epoch == 5 and again.producers.first_undecided_offset == -1
 
@@ -471,7 +471,7 @@ def test_a_damaged_batch_is_left_as_it_is() -> None:
         whole = stored(log)
         end = len(whole[0])
         path = log.segments[0].path(".log")
-        fs.names[path].data[end + place] ^= 1
+        fs.names[path].content[end + place] ^= 1
         before = stored(log)
         assert before != whole
         with pytest.raises(MalformedRecord):

@@ -332,7 +332,7 @@ def test_full_disk_cuts_the_torn_batch_and_takes_the_log_offline(room: int) -> N
     log = open_log(fs, LogConfig())
     fill(log, 3)
     before = stored(log)
-    fs.space = room
+    fs.disk.free = room
     with pytest.raises(KafkaError) as refusal:
         fill(log, 9, first=3)
     assert refusal.value.code == Err.KAFKA_STORAGE_ERROR
@@ -350,10 +350,10 @@ def test_failed_fsync_is_never_tried_again() -> None:
     fs = MemFs()
     log = open_log(fs)
     fill(log, 3)
-    fs.fail_fsync = True
+    fs.disk.failures["sync"] = 1 << 30
     with pytest.raises(KafkaError):
         log.flush()
-    fs.fail_fsync = False
+    fs.disk.failures["sync"] = 0
     with pytest.raises(KafkaError):
         log.flush()
     log.close()
@@ -399,7 +399,7 @@ def test_a_flush_that_overtakes_another_does_its_work_too(more: int) -> None:
     second.sync()
     log.finish_flush(second)
     epochs = fs.names[f"{PATH}/leader-epoch-checkpoint"]
-    assert log.recovery_point == log.end_offset and epochs.durable == bytes(epochs.data) != b""
+    assert log.recovery_point == log.end_offset and epochs.durable == bytes(epochs.content) != b""
     assert len(log.segments) > 1 and all(fs.durable_names[path] is file for path, file in fs.names.items())
 
 
@@ -440,7 +440,7 @@ def test_nothing_of_a_log_is_on_disk_before_its_topic_id(change: Callable[[Log],
     while True:
         fs = MemFs()
         log = open_log(fs, topic_id=UUID(int=5))
-        before = {name: bytes(inode.data) for name, inode in fs.names.items()}
+        before = fs.snapshot()
         assert f"{PATH}/partition.metadata" not in before
         fs.kill_at = (fs.steps + steps, 0.5)
         try:
@@ -450,8 +450,7 @@ def test_nothing_of_a_log_is_on_disk_before_its_topic_id(change: Callable[[Log],
         else:
             break
         if f"{PATH}/partition.metadata" not in fs.names:
-            fs.names.pop(f"{PATH}/partition.metadata.tmp", None)
-            assert {name: bytes(inode.data) for name, inode in fs.names.items()} == before
+            assert {name: data for name, data in fs.snapshot().items() if not name.endswith(".tmp")} == before
         steps += 1
     assert steps > 2 and f"{PATH}/partition.metadata" in fs.names
 
@@ -479,10 +478,11 @@ def test_offset_checkpoints() -> None:
 
 def test_reading_error_takes_the_log_offline() -> None:
     """Rule 67. Fails if a disk that cannot be read is asked again."""
-    log = open_log(MemFs())
+    fs = MemFs()
+    log = open_log(fs)
     fill(log, 1)
-    log.active.log.close()
+    fs.disk.failures["read"] = 1
     with pytest.raises(KafkaError) as refusal:
         log.read(0, 1, 2)
     assert refusal.value.code == Err.KAFKA_STORAGE_ERROR and isinstance(refusal.value.__cause__, OSError)
-    assert refusal.value.__cause__.errno == errno.EBADF and log.offline
+    assert refusal.value.__cause__.errno == errno.EIO and log.offline

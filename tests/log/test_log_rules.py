@@ -19,7 +19,7 @@ from minikafka.log.producers import ProducerStates
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
-from tests.log.memfs import Killed, MemFile, MemFs
+from tests.log.memfs import Killed, MemFs
 from tests.log.test_cleaner import COMPACT, TOMBSTONE, clean, pairs, put, roll
 
 LOG_FILE = f"{PATH}/{0:020d}.log"
@@ -56,7 +56,7 @@ def test_rule_46_what_a_killed_write_left_behind_is_no_part_of_the_next() -> Non
     left.pwrite(b"x" * 100, 0)
     left.close()
     replace_file(fs, "/file", b"short")
-    assert bytes(fs.names["/file"].data) == b"short" and not fs.exists("/file.tmp")
+    assert bytes(fs.names["/file"].content) == b"short" and not fs.exists("/file.tmp")
 
 
 def test_rule_46_a_torn_snapshot_is_not_believed() -> None:
@@ -67,9 +67,9 @@ def test_rule_46_a_torn_snapshot_is_not_believed() -> None:
         log.append_leader(idempotent(7, 0, sequence, 1), 1, NOW)
     log.close()
     [name] = snapshots(fs)
-    for at in range(6, len(fs.names[name].data)):
+    for at in range(6, len(fs.names[name].content)):
         torn = fs.after_kill()
-        torn.names[name].data[at] ^= 1
+        torn.names[name].content[at] ^= 1
         assert producers(open_log(torn, clean=True)) == producers(log), at
 
 
@@ -187,8 +187,8 @@ def test_rule_63_what_recovery_cut_off_is_gone_for_good() -> None:
     fill(log, 2)
     log.flush()
     torn = fs.after_kill()
-    whole = bytes(torn.names[LOG_FILE].data)
-    torn.names[LOG_FILE].data[:] = torn.names[LOG_FILE].durable = whole + whole[:30]
+    whole = bytes(torn.names[LOG_FILE].content)
+    torn.names[LOG_FILE].content[:] = torn.names[LOG_FILE].durable[:] = whole + whole[:30]
     open_log(torn)
     assert torn.names[LOG_FILE].durable == whole
 
@@ -232,7 +232,7 @@ def test_a_file_of_another_name_is_no_segment() -> None:
     fill(log, 3)
     before = stored(log)
     log.close()
-    fs.names[f"{PATH}/notes.log"] = type(fs.names[LOG_FILE])(bytearray(b"not a segment"))
+    fs.open(f"{PATH}/notes.log").pwrite(b"not a segment", 0)
     assert stored(open_log(fs)) == before and fs.exists(f"{PATH}/notes.log")
 
 
@@ -295,7 +295,7 @@ def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
     index = TransactionIndex(fs, "/data/0.txnindex", 0)
     fs.mkdir("/data")
     index.agree([AbortedTransaction(7, 0, 3, 4)])
-    assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].data) != b""
+    assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].content) != b""
 
 
 def test_rows_that_are_cut_are_gone_from_the_file() -> None:
@@ -351,7 +351,7 @@ def test_a_start_that_is_killed_while_it_makes_an_index_anew_forgets_no_aborted_
     fill(log, 1, first=20)
     log.flush(seal=True)
     told = log.aborted_transactions(0, 9)
-    del whole.names[LOG_FILE.replace(".log", ".index")].data[-3:]
+    del whole.names[LOG_FILE.replace(".log", ".index")].content[-3:]
     for kill in range(1, 40):
         dying = whole.after_kill()
         dying.kill_at = (kill, 0.0)
@@ -365,18 +365,11 @@ def test_a_start_that_is_killed_while_it_makes_an_index_anew_forgets_no_aborted_
 
 
 @pytest.mark.parametrize("end", [Log.close, Log.abandon])
-def test_a_log_that_ends_holds_no_file(end: Callable[[Log], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_ends_holds_no_file(end: Callable[[Log], None]) -> None:
     """Fails if a partition that is deleted, or closed, keeps descriptors of its broker's."""
-    opened: list[MemFile] = []
-
-    def open_file(self: MemFs, path: str, create: bool = True) -> MemFile:
-        opened.append(there(self, path, create))
-        return opened[-1]
-
-    there = MemFs.open
-    monkeypatch.setattr(MemFs, "open", open_file)
-    log = open_log(MemFs())
+    fs = MemFs()
+    log = open_log(fs)
     fill(log, 40)
-    assert not all(file.closed for file in opened)
+    assert fs.open_files
     end(log)
-    assert all(file.closed for file in opened)
+    assert not fs.open_files

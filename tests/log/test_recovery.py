@@ -49,7 +49,7 @@ def test_cut_at_every_byte_leaves_a_prefix_of_whole_batches() -> None:
         ends.append(ends[-1] + len(batch))
     for cut in range(len(whole) + 1):
         torn = fs.after_kill()
-        torn.names[LOG_FILE].data[cut:] = b""
+        torn.names[LOG_FILE].content[cut:] = b""
         log = open_log(torn)
         survivors = sum(1 for end in ends[1:] if end <= cut)
         assert stored(log) == written[:survivors], cut
@@ -67,7 +67,7 @@ def test_flipped_byte_ends_the_log_at_its_batch() -> None:
         if 12 <= at - start < 16:
             continue  # the leader epoch: no check can tell a wrong one
         torn = fs.after_kill()
-        torn.names[LOG_FILE].data[at] ^= 0x40
+        torn.names[LOG_FILE].content[at] ^= 0x40
         log = open_log(torn)
         assert stored(log) == written[:1], at - start
 
@@ -78,7 +78,7 @@ def test_an_offset_too_far_away_ends_the_log(byte: int, bit: int) -> None:
     a segment can be."""
     fs, written, *_ = history(3)
     torn = fs.after_kill()
-    torn.names[LOG_FILE].data[sum(map(len, written[:2])) + byte] ^= bit
+    torn.names[LOG_FILE].content[sum(map(len, written[:2])) + byte] ^= bit
     log = open_log(torn)
     assert stored(log) == written[:2] and log.end_offset == 4
 
@@ -100,7 +100,7 @@ def test_recovery_is_idempotent() -> None:
     fs, *_ = history(30)
     torn = fs.after_kill()
     last = max(name for name in torn.names if name.endswith(".log"))
-    torn.names[last].data += b"\0" * 17
+    torn.names[last].content += b"\0" * 17
     open_log(torn)
     first = torn.snapshot()
     again = torn.after_kill()
@@ -117,7 +117,7 @@ def test_bad_byte_in_an_early_segment_removes_all_later_ones(policy: str) -> Non
     torn = fs.after_kill()
     logs = sorted(name for name in torn.names if name.endswith(".log"))
     assert len(logs) > 3
-    torn.names[logs[1]].data[-1] ^= 1
+    torn.names[logs[1]].content[-1] ^= 1
     log = open_log(torn, replace(CONFIG, cleanup_policy=policy))
     kept = stored(log)
     assert kept == written[: len(kept)] and log.active.path(".log") == logs[1]
@@ -131,7 +131,7 @@ def test_bytes_behind_the_last_batch_of_a_segment_remove_all_later_ones() -> Non
     fs, written, *_ = history(40)
     torn = fs.after_kill()
     logs = sorted(name for name in torn.names if name.endswith(".log"))
-    torn.names[logs[1]].data += b"torn"
+    torn.names[logs[1]].content += b"torn"
     log = open_log(torn)
     assert stored(log) == written[: len(stored(log))] and log.active.path(".log") == logs[1]
     assert not any(torn.exists(name) for name in logs[2:])
@@ -142,7 +142,7 @@ def test_missing_segment_in_the_middle_ends_the_log() -> None:
     fs, *_ = history(40)
     torn = fs.after_kill()
     logs = sorted(name for name in torn.names if name.endswith(".log"))
-    del torn.names[logs[1]]
+    torn.remove(logs[1])
     log = open_log(torn)
     assert log.active.path(".log") == logs[0]
 
@@ -156,11 +156,11 @@ def test_derived_files_are_rebuilt(suffix: str, damage: str, clean: bool) -> Non
     torn = fs.after_kill()
     for name in [n for n in torn.names if n.endswith(suffix)]:
         if damage == "missing":
-            del torn.names[name]
+            torn.remove(name)
         elif damage == "short":
-            del torn.names[name].data[-3:]
+            del torn.names[name].content[-3:]
         else:
-            torn.names[name].data[:] = bytes(reversed(torn.names[name].data))
+            torn.names[name].content[:] = bytes(reversed(torn.names[name].content))
     log = open_log(torn, clean=clean)
     assert stored(log) == written
     assert producers(log, whole=False) == {pid: (*s[:3], s[3][-1:]) for pid, s in states[-1].items()}
@@ -178,7 +178,7 @@ def test_a_flipped_bit_in_an_index_misleads_nobody(suffix: str) -> None:
     assert len(names) == 2 and min(fs.size(name) for name in names) >= 24
     for name, bit in [(each, bit) for each in names for bit in range(8 * fs.size(each))]:
         flipped = fs.after_kill()
-        flipped.names[name].data[bit // 8] ^= 1 << bit % 8
+        flipped.names[name].content[bit // 8] ^= 1 << bit % 8
         again = open_log(flipped, clean=True)
         for number, batch in enumerate(written):
             assert again.read(2 * number, 1, again.end_offset) == batch, (name, bit, number)
@@ -196,8 +196,8 @@ def test_an_index_that_is_made_anew_leaves_a_damaged_batch_in_its_place() -> Non
     written = stored(log)
     log.close()
     flipped = fs.after_kill()
-    flipped.names[LOG_FILE].data[4 * len(written[0]) - 5] ^= 1  # in the fourth batch
-    flipped.names[LOG_FILE.replace(".log", ".index")].data[4 * 8 + 3] ^= 1  # the sixth batch's last offset
+    flipped.names[LOG_FILE].content[4 * len(written[0]) - 5] ^= 1  # in the fourth batch
+    flipped.names[LOG_FILE.replace(".log", ".index")].content[4 * 8 + 3] ^= 1  # the sixth batch's last offset
     again = open_log(flipped, clean=True)
     assert again.end_offset == 28
     for number, batch in enumerate(written):
@@ -213,9 +213,9 @@ def test_lost_epoch_checkpoint_is_read_off_the_batches(content: bytes | None) ->
     torn = fs.after_kill()
     name = f"{PATH}/leader-epoch-checkpoint"
     if content is None:
-        del torn.names[name]
+        torn.remove(name)
     else:
-        torn.names[name].data[:] = content
+        torn.names[name].content[:] = content
     log = open_log(torn, clean=True)
     assert log.epochs.entries == epochs[-1]
 
@@ -238,7 +238,7 @@ def test_clean_flag_is_believed_only_as_far_as_it_holds() -> None:
     """Fails if a torn tail is served because someone said the stop was clean (I-LOAD-4)."""
     fs, written, *_ = history(5)
     torn = fs.after_kill()
-    del torn.names[LOG_FILE].data[-5:]
+    del torn.names[LOG_FILE].content[-5:]
     log = open_log(torn, clean=True)
     assert stored(log) == written[:4]
     assert log.truncated_bytes > 0
@@ -254,7 +254,7 @@ def test_segments_below_the_recovery_point_are_not_walked() -> None:
     assert log.recovery_point == log.end_offset
     for flushed, after in ((log.segments[0], log.segments[1]), (log.segments[-2], log.active)):
         torn = fs.after_kill()
-        torn.names[flushed.path(".log")].data[70] ^= 1  # nobody looks, as in Kafka
+        torn.names[flushed.path(".log")].content[70] ^= 1  # nobody looks, as in Kafka
         for point in (after.base_offset, log.recovery_point):
             again = open_log(torn.after_kill(), recovery_point=point)
             assert (again.end_offset, again.recovery_point) == (log.end_offset, point)
@@ -394,7 +394,7 @@ def test_a_recovery_that_is_killed_leaves_no_half_of_the_epochs() -> None:
     log.flush()
     flushed, epochs = log.recovery_point, log.epochs.entries
     fill(log, 2, 3)
-    fs.names[f"{PATH}/leader-epoch-checkpoint"].data.clear()
+    fs.names[f"{PATH}/leader-epoch-checkpoint"].content.clear()
     steps = 0
     while True:
         torn = fs.after_kill()
@@ -437,7 +437,7 @@ def test_a_log_of_which_only_an_epoch_is_left_opens() -> None:
     log.delete_old_segments(NOW, log.end_offset)
     assert [segment.size for segment in log.segments] == [0]
     failed = fs.after_kill()
-    failed.names[name].data[:] = before
+    failed.names[name].content[:] = before
     again = open_log(failed, start_offset=16)
     assert (again.start_offset, again.end_offset, again.epochs.entries) == (16, 16, [(3, 16)])
 
@@ -455,7 +455,7 @@ def test_epochs_that_a_kill_left_are_flushed_after_recovery() -> None:
     killed.names[name].durable = b""
     log = open_log(killed, recovery_point=flushed)
     log.flush()
-    assert log.recovery_point > flushed and killed.names[name].durable == bytes(killed.names[name].data) != b""
+    assert log.recovery_point > flushed and killed.names[name].durable == bytes(killed.names[name].content) != b""
 
 
 def test_epochs_whose_first_batches_are_gone_outlive_a_damaged_index() -> None:
@@ -470,7 +470,7 @@ def test_epochs_whose_first_batches_are_gone_outlive_a_damaged_index() -> None:
     log.epochs.assign(2, 8)
     log.append_follower(stored(leader)[6])  # the first two of epoch 2 are compacted
     log.close()
-    del fs.names[LOG_FILE.replace(".log", ".index")].data[-3:]
+    del fs.names[LOG_FILE.replace(".log", ".index")].content[-3:]
     again = open_log(fs, clean=True)
     assert (again.end_offset, again.epochs.entries) == (14, [(1, 0), (2, 8)])
 
@@ -487,7 +487,7 @@ def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     fill(log, 1, epoch=3)
     assert log.epochs.entries == [(1, 0), (3, 4)]
     dark = fs.after_kill()
-    dark.names[LOG_FILE].data[:] = before
+    dark.names[LOG_FILE].content[:] = before
     log = open_log(dark, recovery_point=log.recovery_point)
     assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
 
@@ -560,7 +560,7 @@ def test_what_recovery_deletes_does_not_come_back() -> None:
     fill(log, 40)
     log.flush()
     fs = fs.after_kill()
-    fs.names[LOG_FILE].data[-1:] = b""
+    fs.names[LOG_FILE].content[-1:] = b""
     assert open_log(fs).truncated_bytes and _logs(fs.durable_names) == {LOG_FILE}
 
 
@@ -573,7 +573,7 @@ def test_truncation_is_durable_before_the_next_flush_counts() -> None:
     log.flush()
     log.truncate(9)
     assert sorted(n for n in fs.durable_names if n.endswith(".log")) == [LOG_FILE]
-    assert fs.names[LOG_FILE].durable == bytes(fs.names[LOG_FILE].data)
+    assert fs.names[LOG_FILE].durable == bytes(fs.names[LOG_FILE].content)
 
 
 def test_config_of_the_tests_makes_many_segments() -> None:

@@ -213,7 +213,7 @@ def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, recor
         partition = _find(ctx, parts, key)
         checked = None
         if is_heavy(records):
-            checked = yield partial(partition.log.check, records, ctx.node.env.wall_ms(), ctx.version)
+            checked = yield partial(partition.log.validate_batch, records, ctx.node.env.wall_ms(), ctx.version)
             partition = _find(ctx, parts, key)          # it may be another's by now
         return LogAppendResult(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
     except KafkaError as refused:

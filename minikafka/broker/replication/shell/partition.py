@@ -146,7 +146,7 @@ class Partition:
         """Append one batch as the leader; raises KafkaError before a byte is written.
 
         `guard`: what `log.producers.guard` gave before a transactional batch was verified (rule 52). `checked`: what
-        `log.check` returned for `records`.
+        `log.validate_batch` returned for `records`.
         """
         self.check()
         self.replica.check_append(acks)

@@ -31,13 +31,15 @@ class CountedFile(SimFile):
 class CountedFiles(Mount):
     """A mounted disk, and its open files."""
 
+    kind: type[CountedFile] = CountedFile
+
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self.open_files: dict[SimFile, None] = {}
 
     def open(self, path: str, create: bool = True) -> SimFile:
         plain = super().open(path, create)
-        file = CountedFile(plain.disk, plain.inode, plain.check)
+        file = self.kind(plain.disk, plain.inode, plain.check)
         file.counted, file.path = self, path
         self.open_files[file] = None
         return file
