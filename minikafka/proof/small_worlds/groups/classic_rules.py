@@ -6,7 +6,7 @@ The asserts of the group (ClassicGroup.check) say what a state may be. These sen
 a call is answered once, a join phase ends in its time and leaves out nobody who came, a session is as long as its member said.
 
 Owns: GroupPicture, ClassicRules: the end of the present phase and of each session.
-Invariants: I-CRULE-1 a member that may be silent is removed one session after the last sign of it, and not before.
+Invariants: I-CRULE-1 a member without a waiting call is removed one session after its last request or answer, and not before.
             I-CRULE-2 a join phase ends when all have joined, or when its time is over; the first one of a group when nobody new
               has come for the initial delay.
 Source: KIP-134, KIP-345; rules 57 to 59.
@@ -115,23 +115,23 @@ class ClassicRules:
         that(group.sync_deadline in (None, self.phase_ends), "SyncGroup is waited for too long, or not long enough")
 
     def _joined(self, before: GroupPicture, group: ClassicGroup, effects: list[Any], now: float) -> None:
-        """Judge the end of a join phase: its time, who stays, who leads, the protocol, and who is told what (I-CRULE-2)."""
-        told = {r.member_id: r for r in joins(effects) if r.error is Err.NONE}
-        came, vanished = not group.members.pending and {*told} == {*group.members.by_id}, {
+        """Judge the end of a join phase: its time, who stays, who leads, the protocol, and the answers (I-CRULE-2)."""
+        answers = {r.member_id: r for r in joins(effects) if r.error is Err.NONE}
+        came, vanished = not group.members.pending and {*answers} == {*group.members.by_id}, {
             *before.members, *before.pending} - {*group.members.by_id, *group.members.pending}
         if self.newest is None:
             that(came or now >= self.phase_ends - SOON, "a join phase ends though members are awaited")
         elif not (vanished and came):  # as in Kafka, the end of a session may end the initial delay too
             quiet = now - self.newest >= self.config.initial_rebalance_delay_ms / 1000 - SOON
             that(quiet or now >= self.phase_ends - SOON, "the initial delay ends though somebody came")
-        absent = [m for m in group.members if m.member_id not in told]
+        absent = [m for m in group.members if m.member_id not in answers]
         that(all(m.instance_id is not None for m in absent), "a dynamic member stays that has not joined")
-        that(group.members.leader in told, "a member leads that has not joined")
-        that(before.leader not in told or before.leader == group.members.leader, "the leader is deposed")
+        that(group.members.leader in answers, "a member leads that has not joined")
+        that(before.leader not in answers or before.leader == group.members.leader, "the leader is deposed")
         common = group.members.common_protocols()
         votes = Counter(next(name for name, _ in m.protocols if name in common) for m in group.members)
         same("the votes for the protocol", votes[group.protocol or ""], max(votes.values()))
-        for result in told.values():
+        for result in answers.values():
             welcomed(group, result)
         self.newest, self.phase_ends = None, now + group.members.rebalance_timeout_ms() / 1000
         same("who is to send SyncGroup", {*group.pending_sync}, {*group.members.by_id})
@@ -154,7 +154,7 @@ class ClassicRules:
         for m in group.members:
             back = m.instance_id in before.static  # a static member under another id has a session at once
             if COMPLETING in moved or m.member_id in answered or m.member_id not in before.members and back:
-                self.heard(m, now)
+                self.renew(m, now)
             elif m.member_id not in before.members:
                 self.until[m.member_id] = now + self.config.new_member_join_timeout_ms / 1000
             if m.is_new or m.joining is m.syncing is None:
@@ -165,14 +165,14 @@ class ClassicRules:
             that(due > now - SOON, f"{m} never came, and is awaited")
         self.until = {m: end for m, end in self.until.items() if m in group.members or m in group.members.pending}
 
-    def heard(self, member: ClassicGroupMember, now: float) -> None:
-        """Note a sign of a member."""
+    def renew(self, member: ClassicGroupMember, now: float) -> None:
+        """Begin a new session of the member."""
         self.until[member.member_id] = now + member.session_timeout_ms / 1000
 
     def loaded(self, group: ClassicGroup, now: float) -> None:
         """Begin with a group that was loaded: every member has its whole session."""
         for member in group.members:
-            self.heard(member, now)
+            self.renew(member, now)
 
 
 def joins(effects: list[Any]) -> Iterator[JoinResult]:
@@ -181,9 +181,9 @@ def joins(effects: list[Any]) -> Iterator[JoinResult]:
 
 
 def welcomed(group: ClassicGroup, result: JoinResult) -> None:
-    """Check what a member is told that has joined: the leader, unless it is to assign nothing, also who the others are."""
+    """Check the answer to a member that joined: the leader, unless it is to assign nothing, gets the other members too."""
     everybody = tuple((m.member_id, m.instance_id, m.metadata(group.protocol)) for m in group.members)
-    same("what a member is told", result, JoinResult(
+    same("the answer to a member that joined", result, JoinResult(
         Err.NONE, result.member_id, group.generation, group.protocol_type, group.protocol, group.members.leader or "",
         result.skip_assignment, everybody if group.members.leader == result.member_id else ()))
 

@@ -54,7 +54,7 @@ class ConsumerRules:
         """Begin with a group that was loaded: every member has its whole time again."""
         self.picture, self.until, self.called, self.gives_up = None, {}, {}, {}
         for member_id, member in group.state.members.items():
-            self.heard(member_id, member, context)
+            self.renew(member_id, member, context)
             self._waits(member_id, member, context)
 
     # --- requests ---------------------------------------------------------------------------------------------------
@@ -69,13 +69,13 @@ class ConsumerRules:
                 "rebalance_timeout_ms": None if beat.rebalance_timeout_ms == -1 else beat.rebalance_timeout_ms}
         said = {name: value for name, value in sent.items() if value is not None}
         self.step(before, after, beat, replace(was.metadata, classic=None, **said), context)
-        self.heard(beat.member_id, now, context)
+        self.renew(beat.member_id, now, context)
         self.called.pop(beat.member_id, None) if was.is_classic and beat.member_id not in before.members else None
         whole = beat.epoch == JOINING or beat.owned is not None and beat.rebalance_timeout_ms != -1 and (
             beat.topics is not None or beat.regex is not None)
-        told = None if answer.assignment is None else {*unpack(answer.assignment)}
+        partitions = None if answer.assignment is None else {*unpack(answer.assignment)}
         news = whole or was.assigned.keys() != now.assigned.keys()
-        same("the answer", (answer.member_id, answer.epoch, answer.interval_ms, told),
+        same("the answer", (answer.member_id, answer.epoch, answer.interval_ms, partitions),
              (beat.member_id, now.current.epoch, context.settings.heartbeat_interval_ms, {*now.assigned} if news else None))
 
     def step(self, before: ConsumerGroupState, after: ConsumerGroupState, beat: ConsumerGroupHeartbeat, said: MemberMetadata,
@@ -151,8 +151,8 @@ class ConsumerRules:
 
     # --- time -------------------------------------------------------------------------------------------------------
 
-    def heard(self, member_id: str, member: ConsumerGroupMember, context: GroupContext) -> None:
-        """Note a sign of a member; how long a classic one may be silent it says itself."""
+    def renew(self, member_id: str, member: ConsumerGroupMember, context: GroupContext) -> None:
+        """Begin a new session of the member. A classic member chooses its length itself."""
         classic = member.metadata.classic
         length = context.settings.session_timeout_ms if classic is None else classic.session_timeout_ms
         self.until[member_id] = context.now + length / 1000

@@ -3,8 +3,8 @@
     wrong = faults.of_heartbeat(group, member_id, instance_id, generation)     before the group is asked
     faults.judge("Heartbeat", wrong, answer)                                   it must be one of them; NONE if there is none
 
-Which of several faults a client is told of first is Kafka's choice, and judged against Kafka (tests/wire). Here each answer must
-be true, and a request without a fault must go on.
+Which of several faults the answer names is Kafka's choice: tests/wire compares that with Kafka. Here each answer must be true,
+and a request without a fault must be taken.
 
 Owns: functions that return a set of errors. A group is of either kind; its members are seen by roster().
 Source: KIP-345, KIP-394 (classic), KIP-848, KIP-1251 (consumer); rules 57 to 60, 848.
@@ -31,10 +31,10 @@ JOINING, LEAVING, AWAY = 0, -1, -2  # member epochs
 KNOWS_EPOCHS = 9  # the first version of OffsetCommit whose clients know member epochs
 
 
-def judge(what: str, wrong: Faults, told: Err) -> None:
+def judge(what: str, wrong: Faults, answer: Err) -> None:
     """Check that an answer is one of the faults, and NONE only if there is none."""
-    fits = told in wrong if wrong else told is Err.NONE
-    that("I12", fits, f"{what} is answered {told.name}, and wrong with it is {wrong or None}")
+    fits = answer in wrong if wrong else answer is Err.NONE
+    that("I12", fits, f"{what} is answered {answer.name}, and wrong with it is {wrong or None}")
 
 
 def when(*facts: tuple[Err, object]) -> Faults:

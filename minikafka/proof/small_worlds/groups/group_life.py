@@ -248,7 +248,7 @@ class GroupLife(JudgedGroup):
             owned=rng.choice((None, frozenset(), self.partitions("t-0"))), names_topics=rng.random() < 0.2)
         group, version = rng.choice(("g", "g", "g", "", "\t")), rng.choice((0, 1))
         faults.judge(f"{beat}", faults.of_any_beat(beat, group, version, self.settings),
-                     told(partial(check, group, beat, version, self.settings)))
+                     error_of(partial(check, group, beat, version, self.settings)))
 
     def use_offsets(self, client: Client) -> None:
         """Commit and ask for offsets, in a generation or epoch that may not be the present one."""
@@ -268,10 +268,10 @@ class GroupLife(JudgedGroup):
         if isinstance(group, ClassicGroup):
             same("a group in which a member commits", GroupPicture.of(group), before)
             if answer is Err.NONE and member in group.members and commit.generation >= 0:
-                self.classic_rules.heard(group.members.get(member), self.now)
+                self.classic_rules.renew(group.members.get(member), self.now)
         if isinstance(group, ConsumerGroup):
             asker = rng.choice((member, None))
-            faults.judge("OffsetFetch", faults.of_fetch(group, asker, epoch), told(partial(group.check_fetch, asker, epoch)))
+            faults.judge("OffsetFetch", faults.of_fetch(group, asker, epoch), error_of(partial(group.check_fetch, asker, epoch)))
 
     # --- what must hold -------------------------------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ class GroupLife(JudgedGroup):
         return name in faults.roster(self.present, classic_only=False)[0]
 
 
-def told(ask: partial[None]) -> Err:
+def error_of(ask: partial[None]) -> Err:
     """Return the error with which a question ends, NONE if with none."""
     try:
         ask()

@@ -3,7 +3,7 @@
 Owns: what must be true of each request, and which book is asked: classic_rules.py, consumer_rules.py; faults.py has the errors.
 Invariants: a refused request changes nothing (I-GROUP-9, I-CGROUP-4); one without a fault is not refused.
             I-JGROUP-2 a partition has one owner in a generation, whichever protocol its owner speaks.
-            I-JGROUP-3 a member is told what the leader of its generation has sent for it, once that is committed (rule 58).
+            I-JGROUP-3 a member gets what the leader of its generation has sent for it, once that is committed (rule 58).
             a group changes its protocol when it must, and every member goes over with all that it had.
 """
 
@@ -99,7 +99,7 @@ class JudgedGroup(LoneGroup):
         same("the protocol", (result.protocol_type, result.protocol_name), (group.protocol_type, group.protocol))
         if member in group.members:
             known = group.members.get(member or "")
-            same("the assignment that is told", result.assignment, known.assignment)
+            same("the assignment in the answer", result.assignment, known.assignment)
         given = [partition for m in group.members for partition in migration_rules.rows(m.assignment)]
         that(len(given) == len({*given}), f"a partition has two owners in generation {group.generation}")
 
@@ -115,8 +115,8 @@ class JudgedGroup(LoneGroup):
     def unload(self, group: ClassicGroup) -> None:
         waiting, self.effects = GroupPicture.of(group).waiting(), []
         super().unload(group)
-        told = {e.call: e.result.error for e in self.effects if isinstance(e, CompleteCall)}  # type: ignore[union-attr]
-        same("what waiting calls are told", told, dict.fromkeys(waiting, Err.NOT_COORDINATOR))
+        answers = {e.call: e.result.error for e in self.effects if isinstance(e, CompleteCall)}  # type: ignore[union-attr]
+        same("the answers to the calls that wait", answers, dict.fromkeys(waiting, Err.NOT_COORDINATOR))
 
     def fail_over(self) -> None:
         """Let another coordinator serve."""
@@ -130,16 +130,16 @@ class JudgedGroup(LoneGroup):
         then, group = self.in_flight[0].then, self.classic
         assert group is not None
         before = self.event(lambda: super(JudgedGroup, self).commit(error))
-        told = [e.result for e in self.effects if isinstance(e, CompleteCall)]
+        answers = [e.result for e in self.effects if isinstance(e, CompleteCall)]
         if isinstance(then, Assigned) and before.state is COMPLETING and then.generation == before.generation:
             same("the state", group.state_name, STABLE if error is Err.NONE else "PreparingRebalance")
-            same("the errors", {one.error for one in told} - {error}, set())  # type: ignore[union-attr]
+            same("the errors", {one.error for one in answers} - {error}, set())  # type: ignore[union-attr]
             if error is Err.NONE:
                 stored = dict(then.assignments)
                 same("the assignments", {m.member_id: m.assignment for m in group.members},
                      {m: stored.get(m, b"") for m in group.members.by_id})
         elif isinstance(then, Replaced) and (one := before.members.get(then.new_member_id)) and one.joining is not None:
-            (answer,) = told
+            (answer,) = answers
             assert isinstance(answer, JoinResult)
             same("who has the instance", group.members.static[then.instance_id],
                  then.new_member_id if error is Err.NONE else then.old_member_id)
@@ -151,7 +151,7 @@ class JudgedGroup(LoneGroup):
                 error, skips := error is Err.NONE and then.may_skip and group.members.leader == then.new_member_id,
                 group.members.leader if error is Err.NONE and then.may_skip else then.old_leader, skips))
         else:
-            same("a record for which it is too late", (GroupPicture.of(group), told), (before, []))
+            same("a record for which it is too late", (GroupPicture.of(group), answers), (before, []))
 
     def tick(self) -> None:
         """Let the group do what is due; now and then the log refuses it, and it is due again half a second later."""
@@ -194,16 +194,16 @@ class JudgedGroup(LoneGroup):
             gone = {*members, *pending} - {*now, *(group.members.pending if isinstance(group, ClassicGroup) else ())}
             self._left({*members, *pending}, static, request, answer, gone if self.classic is group else {*self.removed})
             return
-        told = Err.NONE if answer is None else answer.error
-        faults.judge(f"{request}", wrong, told)
-        if told is Err.MEMBER_ID_REQUIRED:
+        error = Err.NONE if answer is None else answer.error
+        faults.judge(f"{request}", wrong, error)
+        if error is Err.MEMBER_ID_REQUIRED:
             that(answer.member_id and answer.member_id not in (*members, *pending), "an id is given twice")
         if isinstance(group, ConsumerGroup):
-            if told is not Err.NONE or what == "sync":
+            if error is not Err.NONE or what == "sync":
                 unchanged(group.state, kept)
             (self._mixed_join if what == "join" else self._mixed_sync)(kept, request, answer)
-        elif told is not Err.NONE:
-            if told is not Err.GROUP_MAX_SIZE_REACHED and told is not Err.MEMBER_ID_REQUIRED:
+        elif error is not Err.NONE:
+            if error is not Err.GROUP_MAX_SIZE_REACHED and error is not Err.MEMBER_ID_REQUIRED:
                 same("a refused request", GroupPicture.of(group), before)
         elif what == "join":
             self._joined(before, group, request, answer)
@@ -246,7 +246,7 @@ class JudgedGroup(LoneGroup):
             same("the answer, and what is stored", (answer, stored), (
                 SyncResult(Err.NONE, group.protocol_type, group.protocol, known), []))
             return
-        that(answer is None, "an assignment is told before it is stored")
+        that(answer is None, "an assignment is sent before it is stored")
         handed = {m: dict(request.assignments).get(m, b"") for m in before.members}
         leads = before.leader == request.member_id
         same("what is stored", stored, [Assigned(group.generation, tuple(handed.items()))] if leads else [])
@@ -272,15 +272,15 @@ class JudgedGroup(LoneGroup):
         before = GroupPicture.of(group) if isinstance(group, ClassicGroup) else self.group.state.draft()
         answer = super().classic_beat(member_id, instance, generation)
         faults.judge(f"a heartbeat of {member_id}", wrong, answer)
-        heard = answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
+        renews = answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
         if isinstance(before, GroupPicture) and isinstance(group, ClassicGroup):
-            same("a group that a member is heard of in", GroupPicture.of(group), before)
-            if heard:
-                self.classic_rules.heard(group.members.get(member_id), self.now)
+            same("a group that only renews a session", GroupPicture.of(group), before)
+            if renews:
+                self.classic_rules.renew(group.members.get(member_id), self.now)
         elif isinstance(before, ConsumerGroupState):
             unchanged(self.group.state, before)
-            if heard:
-                self.rules.heard(member_id, before.members[member_id], self.context)
+            if renews:
+                self.rules.renew(member_id, before.members[member_id], self.context)
             if answer is Err.REBALANCE_IN_PROGRESS:
                 self.rules.call_back(member_id, before.members[member_id], self.now)
         return answer
@@ -303,7 +303,7 @@ class JudgedGroup(LoneGroup):
             ClassicMetadata(request.session_timeout_ms, tuple(ClassicProtocol(*one) for one in request.protocols))), self.context)
         same("the answer", answer, JoinResult(
             Err.NONE, me, self.written.members[me].current.epoch, "consumer", request.protocols[0][0]))
-        self.rules.heard(me, self.written.members[me], self.context)
+        self.rules.renew(me, self.written.members[me], self.context)
         self.rules.called[me] = self.now + request.rebalance_timeout_ms / 1000
         self._judge_resolved()
 
@@ -324,7 +324,7 @@ class JudgedGroup(LoneGroup):
         same("its partitions", migration_rules.rows(answer.assignment), migration_rules.named(me.assigned, self.image))
         same("the assignment's version", answer.assignment[:2], me.metadata.classic.protocols[0].metadata[:2])
         self.rules.called.pop(request.member_id, None)
-        self.rules.heard(request.member_id, me, self.context)
+        self.rules.renew(request.member_id, me, self.context)
 
     # --- heartbeats of the consumer protocol ------------------------------------------------------------------------
 
@@ -346,8 +346,8 @@ class JudgedGroup(LoneGroup):
         faults.judge(f"{beat}", wrong, Err.NONE)
         if old is not None:
             waiting = GroupPicture.of(old).waiting()
-            told = {e.call: e.result.error for e in self.effects if isinstance(e, CompleteCall)}  # type: ignore[union-attr]
-            same("what waiting calls are told", told, dict.fromkeys(waiting, Err.REBALANCE_IN_PROGRESS))
+            answers = {e.call: e.result.error for e in self.effects if isinstance(e, CompleteCall)}  # type: ignore[union-attr]
+            same("the answers to the calls that wait", answers, dict.fromkeys(waiting, Err.REBALANCE_IN_PROGRESS))
             before = self.founded
         if not leaves:
             self.rules.heartbeat(before, self.written, beat, context, answer)
