@@ -143,6 +143,7 @@ class LoneClassicGroup:
             elif isinstance(effect, Moved):
                 who = " ".join(effect.members) or "nobody"
                 self.lines.append(f"group {effect.state.value}, generation {effect.generation}: {who}")
+        self.group.check()
 
     def committed(self, error: Err = Err.NONE) -> None:
         """Commit the oldest record in flight, or let it fail."""
