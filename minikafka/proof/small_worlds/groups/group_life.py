@@ -187,8 +187,8 @@ class GroupLife(JudgedGroup):
         generation = known.get(member, 0) + rng.choice((0, 0, 0, 1, -1))
         instance, call, what = rng.choice((None, None, "i1", "i9")), self.new_call("odd"), rng.randrange(5)
         if self.classic is not None and self.classic.is_empty and rng.random() < 0.3:  # its name is used by something else
-            self.classic_join(call, Join("", "connect", (("range", subscription(("t",), (), 1, None)),), 6_000, 8_000,
-                                         must_return=False))
+            protocols = (("range", subscription(("t",), (), 1, None)),)
+            self.classic_join(call, Join("", rng.choice(("connect", "")), protocols, 6_000, 8_000, must_return=False))
         elif what == 0:
             self.classic_beat(member, instance, generation)
         elif what == 1:
@@ -211,7 +211,7 @@ class GroupLife(JudgedGroup):
         rng = self.rng
         data = rng.choice((b"\0", subscription(("t",), (), 1, None)))
         names = rng.choice((("range",), ("other",), (), BOTH))
-        kind = rng.choice(("consumer", "consumer", "connect"))
+        kind = rng.choice(("consumer", "consumer", "connect", ""))
         self.classic_join(call, Join(member, kind, tuple((name, data) for name in names), 6_000, rng.choice((8_000, 30_000)),
                                      "odd", "/h", instance, must_return=rng.random() < 0.8))
 

@@ -193,6 +193,10 @@ class JudgedGroup(LoneGroup):
             now = faults.roster(group, classic_only=False)[0]
             gone = {*members, *pending} - {*now, *(group.members.pending if isinstance(group, ClassicGroup) else ())}
             self._left({*members, *pending}, static, request, answer, gone if self.classic is group else {*self.removed})
+            if isinstance(group, ClassicGroup) and not gone:
+                same("a group that nobody leaves", GroupPicture.of(group), before)
+            elif isinstance(group, ClassicGroup) and gone & {*members}:
+                that(group.state_name != STABLE, "a member leaves, and nobody is called to join")
             return
         error = Err.NONE if answer is None else answer.error
         faults.judge(f"{request}", wrong, error)
