@@ -52,6 +52,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.judge)
     elif item.path.parent == ROOT / "solutions" and WHOLE:
         item.add_marker(pytest.mark.soak)
+        item.add_marker(pytest.mark.timeout(3600))  # the last cell runs all of them twice; nbval ends each that hangs
     if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in STREAMS):
         item.add_marker(pytest.mark.soak)
 
