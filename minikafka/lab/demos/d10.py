@@ -6,6 +6,7 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer, read_all
 
 TOPIC, TP = "positions", "positions-0"
@@ -16,8 +17,7 @@ LIMIT = 10.0              # replica.lag.time.max.ms of the class cluster, in sec
 def story(stage: Stage) -> None:
     """Kill two of three controllers, one after the other, and then a follower; three brokers stand beside the controllers."""
     cluster = stage.cluster(seed=10, controllers=3)
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC, min_insync_replicas=2)
     writer = Writer(cluster, TOPIC, rate=RATE, name="writer", delivery_timeout=60.0)
     cluster.sleep(3.0)
     first = cluster.controller()

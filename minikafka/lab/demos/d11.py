@@ -7,6 +7,7 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer
 from minikafka.protocol.errors import KafkaError
 
@@ -21,9 +22,7 @@ def story(stage: Stage, reset: str) -> None:
     cluster = stage.cluster(seed=11, controllers=1, config={"log.retention.check.interval.ms": 1000,
                                                            "log.initial.task.delay.ms": 1000,
                                                            "offsets.topic.num.partitions": 1})
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={
-        "retention.ms": str(RETENTION * 1000), "segment.ms": str(SEGMENT * 1000)})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC, retention_ms=RETENTION * 1000, segment_ms=SEGMENT * 1000)
     Writer(cluster, TOPIC, rate=1, name="truck")
     with _reader(cluster, "earliest") as reader:
         read = 0

@@ -7,6 +7,7 @@ from typing import Any
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.demos.machine import Machine
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer, read_all
 
 TOPIC, TP = "positions", "positions-0"
@@ -16,8 +17,7 @@ SLOW, CUT = 2, 8.0        # records a second of each writer; seconds that the ne
 def story(stage: Stage) -> None:
     """Cut off broker 1, which leads, together with two writers; a third writer is on the other side."""
     cluster = stage.cluster(seed=2, controllers=1)
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "2"})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC, min_insync_replicas=2)
     near = Machine(cluster, "near", 1)
     loose = Writer(near, TOPIC, rate=SLOW, acks=1, prefix="loose ", name="acks=1")
     strict = Writer(near, TOPIC, rate=SLOW, acks=-1, idempotent=False, prefix="strict ", name="acks=all", delivery_timeout=5.0)

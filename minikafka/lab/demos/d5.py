@@ -8,6 +8,7 @@ from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab08.experiment import TOPIC, TP, A, C, D
 from minikafka.lab.labs.lab08.unclean import one_try
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Reader, Writer
 from minikafka.sim.engine.watched import Told
 
@@ -18,8 +19,7 @@ def story(stage: Stage, min_insync: int = 2) -> None:
     """Stop brokers 2 and 3 when all three have forty records, send one record with acks=all and one with acks=1, and
     start 2 again."""
     cluster = stage.cluster(seed=5, controllers=1)
-    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync)
     Writer(cluster, TOPIC, rate=10, count=RECORDS)
     reader = Reader(cluster, TOPIC)
     cluster.sleep(RECORDS / 10 + 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, ProduceWire, answered, lose
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import read_all
 
 SENDS, EVERY, SHOWN = 100, 10, 20     # of each tenth record the first answer is lost; the story stops at the twentieth
@@ -17,8 +18,7 @@ def story(stage: Stage, idempotent: bool) -> None:
     """Send a hundred records, one after the other; the answer to every tenth is lost, and the producer sends that
     record again."""
     cluster = stage.cluster(seed=9, controllers=1)
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC)
     wire, told = ProduceWire(cluster), []
     producer = cluster.watch(cluster.producer(idempotent=idempotent, name="till"), "till")
     for number in range(1, SENDS + 1):

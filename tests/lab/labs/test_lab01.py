@@ -13,6 +13,7 @@ from minikafka.lab.labs.lab01.checks import _fault
 from minikafka.lab.labs.lab01.drawing import curves, side_by_side
 from minikafka.lab.labs.lab01.live import Service, call_all
 from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
+from minikafka.lab.labs.stage import simulated
 
 EVERYBODY = {"billing": 50, "stock": 50, "mail": 50}
 
@@ -77,7 +78,7 @@ def test_the_push_broker_keeps_its_promises(seed):
     worker holds more than its prefetch, or if a message is never worked on.
     """
     rng = random.Random(seed)
-    with lab01.world(seed) as cluster:
+    with simulated(seed) as cluster:
         broker = cluster.run(PushBroker(cluster.world).serve())
         publisher = cluster.run(Publisher(cluster.world).connect())
         queue, workers, published = broker.queue("jobs"), [], 0

@@ -1,4 +1,4 @@
-"""Lab 2: what its text states, measured again; and with another fault the figures are other ones."""
+"""Lab 2: with another fault the figures are other ones; strict cells compare those of the text."""
 from __future__ import annotations
 
 import pytest
@@ -13,7 +13,6 @@ from minikafka.lab.labs.lab02.experiment import (
     last_batch,
     one_record_an_hour,
     reading,
-    reading_from_the_start,
     tear,
 )
 from minikafka.lab.labs.lab02.hexview import COLOURS, Dump, fields
@@ -44,43 +43,26 @@ def test_every_byte_of_a_batch_has_one_field(rows, codec):
         assert batch[slice(*next((f.start, f.end) for f in found if f.name == "record 0: value"))] == ROW[1]
 
 
-def test_bytes_a_record():
-    """101, 46.1 and 41.0 bytes a record. Fails if the header of a batch is counted for every record."""
-    sizes = {n: len(build([ROW] * n, timestamp_ms=0)) for n in (1, 10, 100)}
-    assert sizes[1] == 101 and round(sizes[10] / 10, 1) == 46.1 and round(sizes[100] / 100, 1) == 41.0
-
-
 def test_the_officers_figures():
-    """57 hours, 48 an hour later, nothing after 49 hours of silence. Fails if retention deletes single records, deletes at the
-    exact age, keeps the active segment, or gives an offset twice."""
+    """Nothing after 49 hours of silence. Fails if retention deletes at the exact age, keeps the active segment, or gives an
+    offset twice."""
     parcels = one_record_an_hour()
-    assert [(s.start, s.end, s.oldest) for s in map(parcels.at, (100, 106, 107, 108, 109))] == [
-        (50, 101, 50), (50, 107, 56), (50, 108, 57), (60, 109, 48), (60, 109, 49)]
     assert (parcels.at(156).start, parcels.at(156).end) == (100, 109)
     assert (parcels.at(157).start, parcels.at(157).end, parcels.at(157).oldest) == (109, 109, None)
-    steady = [s.oldest for s in parcels.samples[58:109]]
-    assert (min(steady), max(steady)) == (48, 57)
     assert "empty" in parcels._repr_html_() and "retention.ms = 48 h" in parcels._repr_html_()
 
 
 @pytest.mark.parametrize("setting, hour, oldest", [
-    ({"segment_bytes": 1 << 30}, 108, 108), ({"retention_hours": 24}, 108, 28), ({"record_bytes": 209_000}, 107, 52)])
+    ({"retention_hours": 24}, 108, 28), ({"record_bytes": 209_000}, 107, 52)])
 def test_other_settings_other_ages(setting, hour, oldest):
-    """108 hours with the default segment. Fails if the size of a segment or of a record, or the retention, does not matter."""
+    """Fails if the size of a record, or the retention, does not matter."""
     assert one_record_an_hour(**setting, silence=0).at(hour).oldest == oldest
 
 
-def test_the_end_of_a_long_log_costs_what_the_end_of_a_short_one_does(tmp_path, million):
-    """5,260 bytes for both, 26,300 and 26,300,000 without index. Fails if a lookup scans, or the index is as dense as the log."""
-    short = a_log(tmp_path, 1000)
-    assert reading(short, 999).read == reading(million, 999_999).read == 5260
-    assert reading_from_the_start(short, 999).read == short.size == 26_300
-    assert reading_from_the_start(million, 999_999).read == million.size == 26_300_000
-    assert max(reading(million, offset).extra for offset in range(0, 1_000_000, 1000)) == 6726
+def test_an_offset_in_the_middle_and_a_time_are_found_by_the_index(million):
+    """Fails if a lookup in the middle of a long log scans, by offset or by time."""
     assert reading(million, 987_654).read == 9356
-    assert len(index_entries(million)) == 4999 and index_entries(million)[:3] == [(299, 5260), (499, 10520), (699, 15780)]
     assert million.offset_for_timestamp(START_MS + HOUR_MS)[:2] == (36_000, START_MS + HOUR_MS)
-    short.close()
 
 
 def test_a_sparser_index_costs_more(tmp_path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 import pytest
 
 from minikafka.lab.labs.lab06 import experiment as lab06
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.labs.steady import Reader
 
 
 def last_read(lag: tuple[int, int]) -> tuple[int, int, int | None]:
     """Section 2 with followers that stop copying at these ends: the leader's end, its high watermark, the last offset read."""
-    with lab06.world() as sim:
+    with simulated(6) as sim:
         sim.admin().create_topic("positions", assignment={0: [1, 2, 3]})
         producer = sim.producer(acks=1)
         for number in range(50):

@@ -1,4 +1,4 @@
-"""Lab 7: every number that its prose states, and that each figure follows the fault or the distance that it comes from."""
+"""Lab 7: that each figure follows its fault or its distance; strict cells compare the figures themselves."""
 from __future__ import annotations
 
 import random
@@ -16,13 +16,6 @@ from minikafka.lab.labs.lab07.experiment import ALL, NEEDS, AcksCluster, Price, 
 from minikafka.lab.picture.draw.chart import Panel, to_svg
 
 
-def test_the_ladder():
-    """Section 2: 0, 2, and 4, 12, 102 ms; fails if the leader answered before the slowest follower in sync had asked again."""
-    table = lab07.ladder()
-    assert list(table.loc["acks=0"]) == [0, 0, 0] and list(table.loc["acks=1"]) == [2, 2, 2]
-    assert list(table.loc["acks=all"]) == [4, 12, 102]
-
-
 @pytest.mark.parametrize("acks, near, far, isr, expected",
                          [room for room in checks.ROOMS if [*room[2]] == [2, 3] and room[3] == [1, 2, 3]])
 def test_what_the_check_expects_is_what_the_brokers_do(acks, near, far, isr, expected):
@@ -35,13 +28,10 @@ def test_what_the_check_expects_is_what_the_brokers_do(acks, near, far, isr, exp
     assert quantile(times, 0.5) == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize("rate, settings, low, high", [
-    (9, {}, 102, 102), (20, {}, 500, 600), (50, {}, 550, 558), (50, {"linger": 0.1}, 160, 164),
-    (50, {"max_in_flight": 1}, 102, 203)])
-def test_the_queue(rate, settings, low, high):
-    """Section 3: a cliff between nine and eleven a second, 554 ms at fifty; less for who waits, or sends one at a time."""
-    times = latencies(ALL, 0.05, rate=rate, count=6 * rate, **settings)
-    assert low <= round(quantile(times, 0.5)) <= high
+def test_who_sends_one_at_a_time_has_no_queue():
+    """Section 3: fails if the 554 ms at fifty a second did not come from requests that wait behind each other."""
+    times = latencies(ALL, 0.05, rate=50, count=300, max_in_flight=1)
+    assert 102 <= round(quantile(times, 0.5)) <= 203
 
 
 def test_one_connection_has_no_queue_with_acks_1():
@@ -49,24 +39,10 @@ def test_one_connection_has_no_queue_with_acks_1():
     assert round(quantile(latencies(1, 0.05, rate=50, count=100), 0.99)) == 2
 
 
-@pytest.mark.parametrize("acks, until, told, lost", [(1, 80, 80, 20), (1, 70, 70, 10), (ALL, 80, 60, 0)])
-def test_what_stale_followers_cost(acks, until, told, lost):
-    """Section 4: 20 lost with acks=1, in a clean election; fails if the figure did not follow the time that they stood still."""
-    end = lab07.stale_followers(acks, until)
-    assert (end.told_before, end.told, len(end.lost), end.in_sync, end.leader) == (told, 100, lost, (2, 3), 2)
-
-
-def test_a_cut_is_worse_than_a_death():
-    """Section 5: 1 and 62, nothing for the others, no error anywhere."""
-    table = lab07.faults()
-    assert list(table["lost, killed"]) == [1, 0, 0] and list(table["lost, cut off"]) == [62, 0, 0]
-    assert list(table["errors seen"]) == [0, 0, 0]
-
-
-@pytest.mark.parametrize("after, lost", [(5.5, 47), (8.5, 17)])
-def test_the_rhythm_of_the_metadata_decides(after, lost):
-    """Section 5: fails if the losses came from anything but the age of the producer's metadata."""
-    assert len(lab07.faulty_leader(after=after).lost) == lost
+def test_what_stale_followers_cost():
+    """Section 4: fails if the losses did not follow the time that the followers stood still."""
+    end = lab07.stale_followers(1, 70)
+    assert (end.told_before, end.told, len(end.lost), end.in_sync, end.leader) == (70, 100, 10, (2, 3), 2)
 
 
 def test_fresher_metadata_loses_less():
@@ -105,21 +81,10 @@ def test_who_waits_for_too_many_records_is_told_how_many_there_are():
         room.until_sent(room.writer(1, rate=10, count=10), 2000)
 
 
-def test_an_isolated_leader_lies():
-    """Section 6: 702 with acks=1, as with acks=0, and none with all; fails if the old leader stepped down by itself."""
-    lost = {acks: lab07.isolated(acks) for acks in (0, 1, ALL)}
-    assert {acks: len(end.lost) for acks, end in lost.items()} == {0: 702, 1: 702, ALL: 0}
-    assert {(end.sent, end.told, end.errors) for end in lost.values()} == {(1500, 1500, 0)}
-
-
 def test_one_slow_member():
-    """Section 7: 4, 102, almost 14 s, 4 ms with 300 records missing."""
+    """Section 7: fails if the follower that was thrown out lacks fewer than the 300 records of the text."""
     slow = lab07.slow_member()
-    table = slow.table()
-    assert list(table["half within, ms"].round()) == [4, 102, 7163, 4]
-    assert 13_500 < table.loc["broker 3 is stuck", "slowest, ms"] < 14_000
     assert slow.behind == 300 and slow.in_sync == (1, 2)
-    assert table.loc["broker 3 is out", "slowest, ms"] < 10
 
 
 def test_who_gets_what():

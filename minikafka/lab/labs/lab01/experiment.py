@@ -13,23 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from minikafka import Cluster
 from minikafka.lab.labs.lab01.calls import Caller, SimService
 from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
+from minikafka.lab.labs.stage import simulated
 
 TOPIC, QUEUE = "orders", "orders"
 SERVICES = ("billing", "stock", "mail")
-
-
-def world(seed: int = 1, **settings: Any) -> Any:
-    """Start a simulated class cluster that prints nothing about its settings."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
 
 
 class App:
@@ -76,7 +69,7 @@ class SiteOutcome:
 
 def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
     """Let a web site call every service for every order; `down` cannot be reached until all orders are through."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         services = [cluster.run(SimService(cluster.world, name, takes).serve()) for name in SERVICES]
         caller = Caller(cluster.world, "shop", timeout)
         if down:
@@ -100,7 +93,7 @@ def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, ta
 
 def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
     """Let the web site write one record for each order; the application `down` starts when all orders are through."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         apps = [App(cluster, name, takes=takes) for name in SERVICES if name != down]
         producer = cluster.producer()
@@ -122,7 +115,7 @@ def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: 
 def audience(orders: int = 100, seed: int = 1) -> dict[str, dict[str, int]]:
     """Return how many of the orders each reader gets: two readers of one queue ("queue") and two applications of one
     topic ("topic")."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
         workers = [cluster.run(QueueWorker(cluster.world, name, QUEUE, takes=0.01).start()) for name in SERVICES[:2]]
@@ -187,7 +180,7 @@ def flood(seconds: float = 10.0, rate: float = 100.0, takes: float = 0.1, prefet
     `dies_at`: both consumers are killed then, and others in their place start `back_after` seconds later.
     `to_the_end`: go on until nothing is left to do, look once more, and let one more worker and one more application come.
     """
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
         sides = _Sides(cluster, broker, takes, prefetch)
@@ -286,7 +279,7 @@ def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: 
     def time_of(body: str) -> float:
         return slow if body == "0" else takes
 
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, hands, 3)
         broker, publisher = _push_side(cluster)
         producer = cluster.producer()

@@ -17,7 +17,8 @@ from typing import Any
 
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka.lab.labs.lab01.experiment import TOPIC, world
+from minikafka.lab.labs.lab01.experiment import TOPIC
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.labs.steady import read_all
 
 Step = tuple[str, int]
@@ -36,7 +37,7 @@ def lost_answers(count: int = 100, every: int = 5, seed: int = 1) -> Trace:
 
 
 def _run(count: int, every: int, of_answers: bool, seed: int, **settings: Any) -> Trace:
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         producer = cluster.producer(**settings)
         trace: Trace = []

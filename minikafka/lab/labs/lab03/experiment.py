@@ -13,8 +13,6 @@ The part on real sockets (three libraries, one topic) is in clients.py.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,9 +22,9 @@ import pandas as pd
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka import Cluster
 from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.producer.partitioner import murmur2
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.picture.draw.topic import picture, steps
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import Err, KafkaError
@@ -38,12 +36,6 @@ OVERHEAD = 10  # bytes around a value of a thousand, in a large batch
 
 Records = list[ConsumerRecord]
 PartitionOf = Callable[[str, int], int]
-
-
-def world(seed: int = 3, **settings: Any) -> Any:
-    """Start a simulated class cluster that prints nothing about its settings."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
 
 
 def topic(cluster: Any, partitions: int = 3) -> None:
@@ -76,7 +68,7 @@ def backwards(records: Iterable[ConsumerRecord]) -> Records:
 
 def dealt(count: int = 30, partitions: int = 3, seed: int = 3) -> Records:
     """Deal numbered records without a key to the partitions in turn; return them as one reader gets them."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         topic(cluster, partitions)
         producer = cluster.producer(acks=1)
         for number in range(count):
@@ -90,7 +82,7 @@ def driven(rounds: int = 3, trucks: Sequence[str] = TRUCKS, partitions: int = 3,
 
     `partition_of(key, partitions)` chooses in place of Kafka's own rule.
     """
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         topic(cluster, partitions)
         producer = cluster.producer(acks=1)
         for number in range(rounds):
@@ -119,7 +111,7 @@ def speed(partitions: int, keys: Sequence[str] = TRUCKS, brokers: int = 3, count
 
     The keys take turns; a record has a thousand bytes. Broker after broker leads one partition, then a second one.
     """
-    with world(seed, brokers=brokers) as cluster:
+    with simulated(seed, brokers=brokers) as cluster:
         topic(cluster, partitions)
         for broker in cluster.ids:
             cluster.slow("clients", broker, bandwidth=each * (1000 + OVERHEAD))
@@ -148,7 +140,7 @@ class Grown:
 
 def grown(before: int = 20, after: int = 20, to: int = 4, seed: int = 3) -> Grown:
     """Let the trucks report `before` rounds into 3 partitions and, when the topic has `to`, `after` rounds more."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         topic(cluster)
         producer = cluster.producer(acks=1)
         reader = cluster.consumer(TOPIC, group="map", auto_commit=True, auto_commit_interval=0.2)
@@ -226,7 +218,7 @@ def _said(message: Any) -> str:
 
 def journey(bootstrap: int = 2, key: str = "truck-1", seed: int = 3) -> Journey:
     """Let a producer that knows one broker send: at first, after the leader has moved, and when that one broker has ended."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         admin = cluster.admin()
         admin.create_topic(TOPIC, assignment={0: [1, 3], 1: [2, 3], 2: [3, 1]})
         producer = knows_only(cluster.producer(acks=1, idempotent=False), cluster, [bootstrap])
@@ -255,7 +247,7 @@ def _move_leader(cluster: Any, admin: Any, partition: int) -> None:
 
 def dead_bootstrap(listed: Sequence[int] = (2,), dead: int = 2, seed: int = 3) -> str:
     """Say what becomes of a producer that begins while broker `dead` is down and knows only the `listed` brokers."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, 3, 3)
         cluster.stop(dead)
         began = cluster.now()

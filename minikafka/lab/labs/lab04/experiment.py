@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
-from minikafka.lab.labs.lab03.experiment import world
 from minikafka.lab.labs.lab04.crowd import Crowd, Handed
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.picture.draw.group import picture
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
@@ -61,7 +61,7 @@ class Desk:
     """A topic of one partition with `records` records, and readers that say what they get."""
 
     def __init__(self, records: int = 100, seed: int = 4) -> None:
-        self.cluster = world(seed=seed)
+        self.cluster = simulated(seed=seed)
         topic(self.cluster, 1)
         fill(self.cluster, records, 1)
 
@@ -127,7 +127,7 @@ class Groups:
 def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | None = None, seed: int = 4) -> Groups:
     """Return the groups of the lecture's figure after they have read everything: two servers, four partitions, group A
     with two consumers, group B with four."""
-    cluster = world(seed=seed, brokers=2)
+    cluster = simulated(seed=seed, brokers=2)
     topic(cluster, partitions)
     crowd = Crowd(cluster, TOPIC)
     wanted = groups or {"A": 2, "B": 4}
@@ -144,7 +144,7 @@ def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | Non
 def three_consumers(partitions: int, records: int = 120, takes: float = 0.1, members: int = 3, seed: int = 4) -> dict[str, Any]:
     """Let three members of one group work off a backlog; return who works, who is idle, and the seconds from the first to the
     last record."""
-    with world(seed=seed) as cluster:
+    with simulated(seed=seed) as cluster:
         topic(cluster, partitions)
         crowd = Crowd(cluster, TOPIC)
         for number in range(1, members + 1):
@@ -173,7 +173,7 @@ class Fifth:
 
 def fifth_member(seed: int = 4) -> Fifth:
     """Start five members for four partitions; then kill a member that works, while records keep coming."""
-    cluster = world(seed=seed)
+    cluster = simulated(seed=seed)
     topic(cluster, 4)
     crowd = Crowd(cluster, TOPIC)
     for number in range(1, 6):
@@ -215,7 +215,7 @@ def disorder(by_queue: bool, jobs: int = 100, quick: float = 0.001, slow: float 
 
     By a queue: each worker gets the next job. By a group: each reads the partitions that it has.
     """
-    with world(seed=seed) as cluster:
+    with simulated(seed=seed) as cluster:
         return _by_queue(cluster, jobs, quick, slow) if by_queue else _by_group(cluster, jobs, quick, slow)
 
 
@@ -325,7 +325,7 @@ def change(protocol: str, what: str, slow: float = SLOW_S, seed: int = 4, before
     settings = {"group.consumer.session.timeout.ms": int(SESSION * 1000),
                 "group.consumer.heartbeat.interval.ms": int(HEARTBEAT * 1000)}
     common = {"session_timeout": SESSION, "heartbeat_interval": HEARTBEAT, "max_records": 500, **PROTOCOLS[protocol]}
-    with world(seed=seed, config=settings) as cluster:
+    with simulated(seed=seed, config=settings) as cluster:
         topic(cluster, PARTITIONS)
         crowd, flow = Crowd(cluster, TOPIC), _flow(cluster, PARTITIONS, rate=5.0)
         for name in ("M1", SLOW, "M3"):

@@ -14,8 +14,6 @@ Owns: nothing; each experiment makes its own cluster and closes it. Times are se
 """
 from __future__ import annotations
 
-import contextlib
-import io
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
@@ -25,9 +23,9 @@ from uuid import UUID
 import pandas as pd
 from kafka.protocol.consumer import FetchRequest
 
-from minikafka import Cluster
 from minikafka.broker.controller.placement import place
 from minikafka.broker.metadata.image import BrokerRegistration
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.labs.steady import Reader, Writer, read_all
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
@@ -35,12 +33,6 @@ from minikafka.protocol.errors import KafkaError
 
 TOPIC, TP = "positions", "positions-0"
 SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
-
-
-def world(seed: int = 6, **settings: Any) -> Any:
-    """Start a simulated class cluster that prints nothing about its settings."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        return Cluster(**{"engine": "sim", "seed": seed, "preset": "class", **settings})
 
 
 def picture(cluster: Any, tp: str = TP) -> Still:
@@ -105,7 +97,7 @@ def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = 
          seed: int = 6) -> dict[str, Look]:
     """Return how the partition looks before, at the end of, and after some seconds in which these followers copy
     nothing; records arrive all the time."""
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         writer, reader = Writer(cluster, TOPIC, rate, acks=acks), Reader(cluster, TOPIC)
         cluster.sleep(5 + 0.5 / rate)                           # between two records
@@ -126,7 +118,7 @@ def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: i
 
     `latency`: additional seconds, one way, between the leader and follower 3.
     """
-    with world(seed) as cluster:
+    with simulated(seed) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         if latency:
             cluster.slow(1, 3, latency=latency)
@@ -159,7 +151,7 @@ def six_partitions(victim: int = 1, partitions: int = 6, wait: float = 0.0, elec
     `wait`: seconds to let pass after the restart, before the election is asked for (if it is). `check_every`: seconds
     between two looks of the controller for leaders that are not the preferred ones. `placement`: yours, not the controller's.
     """
-    with world(seed, config={"leader.imbalance.check.interval.seconds": check_every}) as cluster:
+    with simulated(seed, config={"leader.imbalance.check.interval.seconds": check_every}) as cluster:
         admin = cluster.admin()
         admin.create_topic("fleet", partitions, 3, assignment=dict(enumerate(placement)) if placement else None)
         cluster.wait(lambda: sum(leads(cluster, "fleet").values()) == partitions)
@@ -214,7 +206,7 @@ def one_by_one(records: int = 100, kills: int = 3, controllers: int | None = 3, 
     `pause`: seconds between two kills; 0 kills them all at once. `controllers=None`: the brokers vote themselves.
     """
     rows = []
-    with world(seed, controllers=controllers) as cluster:
+    with simulated(seed, controllers=controllers) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": str(min_isr)})
         producer = cluster.producer(delivery_timeout=6.0, request_timeout=2.0)
         kept = {str(number) for number in range(records) if promised(producer, str(number))}
@@ -236,7 +228,7 @@ def _survey(cluster: Any, producer: Any, kept: set[str]) -> dict[str, Any]:
 
 def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
     """Let followers 2 and 3 stand still for `seconds`, then kill the leader: only one of three brokers has failed."""
-    with world(seed, controllers=3) as cluster:
+    with simulated(seed, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         writer = Writer(cluster, TOPIC, rate=10)
         cluster.sleep(5)
@@ -260,7 +252,7 @@ def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
 
 def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
     """Return whether a record is acknowledged, and whether a topic can be created, with `dead` of three controllers killed."""
-    with world(seed, controllers=3) as cluster:
+    with simulated(seed, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         producer = cluster.producer(delivery_timeout=6.0)
         promised(producer, "before")                            # its number comes from the controllers
@@ -280,7 +272,7 @@ def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
 def next_door(rack: str = "", selector: bool = True, seed: int = 6) -> dict[int, int]:
     """Return how many Fetches that carried records to a reader each broker answered. Brokers stand in racks a, b, c; 1
     leads."""
-    with world(seed, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
+    with simulated(seed, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         served: Counter[int] = Counter()
 

@@ -13,15 +13,13 @@ Invariants
 """
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from minikafka import Cluster
+from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import Writer, read_all
 
 TOPIC, TP = "orders", "orders-0"
@@ -38,12 +36,10 @@ class AcksCluster:
     """
 
     def __init__(self, far: float | Sequence[float] = 0.005, near: float = 0.001, jitter: bool = False, seed: int = 7) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            self.cluster: Any = Cluster(engine="sim", seed=seed, preset="class", controllers=1)
+        self.cluster: Any = simulated(seed, controllers=1)
         if not jitter:
             self.cluster.world.net.latency = (0.0, 0.0)
-        self.cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
-        self.cluster.wait(lambda: len(self.cluster.isr(TOPIC)) == 3)
+        replicated(self.cluster, TOPIC)
         self.cluster.slow("clients", LEADER, latency=near)
         for follower, delay in zip((2, 3), far if isinstance(far, Sequence) else (far, far)):
             self.cluster.slow(LEADER, follower, latency=delay)

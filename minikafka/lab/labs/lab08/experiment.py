@@ -26,6 +26,7 @@ from kafka.protocol.consumer import FetchRequest
 from minikafka import Cluster
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.cluster.settings import PRESETS
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
@@ -79,9 +80,8 @@ class LagCluster:
         for broker, values in (own or {}).items():
             restart_with(self.cluster, broker, values)
         self.admin = self.cluster.admin()
-        self.admin.create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
-            "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
-        self.cluster.wait(lambda: len(self.cluster.isr(TOPIC)) == 3)
+        replicated(self.cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync,
+                   unclean_leader_election_enable=str(unclean).lower())
         served = self.cluster.trace.events("broker")
         start = next(e["t"] for e in served if (e["b"], e["id"], e["state"]) == (C, C, "unfenced"))
         self.cluster.sleep((start - first_check - self.cluster.now()) % (LIMIT / 2))

@@ -21,11 +21,10 @@ from typing import Any
 
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka import Cluster
 from minikafka.client.client import Client
 from minikafka.client.retry import OPEN_OUTCOME
-from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.lab08.experiment import NAMES, TOPIC, TP, A, C, D, called, names
+from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import read_all
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err, KafkaError
@@ -73,11 +72,9 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
     If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
     `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
     """
-    cluster = cluster or Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
+    cluster = cluster or simulated(seed, controllers=1)
     end = Disaster(min_insync, unclean, cluster)
-    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={
-        "min.insync.replicas": str(min_insync), "unclean.leader.election.enable": str(unclean).lower()})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    replicated(cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync, unclean_leader_election_enable=str(unclean).lower())
     send(cluster, end, "common", common)
     cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
     cluster.sleep(0.5)
@@ -123,9 +120,7 @@ def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str]
 def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
     """Return a cluster in which all three replicas have `records` records, and A and D were killed afterwards: C is
     alone in the ISR."""
-    cluster = Cluster(engine="sim", seed=seed, controllers=1, config=PRESETS["class"])
-    cluster.admin().create_topic(TOPIC, assignment={0: [C, A, D]}, configs={"min.insync.replicas": str(min_insync)})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    cluster = replicated(simulated(seed, controllers=1), TOPIC, [C, A, D], min_insync_replicas=min_insync)
     with cluster.producer() as producer:
         for number in range(records):
             producer.send(TOPIC, f"km {number}", partition=0)

@@ -15,8 +15,8 @@ from typing import Any
 
 import pandas as pd
 
-from minikafka.lab.labs.lab06.experiment import world
 from minikafka.lab.labs.lab09.metadata import Entry, history, metadata_log
+from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import Writer, read_all
 from minikafka.lab.picture.draw.metadata import picture
 from minikafka.lab.view.front import Still
@@ -32,9 +32,7 @@ def drawn(entries: list[Entry], since: float | None = None) -> Still:
 
 def prepared(seed: int = 9, min_insync: int = 1, **settings: Any) -> Any:
     """Return a cluster with three brokers, three controllers (101 to 103) and one partition that broker 1 leads."""
-    cluster = world(seed, controllers=3, **settings)
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": str(min_insync)})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
+    cluster = replicated(simulated(seed, controllers=3, **settings), TOPIC, min_insync_replicas=min_insync)
     cluster.sleep(1)                                # until every broker has heard of it
     return cluster
 

@@ -11,15 +11,13 @@ Invariants
 """
 from __future__ import annotations
 
-import contextlib
-import io
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 from kafka.protocol.producer import ProduceRequest
 
-from minikafka import Cluster
+from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import read_all
 from minikafka.log.batch import BatchHeader
 from minikafka.protocol.errors import Err, KafkaError
@@ -29,11 +27,7 @@ TOPIC, TP = "trips", "trips-0"
 
 def world(seed: int = 10, **settings: Any) -> Any:
     """Start a simulated class cluster with one partition, led by broker 1."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        cluster = Cluster(engine="sim", seed=seed, preset="class", controllers=1, **settings)
-    cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3)
-    return cluster
+    return replicated(simulated(seed, controllers=1, **settings), TOPIC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from minikafka import Cluster
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
@@ -25,6 +22,7 @@ from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.labs.stage import simulated
 from minikafka.lab.waiting import waiting
 from minikafka.proof.history import History
 from minikafka.protocol.errors import KafkaError
@@ -38,7 +36,7 @@ REQUEST = 1.5                                   # seconds that a client waits fo
 def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
     """Return the run of a pipeline under a schedule."""
     sink = Sink(pipeline)
-    with waiting(f"{schedule.trips} simulated trips"), contextlib.closing(sink), world(schedule.seed) as cluster:
+    with waiting(f"{schedule.trips} simulated trips"), contextlib.closing(sink), simulated(schedule.seed) as cluster:
         history = History(cluster.now)
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
@@ -52,14 +50,6 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
             with contextlib.suppress(KafkaError):
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
-
-
-@contextlib.contextmanager
-def world(seed: int) -> Iterator[Any]:
-    with contextlib.redirect_stdout(io.StringIO()):
-        cluster: Any = Cluster(engine="sim", seed=seed, preset="class")
-    with cluster:
-        yield cluster
 
 
 def settle(cluster: Any, at_rest: Any) -> bool:

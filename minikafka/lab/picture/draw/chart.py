@@ -200,7 +200,7 @@ def _draw_note(paper: Paper, panel: Panel, note: Any) -> None:
     """Draw the words of a line: at its moment, or at the left end of its value."""
     left, top, _, bottom = panel.box
     if (note.xref or "x") == panel.x and note.yref == "paper":
-        x, y = panel.place("x", note.x) + 5, top + 14 + (1 - note.y) * (bottom - top)
+        x, y = panel.place("x", note.x) + 5, top + 14 + (1 - note.y) * (bottom - top) / 2  # one line, and plotly has two
     elif note.yref == panel.y:
         x, y = left + 6, panel.place("y", note.y) - 6
     else:
