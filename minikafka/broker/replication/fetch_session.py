@@ -11,8 +11,8 @@ Invariants
                it keeps the names: a topic that is deleted is still refused as that topic.
   I-SESSION-3  an incremental answer leaves out a partition only if neither records, errors, high watermark nor log
                start have anything new to say; a partition answered with records goes to the end of the line.
-  I-SESSION-4  all consumers' sessions together have at most `most_partitions`: a session without room is not made (its fetcher
-               goes on naming everything), and one that grows too large ends.
+  I-SESSION-4  there are at most `max_sessions`, and all consumers' sessions together have at most `most_partitions`: a session
+               without room is not made (its fetcher goes on naming everything), and one that grows too large ends.
 What Kafka does differently: eviction also weighs how many partitions a session has; here the least recently used one
 goes, consumers' before followers'. There a session may grow without end. Source: kafka.server.FetchSession, FetchSessionHandler.
 """
@@ -203,6 +203,11 @@ class FetchSessions(Generic[Wanted]):
         session = self.sessions.pop(session_id, None)
         if session is not None and not session.follower:
             self.partitions -= len(session.partitions)
+
+    def check(self) -> None:
+        """Assert what holds between two requests. The handler of Fetch calls it with each answer."""
+        assert len(self.sessions) <= self.max_sessions, f"I-SESSION-4 {len(self.sessions)} sessions"
+        assert 0 <= self.partitions <= self.most_partitions, f"I-SESSION-4 {self.partitions} partitions of consumers"
 
     def _make_room(self, follower: bool, partitions: int, now: float) -> bool:
         if not follower and self.partitions + partitions > self.most_partitions:

@@ -24,12 +24,12 @@ UNKNOWN = -1
 class RemoteReplica:
     """The leader's knowledge of one follower in the current leader epoch. Times are seconds of the leader's clock."""
 
-    last_caught_up_time: float = LONG_AGO
-    log_end_offset: int = UNKNOWN
-    log_start_offset: int = UNKNOWN
+    last_caught_up_time: float = LONG_AGO          # when it had all that the leader had: at a fetch, or for a member at the start
+    log_end_offset: int = UNKNOWN                  # it has every record below; lower than before if it has lost some
+    log_start_offset: int = UNKNOWN                # DeleteRecords waits for it
     broker_epoch: int | None = None                # of its last fetch; None before the first fetch in this epoch
-    last_fetch_time: float = LONG_AGO
-    leader_end_at_last_fetch: int = UNKNOWN
+    last_fetch_time: float = LONG_AGO              # never before last_caught_up_time, but for a member that has not fetched yet
+    leader_end_at_last_fetch: int = UNKNOWN        # a fetch from there shows that it was caught up at the fetch before
 
     def fetched(self, offset: int, log_start: int, broker_epoch: int, leader_end: int, now: float) -> None:
         """Record a fetch from `offset`, the follower's log end.

@@ -262,6 +262,7 @@ class ServedFetch:
         follower = self.from_follower and self.ctx.listener == INTERNAL     # clients may call themselves so, too
         error, session_id, told = self.replicas.sessions.answer(
             context, found, self.by_id, follower, self.ctx.node.env.now())
+        self.replicas.sessions.check()
         news = yield from self._all_data(told)
         response = make_response(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))

@@ -7,5 +7,5 @@
     replica_properties.py      what must be true of each effect, refusal and state
     replica_life.py            one seed: a replica leads and follows, its followers fetch, proposals come and go
 
-A seed takes about ten milliseconds.
+A seed takes ten to twenty milliseconds.
 """

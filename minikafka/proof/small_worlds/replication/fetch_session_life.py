@@ -127,6 +127,7 @@ class FetchSessionLife:
         for _ in range(STEPS):
             self.now += 1
             self.something()
+            self.sessions.check()
             same("I-SESSION-4", "the sessions", sorted(self.sessions.sessions), sorted(self.rules.sessions))
             same("I-SESSION-4", "the partitions of consumers", self.sessions.partitions, self.rules.partitions)
 

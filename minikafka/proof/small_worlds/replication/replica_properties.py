@@ -33,7 +33,7 @@ from minikafka.broker.replication.effects import (
 )
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.replica import Replica
-from minikafka.proof.small_worlds.checks import same, that
+from minikafka.proof.small_worlds.checks import RuleFallen, same
 from minikafka.proof.small_worlds.replication.lone_replica import NODE, CommittedPartition, FollowerBroker, ReplicaLog
 from minikafka.protocol.errors import Err
 
@@ -105,19 +105,17 @@ class ReplicaProperties:
     def of_answer(self, before: Seen, what: str, arguments: tuple[Any, ...], told: Any) -> None:
         """Judge what the replica told when it was asked `what`."""
         now, effects = seen(self.replica), told if isinstance(told, list) else []
-        asked = f"{what}{arguments} told {told!r}"
-        that("I-LONEREPLICA-1", isinstance(told, list) or now == before, f"{asked}, and changed {before} to {now}")
         wrong = getattr(self, what)(before, told, *arguments)
-        that("I-LONEREPLICA-1", not wrong, asked if wrong is True else f"{asked}: {wrong}")
-        moved = [one.offset for one in effects if isinstance(one, HighWatermark)]
-        that("I-LONEREPLICA-1", moved == [now.high] * (now.high != before.high), f"{asked}: {before.high} to {now.high}")
-        proposed = [one.proposal for one in effects if isinstance(one, ProposeIsr)]
-        that("I-LONEREPLICA-1", proposed in ([], [now.proposal]), f"{asked}, under way is {now.proposal}")
-        for member, epoch in proposed[0].isr if proposed else ():
-            own = self.brokers[NODE].epoch if NODE in self.brokers else ANY
-            fetched = own if member == NODE else self.followers[member].last.broker_epoch if member in self.followers else None
-            that("I-LONEREPLICA-1", proposed == [before.proposal] or epoch == (ANY if fetched is None else fetched),
-                 f"{asked}: {member} fetched in epoch {fetched}")
+        if not isinstance(told, list) and now != before:
+            wrong = "it changed without an effect"
+        if [one.offset for one in effects if isinstance(one, HighWatermark)] != [now.high] * (now.high != before.high):
+            wrong = "the high watermark and its effect differ"
+        for proposal in [one.proposal for one in effects if isinstance(one, ProposeIsr)]:
+            if proposal is not now.proposal or proposal is not before.proposal and proposal.isr != tuple(
+                    (member, self._fetched_in(member)) for member in proposal.members):
+                wrong = "it proposes what is not under way, or members in other epochs than they fetched in"
+        if wrong:
+            raise RuleFallen("I-LONEREPLICA-1", f"{what}{arguments} told {told!r}: {wrong}; {before} became {now}")
 
     def of_state(self) -> None:
         """Judge what the replica knows of its followers, and what follows from that alone."""
@@ -132,6 +130,12 @@ class ReplicaProperties:
         same("I-LONEREPLICA-1", "the low watermark", replica.low_watermark, min([self.log.start_offset, *starts]))
 
     # --- what follows from the histories ------------------------------------------------------------------------------
+
+    def _fetched_in(self, member: int) -> int:
+        if member == NODE:
+            return self.brokers[NODE].epoch if NODE in self.brokers else ANY
+        epoch = self.followers[member].last.broker_epoch if member in self.followers else None
+        return ANY if epoch is None else epoch
 
     def _lives(self, follower: int) -> bool:
         return follower in self.brokers and self.brokers[follower].active
