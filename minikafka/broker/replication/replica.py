@@ -209,6 +209,11 @@ class Replica:
         if broker_epoch != -1 and known is not None and broker_epoch < known.epoch:
             raise KafkaError(Err.NOT_LEADER_OR_FOLLOWER)  # a fetch of a former incarnation (KIP-903)
 
+    def check_deletion(self, before: int) -> None:
+        """Refuse to delete records that are not committed (rule 11)."""
+        if not 0 <= before <= self.high_watermark:
+            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+
     @property
     def low_watermark(self) -> int:
         """Return the first offset that a live replica may still have (for DeleteRecords); -1 while one has not fetched yet."""

@@ -199,8 +199,7 @@ class Partition:
         if not self.log.config.delete:
             raise KafkaError(Err.POLICY_VIOLATION)
         before = self.high_watermark if before == -1 else before
-        if not 0 <= before <= self.high_watermark:
-            raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
+        self.replica.check_deletion(before)
         self._begin_at(before)
         return before
 

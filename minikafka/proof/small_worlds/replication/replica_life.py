@@ -125,6 +125,7 @@ class ReplicaLife:
                  f"the ISR is {state.isr}, its leader counts {self.replica.isr.maximal}")
         self.ask("ack", rng.choice((self.replica.high_watermark, self.replica.high_watermark + 1, end)))
         self.ask("check_append", rng.choice((-1, 0, 1)))
+        self.ask("check_deletion", self.replica.high_watermark + 1)
         self.ask("check_leader", self.some_epoch())
         self.ask("check_follower", rng.choice(OTHERS), self.some_epoch())
         offset = rng.randint(max(0, self.log.start_offset - 2), end + 2)
@@ -185,7 +186,9 @@ class ReplicaLife:
                 self.log.append(self.rng.randint(1, 3), self.replica.leader_epoch)
                 self.ask("on_appended", self.now)
         elif what < 0.28:
-            self.log.begin_at(self.rng.randint(self.log.start_offset, self.replica.high_watermark))
+            start = self.rng.randint(self.log.start_offset, self.replica.high_watermark)
+            self.ask("check_deletion", start)
+            self.log.begin_at(start)
         else:
             self.serve(self.rng.choice(OTHERS))
 

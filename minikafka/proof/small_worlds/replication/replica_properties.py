@@ -239,6 +239,10 @@ class ReplicaProperties:
             return "it may join"
         return self._stands_still(now) if moves else ""
 
+    def check_deletion(self, before: Seen, told: Any, offset: int) -> object:
+        """Prove that what is committed may be deleted, and nothing else (rule 11)."""
+        return told is not (None if offset in range(before.high + 1) else Err.OFFSET_OUT_OF_RANGE)
+
     def preferred(self, told: int | None, offset: int, rack: str, racks: Mapping[int, str | None]) -> None:
         """Judge to which follower a consumer in `rack` is sent: that with most records, if one has the offset (KIP-392)."""
         served_here = not self.replica.is_leader or not rack or racks.get(NODE) == rack
