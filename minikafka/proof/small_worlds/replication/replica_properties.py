@@ -114,6 +114,8 @@ class ReplicaProperties:
             if proposal is not now.proposal or proposal is not before.proposal and proposal.isr != tuple(
                     (member, self._fetched_in(member)) for member in proposal.members):
                 wrong = "it proposes what is not under way, or members in other epochs than they fetched in"
+            if proposal is not before.proposal and not all(map(self._may_join, {*proposal.members} - {*before.isr})):
+                wrong = "somebody may not join"
         if wrong:
             raise RuleFallen("I-LONEREPLICA-1", f"{what}{arguments} told {told!r}: {wrong}; {before} became {now}")
 
