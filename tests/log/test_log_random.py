@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -24,6 +25,22 @@ def test_random_schedules() -> None:
     """Fails if a log loses, changes or shows what it must not, or remembers of its producers what it must not."""
     assert {seed: fallen for seed in range(30) if (fallen := log_compacted(seed))} == {}
     assert {seed: fallen for seed in range(40) if (fallen := producers_alone(seed))} == {}
+
+
+@pytest.mark.parametrize(("harm", "id"), [
+    (lambda log: setattr(log, "recovery_point", 99), "I-SEGS-2"), (lambda log: setattr(log, "start_offset", 99), "I-LOG-1"),
+    (lambda log: setattr(log, "end_offset", 1), "I-SEGS-1"),
+    (lambda log: log.roll() or setattr(log.active, "base_offset", 1), "I-SEGS-1"),
+    (lambda log: log.epochs.assign(7, 99), "I-EPOCH-2"), (lambda log: log.epochs._replace([(7, 3), (6, 4)]), "I-EPOCH-1"),
+    (lambda log: log.active.index.append(0, 0) or log.active.index.append(0, 0), "I-INDEX-1")])
+def test_a_log_asserts_its_invariants(harm: Callable[[Log], object], id: str) -> None:
+    """Fails if check() passes a log whose start, end, segments, epochs or durable part cannot be."""
+    log = Log.open(Mount(SimDisk()), "/t-0", LogConfig(), now_ms=NOW)
+    log.append_leader(build([(b"k", b"v")] * 3, timestamp_ms=NOW), 1, NOW)
+    log.check()
+    with pytest.raises(AssertionError, match=id):
+        harm(log)
+        log.check()
 
 
 def test_equal_seeds_give_equal_runs() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -12,7 +14,9 @@ from minikafka.broker.controller.admin import alter_reassignments, create_topics
 from minikafka.broker.controller.controller import Controller
 from minikafka.broker.controller.heartbeats import Heartbeats
 from minikafka.broker.metadata.records import NO_LEADER
+from minikafka.broker.metadata.registrations import Changes, PartitionRegistration, TopicImage
 from minikafka.proof.small_worlds.controller.controller_life import ControllerLife, controller_alone
+from minikafka.proof.small_worlds.controller.lone_controller import LoneController
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.replaced import replaced
 
@@ -54,6 +58,25 @@ def test_the_schedules_reach_what_they_are_meant_to_reach() -> None:
         THROTTLING_QUOTA_EXCEEDED NO_REASSIGNMENT_IN_PROGRESS ELECTION_NOT_NEEDED PREFERRED_LEADER_NOT_AVAILABLE
         ELIGIBLE_LEADERS_NOT_AVAILABLE NONE""".split()
     assert {name for name in [*expected, "last known leader"] if not seen[name]} == set()
+
+
+@pytest.mark.parametrize(("harm", "id"), [
+    ({"isr": (1, 1)}, "I-PART-1"), ({"replicas": ()}, "I-PART-1"), ({"adding": (5,)}, "I-PART-1"), ({"elr": (5,)}, "I-PART-1"),
+    ({"leader": 3}, "I-PART-2"), ({"elr": (2,)}, "I-PART-3"), ({"last_known_elr": (1,)}, "I-PART-3"),
+    ({"isr": (1, 4)}, "I-CTL-9"), ({"elr": (9,)}, "I-ELR-2"), ({}, "I-SESS-3")])
+def test_a_controller_asserts_its_invariants(harm: dict[str, Any], id: str) -> None:
+    """Fails if check() passes a partition that cannot be, a fenced member of an ISR, or a session that the image contradicts."""
+    world = LoneController(brokers=3)
+    world.register(4)
+    good = PartitionRegistration("t", UUID(int=1), 0, (1, 2, 3, 4, 9), (1, 2), 1)
+    world.image.topics["t"] = TopicImage("t", UUID(int=1), {0: good})
+    changes = Changes(partitions={("t", 0): None})
+    world.core.check(changes)
+    world.image.topics["t"].partitions[0] = replace(good, **harm)
+    if not harm:
+        world.core.heartbeats.fence(1)
+    with pytest.raises(AssertionError, match=id):
+        world.core.check(changes)
 
 
 def test_equal_seeds_give_equal_runs() -> None:

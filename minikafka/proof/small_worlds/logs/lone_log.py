@@ -95,8 +95,8 @@ def log_refused(seed: int) -> tuple[str, ...]:
 def _fallen(log: LoneLog) -> tuple[str, ...]:
     try:
         log.live()
-    except Fallen as fallen:
-        return (fallen.id,)
+    except AssertionError as fallen:  # the world's, or the log's own
+        return (fallen.id if isinstance(fallen, Fallen) else str(fallen),)
     return ()
 
 
