@@ -73,22 +73,6 @@ def test_i14_a_callback_raises() -> None:
     assert ids(kit) == {"I14"} and "ZeroDivisionError" in texts(kit)[0]
 
 
-def test_i14_a_lost_wakeup() -> None:
-    """Fails if a request may wait for what has happened already: the partition tells nobody that it moved."""
-    async def tamper(kit: Kit) -> None:
-        waiters = kit.partition(kit.leader()).waiters
-        waiters.wake = waiters.wake_for_log_end = lambda moved: None
-        kit.env.spawn(kit.send(), "send")
-        await kit.world.sleep(1.0)
-        del waiters.wake, waiters.wake_for_log_end
-        await kit.world.sleep(3.0)
-
-    kit = ended(tamper)
-    assert ids(kit) == {"I14"}
-    for kind in ("DelayedFetch", "DelayedProduce"):
-        assert any(f"a {kind} waits for what has happened" in text for text in texts(kit)), texts(kit)
-
-
 def test_i14_what_is_waited_for_never_comes() -> None:
     """Fails if a producer may wait at rest for its acknowledgement, or a coordinator for its records."""
     async def tamper(kit: Kit) -> None:
@@ -305,17 +289,6 @@ def test_i16_a_replica_that_was_being_cut_when_its_broker_died() -> None:
 
 
 # --- I17 ------------------------------------------------------------------------------------------------------------
-
-def test_i17_the_clients_tell_of_an_anomaly() -> None:
-    """Fails if the history is not judged: a reader to the end did not see what was acknowledged."""
-    async def tamper(kit: Kit) -> None:
-        read = kit.history.invoke("reader", "final", topic="t", partition=0, isolation="read_uncommitted")
-        kit.history.ok(read, topic="t", partition=0, start=0,
-                       records=[["t", 0, offset, f"v{offset + 1}"] for offset in range(20) if offset != 7])
-
-    kit = ended(tamper)
-    assert ids(kit) == {"I17"} and "lost-write" in texts(kit)[0]
-
 
 def truth_of(topic: str, *batches: bytes) -> Truth:
     """A partition of an internal topic in which these are committed, one after the other."""

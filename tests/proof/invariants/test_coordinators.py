@@ -74,11 +74,6 @@ def test_i12_the_coordinator_answers_another_offset() -> None:
     assert of_groups(tamper) == ["I12"]
 
 
-def test_i12_the_coordinator_forgets_a_commit() -> None:
-    """Fails if a commit may be in the log and not in the coordinator."""
-    assert of_groups(lambda home: home.offsets.groups.clear()) == ["I12"]
-
-
 @pytest.mark.parametrize("losses", [1, 2])
 def test_i12_after_a_second_loss_the_log_may_have_what_the_first_one_took(losses: int) -> None:
     """Fails if a coordinator is suspected that holds what its log has since two permitted losses (seed 101209), or is not
@@ -161,12 +156,6 @@ def test_i14_a_coordinator_that_is_not_woken() -> None:
     assert any("a CoordinatorLog waits for what has happened" in str(v) for v in kit.watch.violations)
 
 
-def test_i12_two_owners_of_a_partition() -> None:
-    """Fails if an assignment may give a partition to two members."""
-    assert of_groups(lambda home: home.log.append([group(7, ("t", 0), ("t", 0))])) == ["I12"]
-    assert of_groups(lambda home: home.log.append([group(7, ("t", 0), ("t", 1))])) == []
-
-
 # --- transactions ---------------------------------------------------------------------------------------------------
 
 def decision(state: TransactionState, epoch: int = 3) -> tuple[bytes, bytes]:
@@ -209,17 +198,6 @@ def state_log(kit: Kit) -> Any:
     """The CoordinatorLog of one partition of __transaction_state."""
     homes = [kit.world.hosts[node].broker.transactions.partitions for node in kit.world.brokers]
     return next(home.log for partitions in homes for home in partitions.values())
-
-
-@pytest.mark.parametrize("commit", [True, False])
-def test_i13_a_marker_that_nobody_prepared(commit: bool) -> None:
-    """Fails if a partition may get a marker without a decision of its coordinator."""
-    def tamper(kit: Kit) -> None:
-        data = marker(4711, 3, 0, commit, kit.env.wall_ms())
-        kit.partition(kit.leader()).append(data, -1, "coordinator")
-
-    kit = of_transactions(tamper)
-    assert [v.id for v in kit.watch.violations] == ["I13"] and "nobody had prepared" in kit.watch.violations[0].text
 
 
 @pytest.mark.parametrize("between", [0, 1])
@@ -273,18 +251,6 @@ def test_i13_a_marker_for_a_partition_of_another_transaction() -> None:
     assert kit.run(story) == ["I13"] and "prepared for other partitions" in kit.watch.violations[0].text
 
 
-@pytest.mark.parametrize("last", [TransactionState.ONGOING, TransactionState.PREPARE_ABORT])
-def test_i13_a_transaction_is_never_ended(last: TransactionState) -> None:
-    """Fails if a coordinator may forget a transaction that has run out of time, or one that it has decided."""
-    def tamper(kit: Kit) -> None:
-        for state in dict.fromkeys((TransactionState.ONGOING, last)):
-            state_log(kit).append([decision(state)])
-
-    kit = of_transactions(tamper, at_end=True)
-    assert [v.id for v in kit.watch.violations] == ["I13"]
-    assert f"transactional id forged (producer 4711, epoch 3) is still {last.value}" in kit.watch.violations[0].text
-
-
 def test_i13_a_state_that_cannot_follow() -> None:
     """Fails if a transaction may be complete before it was prepared."""
     def tamper(kit: Kit) -> None:
@@ -293,18 +259,6 @@ def test_i13_a_state_that_cannot_follow() -> None:
 
     kit = of_transactions(tamper)
     assert [v.id for v in kit.watch.violations] == ["I13"] and "CompleteCommit" in kit.watch.violations[0].text
-
-
-def test_i13_a_transaction_stays_open() -> None:
-    """Fails if a transaction that no coordinator knows may hold back the LSO for ever (A12)."""
-    def tamper(kit: Kit) -> None:
-        data = build([(b"k", b"v")], timestamp_ms=kit.env.wall_ms(), producer_id=4711, producer_epoch=0,
-                     base_sequence=0, transactional=True)
-        kit.partition(kit.leader()).append(data, -1)
-
-    kit = of_transactions(tamper, at_end=True)
-    assert [v.id for v in kit.watch.violations] == ["I13"]
-    assert "a transaction is open from offset 8 on" in kit.watch.violations[0].text
 
 
 @pytest.mark.parametrize("stranger", [False, True])

@@ -6,8 +6,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from minikafka.broker.raft.effects import ElectionState
 from minikafka.broker.raft.wire import encode_election_state
 from minikafka.proof.invariants.watch import Watch
@@ -99,20 +97,6 @@ def test_i8_logs_of_the_quorum_differ() -> None:
         await kit.world.sleep(0.5)
 
     assert "I8" in Kit().run(story)
-
-
-@pytest.mark.parametrize("away", [{"fenced": True}, {"in_controlled_shutdown": True}])
-def test_i9_a_broker_stays_in_the_isr_that_is_as_good_as_gone(away: dict[str, bool]) -> None:
-    """Fails if a broker may stay in an ISR of more than one when it is fenced or shuts down."""
-    def tamper(kit: Kit) -> None:
-        image = kit.watch.cluster.image
-        assert image is not None
-        image.brokers[2] = replace(image.brokers[2], **away)
-        image.offset += 1
-        kit.watch.sample()
-        assert any("are in an ISR of more than one" in str(violation) for violation in kit.watch.violations)
-
-    assert violated(tamper) == ["I9"]
 
 
 def test_i9_an_image_is_ahead_of_the_quorum() -> None:

@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.replication.effects import HighWatermark
-from minikafka.broker.replication.isr import Isr
 from minikafka.client.admin.admin import Admin
 from minikafka.log.batch import BatchHeader, build
-from minikafka.proof.invariants.invariant import CUT
 from minikafka.sim.world.world import CLIENTS
 from tests.proof.invariants.kit import Kit
 
@@ -42,32 +39,12 @@ def ids(kit: Kit) -> set[str]:
     return {violation.id for violation in kit.watch.violations}
 
 
-def test_i1_a_high_watermark_beyond_the_log_end() -> None:
-    """Fails if HW > LEO goes unseen; the text must name the broker and the numbers."""
-    def tamper(kit: Kit) -> None:
-        kit.partition(kit.leader()).replica.high_watermark = 99
-
-    kit = after(tamper)
-    assert kit.watch.violations[0].id == "I1"
-    text = str(kit.watch.violations[0])
-    assert "LEO 20" in text and "HW 99" in text and "t-0" in text
-
-
 def test_i1_a_log_end_beyond_the_bytes() -> None:
     """Fails if an end offset that no batch reaches goes unseen."""
     def tamper(kit: Kit) -> None:
         kit.partition(kit.followers()[0]).log.end_offset += 3
 
     assert "I1" in ids(after(tamper))
-
-
-def test_i2_a_leaders_high_watermark_goes_back() -> None:
-    """Fails if a leader may take back what consumers have read."""
-    def tamper(kit: Kit) -> None:
-        kit.watch.look_at_everything()
-        kit.partition(kit.leader()).replica.high_watermark -= 3
-
-    assert ids(after(tamper)) == {"I2", "I19"}  # what is stable ends there, too
 
 
 def test_i2_a_follower_knows_more_than_any_leader() -> None:
@@ -106,33 +83,6 @@ def test_i2_a_leader_that_leads_no_more_at_the_end_of_the_step() -> None:
     assert "I2" not in Kit(without=("I3", "I7")).run(story)
 
 
-def test_i2_i3_i4_the_last_copy_is_cut_off() -> None:
-    """Fails if committed records can vanish from every log: no copy (I2), candidate (I3) or leader (I4) has them."""
-    def tamper(kit: Kit) -> None:
-        for node in kit.world.brokers:
-            cut(kit, node)
-
-    assert {"I2", "I3", "I4"} <= ids(after(tamper))
-
-
-def test_i3_a_candidate_lacks_committed_records() -> None:
-    """Fails if a member of the ISR may be short of what is committed."""
-    def tamper(kit: Kit) -> None:
-        cut(kit, kit.followers()[0])
-
-    assert ids(after(tamper)) == {"I3"}
-
-
-def test_i4_the_leader_lacks_committed_records() -> None:
-    """Fails if the leader's own log is not measured by the true high watermark."""
-    def tamper(kit: Kit) -> None:
-        cut(kit, kit.leader())
-
-    kit = after(tamper)
-    assert "I4" in ids(kit)
-    assert any("LEO 10, true HW is 20" in violation.text for violation in kit.watch.violations)
-
-
 def test_i4_an_acknowledgement_ahead_of_the_high_watermark() -> None:
     """Fails if an acknowledgement of what is not committed goes unseen."""
     def tamper(kit: Kit) -> None:
@@ -151,22 +101,6 @@ def test_i4_unclean_watches_take_note_of_the_loss_instead() -> None:
 
     kit = after(tamper, unclean=True)
     assert ids(kit) <= {"I1", "I2"} and [(loss.start, loss.end) for loss in kit.watch.losses] == [(10, 20)]
-
-
-def test_i5_a_follower_restarts_with_a_flipped_byte() -> None:
-    """Fails if a replica's bytes below its high watermark are not compared when it comes back."""
-    async def story(kit: Kit) -> None:
-        await kit.send(20)
-        await kit.world.sleep(6.0)                    # until the high watermark is checkpointed
-        node = kit.followers()[0]
-        await kit.world.stop(node)
-        log = kit.world.hosts[node].disk.names["/data/t-0/00000000000000000000.log"]
-        assert log is not None
-        log.content[200] ^= 1
-        await kit.world.restart(node)
-        await kit.world.sleep(1.0)
-
-    assert Kit().run(story) == ["I5"]
 
 
 @pytest.mark.parametrize("deleted", [True, False])
@@ -195,14 +129,6 @@ def test_i5_what_lies_before_the_start_of_a_log_is_no_part_of_it(deleted: bool) 
         assert kit.partition(old).replica.high_watermark == 3
 
     assert Kit().run(story) == ([] if deleted else ["I5"])
-
-
-def test_i6_a_leader_forgets_whom_it_waits_for() -> None:
-    """Fails if the maximal ISR may be smaller than the controller's ISR."""
-    def tamper(kit: Kit) -> None:
-        kit.partition(kit.leader()).replica.isr = Isr((kit.leader(),))
-
-    assert ids(after(tamper)) == {"I6"}
 
 
 def test_i7_two_leaders_in_one_epoch() -> None:
@@ -241,55 +167,6 @@ def test_i10_an_epoch_cache_that_makes_no_sense(entries: list[tuple[int, int]]) 
         kit.partition(kit.followers()[0]).log.epochs.entries = entries
 
     assert "I10" in ids(after(tamper))
-
-
-@pytest.mark.parametrize("start", [10, 15])
-def test_i10_an_epoch_cache_that_outlives_the_log(start: int) -> None:
-    """Fails if the cache is looked at only when it changes: here the log is cut at 10, and the cache is not; or if an
-    epoch may stay of which nothing is left."""
-    def tamper(kit: Kit) -> None:
-        epochs = kit.partition(kit.followers()[0]).log.epochs
-        epochs.entries = [*epochs.entries, (epochs.latest + 1, start)]
-        kit.watch.look_at_everything()
-        assert ids(kit) == set()
-        epochs.truncate_from_end = lambda offset: None
-        cut(kit, kit.followers()[0])
-        kit.watch.look_at(kit.followers()[0], ("t", 0), CUT)
-
-    assert "I10" in ids(after(tamper))
-
-
-def test_i10_an_epoch_cache_that_contradicts_the_batches() -> None:
-    """Fails if the cache is not compared with the log at the end."""
-    async def story(kit: Kit) -> None:
-        await kit.send(20)
-        log = kit.partition(kit.followers()[0]).log
-        log.epochs.entries = [*log.epochs.entries, (log.epochs.latest + 1, 7)]
-        await kit.watch.at_end()
-
-    assert "I10" in Kit().run(story)
-
-
-@pytest.mark.parametrize("sequence", [0, 5])
-def test_i11_a_sequence_twice_or_with_a_hole(sequence: int) -> None:
-    """Fails if a producer's batch may be in the log twice (0, 0), or one may be missing (0, 5)."""
-    async def story(kit: Kit) -> None:
-        producers = kit.partition(kit.leader()).log.producers
-        producers.find_duplicate = lambda header: None
-        producers.check = lambda *args, **named: None
-        for number in (0, sequence):
-            data = build([(b"k", b"v")], timestamp_ms=kit.env.wall_ms(), producer_id=7777, producer_epoch=0,
-                         base_sequence=number)
-            topic = ProduceRequest.TopicProduceData
-            part = topic.PartitionProduceData(index=0, records=data)
-            request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000,
-                                     topic_data=[topic(name="t", partition_data=[part])])
-            answer = await kit.client.request(kit.leader(), request, 9)
-            assert answer.responses[0].partition_responses[0].error_code == 0
-
-    kit = Kit()
-    assert kit.run(story) == ["I11"]
-    assert f"sequence {sequence} at offset 1, expected 1" in kit.watch.violations[0].text
 
 
 def test_i11_does_not_believe_a_batch_whose_checksum_is_wrong() -> None:
