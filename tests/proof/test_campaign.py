@@ -296,7 +296,7 @@ def test_a_group_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["replay", "3", "--group"]) == 0
     with replaced(ClassicGroup, "renew", lambda self, member, now: None):
         assert command.main(["replay", "3", "--group"]) == 1
-    assert "I12: it sleeps until 15.0, and 10.0 is due" in capsys.readouterr().out
+    assert "I12: when i1-made-6 is removed: " in capsys.readouterr().out
 
 
 def shown_to_the_end(terminal: int) -> str:
