@@ -20,7 +20,7 @@ Source: PartitionChangeBuilder; KIP-966 (ELR, last known leader), KIP-704 (recov
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -93,6 +93,7 @@ def change(partition: PartitionRegistration, rules: Rules, election: Election = 
     record = PartitionChangeRecord(partition.index, partition.topic_id, **fields)
     if __debug__:
         after = partition.merge(record) if fields else partition
+        assert not fields or replace(after, partition_epoch=partition.partition_epoch) != partition, f"I-IMG-2 {record}"
         _check_election(partition, after, rules, election, isr or elr)
         _check_elr(partition, after, rules, target, isr or elr)
         _check_reassignment(partition, after)
@@ -120,7 +121,9 @@ def _check_election(before: PartitionRegistration, after: PartitionRegistration,
 
 def _check_elr(before: PartitionRegistration, after: PartitionRegistration, rules: Rules, target: Target,
                clean: Replicas) -> None:
-    """Assert that whoever is complete and leaves an ISR that is too small is eligible, and nobody else."""
+    """Assert that whoever is complete and leaves an ISR that is too small is eligible, and nobody else; and who recovers."""
+    unclean, wanted = after.leader not in (NO_LEADER, *clean), target.recovering
+    assert after.recovering == (unclean or (before.recovering if wanted is None else wanted)), f"I-ELECT-3 {before} {after}"
     small = rules.elr and len(after.isr) < rules.min_isr
     assert small or not after.elr, f"I-ELR-2 eligible beside an ISR that is large enough: {after}"
     assert target.unclean_shutdown not in after.elr, f"I-ELR-2 {target.unclean_shutdown} may have lost records: {after}"
