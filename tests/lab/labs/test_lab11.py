@@ -1,7 +1,6 @@
-"""Lab 11: what its text states, measured again without Spark where Spark is not the point; other faults, other figures."""
+"""Lab 11: other faults give other figures, without Spark where Spark is not the point; strict cells compare those of the text."""
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from itertools import islice
@@ -13,7 +12,7 @@ from kafka.partitioner.default import murmur2
 from minikafka import Cluster
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab11 import checks as lab11
-from minikafka.lab.labs.lab11.experiment import commits_on_disk, count_zones, missing_offsets, read_range
+from minikafka.lab.labs.lab11.experiment import commits_on_disk, count_zones, missing_offsets
 
 SETTINGS = {"offsets.topic.num.partitions": 1, "group.min.session.timeout.ms": 1000}
 SEVEN = datetime(2025, 6, 2, 7, 0, tzinfo=timezone.utc)
@@ -59,14 +58,6 @@ def test_what_a_dead_counter_had_counted_is_missing(city, stop_at):
     assert Counter(before) + Counter(after) == truth
 
 
-def test_the_same_range_for_ever(city):
-    """74, 102 and 124 trips; [0, 50) of each is 150 records. Fails if a partition of the lab has fewer than 50."""
-    assert ends(city) == {0: 74, 1: 102, 2: 124}
-    found = read_range(city.bootstrap, "trips", 0, 50)
-    assert len(found) == len({(r.partition, r.offset) for r in found}) == 150
-    assert sum(Counter(json.loads(r.value)["pickup"] for r in found).values()) == 150
-
-
 def test_a_commit_shows_in_the_bytes(city):
     """Fails if the lab's comparison of bytes could not tell a commit from none."""
     quiet = commits_on_disk(city)
@@ -88,9 +79,9 @@ class Rows:
         return self.records
 
 
-@pytest.mark.parametrize("taken_back, offsets, rows", [(5, 342, 335), (8, 345, 335), (0, 336, 335)])
+@pytest.mark.parametrize("taken_back, offsets, rows", [(8, 345, 335), (0, 336, 335)])
 def test_where_the_seven_are(taken_back, offsets, rows):
-    """342 by offsets, 335 committed; the more trips are taken back, the more offsets have no row. Fails if markers take no
+    """The more trips are taken back, the more offsets have no row. Fails if markers take no
     offset, or aborted records are shown to read_committed."""
     with Cluster(brokers=1, preset="class", config=SETTINGS) as cluster:
         admin, city = KafkaAdminClient(bootstrap_servers=cluster.bootstrap), taxi_trips()
