@@ -6,6 +6,7 @@ import itertools
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -165,3 +166,7 @@ def test_sessions_have_a_largest_size_together() -> None:
     assert s.partitions == 6
     ask(s, 101, -1, {}, {})
     assert s.partitions == 0
+    s.check()
+    s.partitions = 9
+    with pytest.raises(AssertionError, match="I-SESSION-4"):
+        s.check()

@@ -288,3 +288,17 @@ def test_rule_23_a_cut_within_a_batch_takes_the_high_watermark_to_where_the_log_
     assert replica.on_diverging(EpochEnd(1, 3)) == [Truncate(3)]
     replica.log.truncate(1)  # type: ignore[attr-defined]
     assert replica.on_truncated() == [HighWatermark(1)] and replica.high_watermark == 1
+
+
+@pytest.mark.parametrize(("fields", "id"), [
+    ({"high_watermark": 10}, "I-HW-1"), ({"leader_epoch": EPOCH + 1}, "I-LEAD-1"), ({"epoch_start": 10}, "I-LEAD-2"),
+    ({"leader": 2}, "I-LEAD-3"), ({"partition_epoch": 8}, "I-ISR-3")])
+def test_each_assert_on_the_state_can_fall(fields: dict[str, int], id: str) -> None:
+    """Fails if a state that breaks one of these invariants passes, or if the healthy one does not."""
+    replica = leader(isr=(1, 2), records=9)
+    fetched(replica, 3, 5)
+    replica.check()
+    for name, value in fields.items():
+        setattr(replica, name, value)
+    with pytest.raises(AssertionError, match=id):
+        replica.check()
