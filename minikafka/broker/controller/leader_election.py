@@ -134,8 +134,9 @@ def _check_elr(before: PartitionRegistration, after: PartitionRegistration, rule
         assert kept <= {*after.isr, *after.elr}, f"I-ELR-1 a complete replica is forgotten: {before} {after}"
     else:
         assert not after.elr or after.leader in before.elr, f"I-ELECT-3 eligible beside an unclean leader: {after}"
-    if rules.elr and before.isr and not after.isr:
-        assert after.last_known_elr == (before.leader,), f"I-ELR-1 the last leader is forgotten: {after}"
+    last = (before.leader,) if before.isr and not after.isr else before.last_known_elr
+    known = after.last_known_elr == (last if after.leader == NO_LEADER else ())
+    assert known or not rules.elr, f"I-ELR-1 the last leader is remembered until another leads: {before} {after}"
 
 
 def _check_reassignment(before: PartitionRegistration, after: PartitionRegistration) -> None:

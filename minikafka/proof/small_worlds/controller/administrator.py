@@ -15,6 +15,7 @@ from uuid import UUID
 
 from minikafka.broker.config.alter import DELETE, SET, Alteration, AlterConfigOp
 from minikafka.broker.config.effective import topic_value
+from minikafka.broker.config.table import TOPIC_CONFIGS
 from minikafka.broker.controller.admin.alter_reassignments import Reassignment, list_reassignments
 from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
 from minikafka.broker.controller.admin.create_topics import CreatedTopic, CreateTopicsContext, NewTopic, create_topics
@@ -121,7 +122,7 @@ class Administrator:
         before, answer = self.administer(f"CreateTopics {wanted}", lambda ctx, **only: create_topics(ctx, wanted, **only))
         if answer is None:
             return
-        same("I-ALONE-1", "the topics in the answer", sorted(name for name, _ in answer), sorted({*names}))
+        same("I-ALONE-1", "the topics in the answer", sorted({name for name, _ in answer}), sorted({*names}))
         sizes = [len(one.assignments) or max(one.partitions, 2) for one in wanted]
         large = sum(sizes) > MOST_PARTITIONS or sum(sizes) + sum(1 + len(one.configs) for one in wanted) > MOST_RECORDS
         made = set()
@@ -180,6 +181,8 @@ class Administrator:
              (image.topic_id(topic.name), count, factor))
         configs = dict(topic.configs)
         same("I-ALONE-7", f"the configurations of {topic}", image.topic_configs(topic.name), configs)
+        same("I-ALONE-7", f"the names shown of {topic}", [c.name for c in made.configs],
+             sorted(name for name, one in TOPIC_CONFIGS.items() if not one.internal or name in configs))
         same("I-ALONE-7", f"those shown of {topic}", {c.name: c.value for c in made.configs if c.source == 1}, configs)
         return self.check_partitions(before, topic.name, range(count), lists or None, factor)
 

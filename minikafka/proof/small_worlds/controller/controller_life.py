@@ -42,7 +42,7 @@ BALANCES = "auto.leader.rebalance.enable"
 FILES = {"default.replication.factor": ("2", "3"), "min.insync.replicas": ("1", "2", "2", "3"), "num.partitions": ("1", "2"),
          UNCLEAN: ("false", "false", "true"), BALANCES: ("true", "true", "false")}
 TIMES = {"leader.imbalance.check.interval.seconds": "13", "unclean.leader.election.interval.ms": "17000",
-         "metadata.max.idle.interval.ms": "200000"}
+         "metadata.max.idle.interval.ms": "23000"}
 RACKS = ((None,) * 5, (None,) * 5, ("a", "a", "b", "b", "c"), ("a", "a", "a", "b", "b"), ("a", "b", "c", None, None))
 
 
