@@ -62,7 +62,7 @@ class Broker:
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))
         self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
-        self.quorum = Quorum(self.node)
+        self.quorum = Quorum(self.node, self)
         self.channel = Channel(self.node, self.quorum)
         self.controller = ActiveController(self.node, self.quorum)
         self.lifecycle = Lifecycle(self.node, self.quorum, self.advertised, lambda: self.replicas.log_manager.dir.clean_epoch)
@@ -79,9 +79,6 @@ class Broker:
             self.transactions, self.producer_ids, self.verification)}
         self.internal = self._server(INTERNAL, INTERNAL_LISTENER)
         self.clients: Server | None = None
-        self.quorum.apply_committed, self.quorum.apply_snapshot = self.on_metadata, self.on_snapshot
-        self.quorum.on_leadership = self.controller.on_leadership
-        self.quorum.on_late_commit = self.controller.committed
 
     def _server(self, listener: str, name: str) -> Server:
         return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name])
@@ -134,17 +131,23 @@ class Broker:
         self.env.trace("stop")
         self.env.cancel_tasks()
 
-    # --- metadata ----------------------------------------------------------------------------------------------------
+    # --- metadata, as the listener of the quorum -------------------------------------------------------------------
 
-    def on_metadata(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
         self.image.replay(records, offset, epoch, self.env.contained)
         return self._publish(records, offset, epoch)
 
-    def on_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         """Load a snapshot in place of the records up to `offset`: at the start, or when the leader has deleted them."""
         self.image.load(records, offset, epoch)
         return self._publish([], offset, epoch)
+
+    def handle_late_commit(self, offset: int) -> None:
+        self.controller.committed(offset)
+
+    def handle_leadership(self, is_leader: bool, epoch: int) -> None:
+        self.controller.on_leadership(is_leader, epoch)
 
     def _publish(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
         changes, contained = self.image.take_changes(), self.env.contained

@@ -52,7 +52,7 @@ class NothingIsForgotten(Invariant):
 
     def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         partition = seen.partition
-        for waiting in [*partition.observers, *partition.waiters]:
+        for waiting in partition.moved:
             if self._ready(waiting, partition):
                 kind = type(waiting).__name__
                 self.fail(f"{seen} (HW {seen.core.high_watermark}, LEO {seen.log.end_offset}): a {kind} waits for what "
@@ -95,8 +95,8 @@ class NothingIsForgotten(Invariant):
         """Return what waits for an acknowledgement or for an answer of the controller."""
         found = []
         for seen in self.watch.replicas():
-            produces = [w for w in seen.partition.waiters if isinstance(w, DelayedProduce)]
-            logs = [w for w in seen.partition.observers if isinstance(w, CoordinatorLog) and w.waiting]
+            produces = [w for w in seen.partition.moved if isinstance(w, DelayedProduce)]
+            logs = [w for w in seen.partition.moved if isinstance(w, CoordinatorLog) and w.waiting]
             found += [f"{seen}: {len(produces)} produce requests wait for their acknowledgement"] if produces else []
             found += [f"{seen}: its coordinator waits for {len(logs[0].waiting)} records"] if logs else []
             if seen.core.is_leader and seen.core.isr.proposal is not None:

@@ -43,13 +43,13 @@ class Node:
         self.env = LiveEnv(asyncio.get_running_loop())
         self.broker = Broker(self.env, self.config)
         self.seen: list[int] = []
-        replay = self.broker.quorum.apply_committed
+        replay = self.broker.handle_commit
 
-        def apply_committed(records: list[Any], offset: int, epoch: int) -> None:
-            replay(records, offset, epoch)
+        def handle_commit(records: list[Any], offset: int, epoch: int) -> Any:
+            yield from replay(records, offset, epoch)
             self.seen += [r.next_producer_id for r in records if isinstance(r, ProducerIdsRecord)]
 
-        self.broker.quorum.apply_committed = apply_committed
+        self.broker.handle_commit = handle_commit  # type: ignore[method-assign]
         await self.broker.start()
 
     def kill(self) -> None:

@@ -178,7 +178,7 @@ def test_acks() -> None:
         release()
         assert (await w.send(b"c")).base_offset == 2
         assert offsets(await w.read(w.leader, 0)) == [0, 1, 2]            # late, not lost
-        assert not any(isinstance(waiting, DelayedProduce) for waiting in w.partition(w.leader).waiters)
+        assert not any(isinstance(waiting, DelayedProduce) for waiting in w.partition(w.leader).moved)
     tell(story)
 
 
@@ -474,15 +474,15 @@ def test_each_change_of_what_a_read_finds_is_a_move() -> None:
     async def story(w: Replicas) -> None:
         leader = w.partition(w.leader or 0)
         follower = w.partition(w.followers[0])
-        counts = {leader: leader.moves, follower: follower.moves}
+        counts = {leader: leader.moved.count, follower: follower.moved.count}
 
         def moved(*those: Partition) -> None:
             for partition in those:
-                assert partition.moves > counts[partition], f"{partition}: no move was counted"
-            counts.update({leader: leader.moves, follower: follower.moves})
+                assert partition.moved.count > counts[partition], f"{partition}: no move was counted"
+            counts.update({leader: leader.moved.count, follower: follower.moved.count})
 
         await w.client.sleep(5.0)
-        assert (leader.moves, follower.moves) == (counts[leader], counts[follower]), "an idle partition does not move"
+        assert (leader.moved.count, follower.moved.count) == (counts[leader], counts[follower]), "an idle partition does not move"
         assert (await w.send(b"one")).error_code == 0
         await w.until(lambda: follower.high_watermark == 1)
         moved(leader, follower)

@@ -225,10 +225,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
     async def story(world: Waiting) -> None:
         world.client.send(produce() * (IN_FLIGHT + 1))
         await world.sleep(1)
-        assert len(world.partition.waiters) == IN_FLIGHT + 1
+        assert len(world.partition.moved) == IN_FLIGHT + 1
         (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
         connection.connection_lost(None)
         await world.sleep(1)
-        assert len(world.partition.waiters) == 0
+        assert len(world.partition.moved) == 0
 
     Waiting().play(story)

@@ -129,11 +129,11 @@ def test_a_lowered_recovery_point_is_on_disk_at_once() -> None:
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 3
         under_way = manager.env.spawn(manager.log_manager.checkpoints.write_points(), "checkpoint")
         await w.client.sleep(0)
-        partition.run([Truncate(1)])
+        partition.carry_out([Truncate(1)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
         await w.until(under_way.done)
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 1
-        partition.run([StartAt(0)])
+        partition.carry_out([StartAt(0)])
         assert points(w, node, RECOVERY_POINTS)["t", 0] == 0
     tell(story)
 
@@ -148,7 +148,7 @@ def test_a_truncation_lowers_the_clean_point() -> None:
         w.hold(node)
         partition, cleaner = w.partition(node, "c"), w.brokers[node].replicas.log_manager.cleaner
         assert cleaner.clean_until["c", 0] > 5
-        partition.run([Truncate(5)])
+        partition.carry_out([Truncate(5)])
         assert cleaner.clean_until["c", 0] == partition.log.active.base_offset <= 5
         assert points(w, node, CLEAN_POINTS) == {("c", 0): cleaner.clean_until["c", 0]}
     tell(story)

@@ -145,10 +145,10 @@ def test_i14_a_coordinator_that_is_not_woken() -> None:
     async def story(kit: Kit) -> None:
         home = await coordinator(kit)
         partition = home.log.partition
-        tell, partition.wake = partition.wake, lambda: None  # type: ignore[method-assign]
+        tell, partition.moved.tell = partition.moved.tell, lambda *_, **__: None  # type: ignore[method-assign]
         home.log.append([group(7, ("t", 0))])
         await kit.world.sleep(1.0)
-        partition.wake = tell  # type: ignore[method-assign]
+        partition.moved.tell = tell  # type: ignore[method-assign]
         await kit.world.sleep(3.0)
 
     kit = Kit()
@@ -273,7 +273,7 @@ def test_i13_only_what_a_coordinator_forgot_with_permission_may_stay_open(strang
         for node in kit.world.brokers:
             for index in (0, 1):
                 partition = kit.partition(node, TRANSACTION_TOPIC, index)
-                partition.run(partition.replica._cut(0))
+                partition.carry_out(partition.replica._cut(0))
         await kit.world.sleep(0.1)
         for node in kit.world.brokers:
             kit.world.kill(node)

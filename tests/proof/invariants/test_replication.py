@@ -32,7 +32,7 @@ def after(tamper: Any, **watch: Any) -> Kit:
 def cut(kit: Kit, node: int) -> None:
     """Make a replica end at offset 10, as a truncation does."""
     partition = kit.partition(node)
-    partition.run(partition.replica._cut(10))
+    partition.carry_out(partition.replica._cut(10))
 
 
 def ids(kit: Kit) -> set[str]:
@@ -75,7 +75,7 @@ def test_i2_a_leader_that_leads_no_more_at_the_end_of_the_step() -> None:
         partition = kit.partition(kit.leader())
         await kit.world.until(lambda: partition.log.end_offset == 6)
         partition.replica.high_watermark = 6
-        partition.run([HighWatermark(6)])
+        partition.carry_out([HighWatermark(6)])
         partition.replica.leader = kit.followers()[0]
         await kit.world.sleep(0.0)
         assert kit.watch.truths["t", 0].end == 6

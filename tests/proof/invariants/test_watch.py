@@ -35,7 +35,7 @@ async def cut_short(kit: Kit) -> None:
     await kit.send(20)
     await kit.world.sleep(1.0)
     partition = kit.partition(kit.followers()[0])
-    partition.run(partition.replica._cut(10))
+    partition.carry_out(partition.replica._cut(10))
     await kit.world.sleep(1.0)
 
 
@@ -126,7 +126,7 @@ def test_one_candidate_above_suspicion_permits_no_loss() -> None:
         kit.world.kill(kit.leader())
         kit.world.powerloss(one)
         partition = kit.partition(two)
-        partition.run(partition.replica._cut(10))
+        partition.carry_out(partition.replica._cut(10))
         await kit.world.sleep(1.0)
 
     kit = Kit()

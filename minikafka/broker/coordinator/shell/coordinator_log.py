@@ -61,7 +61,7 @@ class CoordinatorLog:
         self.env, self.partition, self.timeout_s, self.acks = env, partition, timeout_s, acks
         self.waiting: deque[DeferredAppend] = deque()
         self.closed = False
-        partition.observers.append(self)
+        partition.moved.add_first(self)
 
     async def replay(
             self, apply: Callable[[batch.BatchHeader, memoryview], None], read_bytes: int, logger: logging.Logger) -> bool:
@@ -145,8 +145,7 @@ class CoordinatorLog:
     def close(self) -> None:
         """Answer every waiting author with NOT_COORDINATOR: this broker has lost the leadership."""
         self.closed = True
-        if self in self.partition.observers:
-            self.partition.observers.remove(self)
+        self.partition.moved.discard(self)
         while self.waiting:
             _answer(self.waiting.popleft().outcome, Err.NOT_COORDINATOR)
 

@@ -186,7 +186,7 @@ class GroupPartition:
 
     def _carry_out(self, group: Any, effects: Sequence[object]) -> None:  # Any: of the kind that made the effects
         for effect in effects:
-            self._DO[type(effect)](self, group, effect)
+            self._CARRY_OUT[type(effect)](self, group, effect)
 
     def _complete(self, _: Group, effect: CompleteCall) -> None:
         _answer(effect.call, effect.result)
@@ -252,7 +252,7 @@ class GroupPartition:
             if resolved is not None:
                 self._write(group, resolved)
 
-    _DO: dict[type, Any] = {
+    _CARRY_OUT: dict[type, Any] = {
         CompleteCall: _complete, ReplyCommitted: _reply_committed, Store: _store, Moved: _moved, Write: _write,
         RemoveMembers: _remove_members, ResolveRegexes: _resolve}
 

@@ -7,11 +7,11 @@ with them: these are then written and flushed together (group commit).
 Owns: the order of events and effects, the records to append, the requests that wait for the core's answer, and the delivery of
 committed records to this broker. The files are metadata_log.py's, the connections network.py's.
 Invariants: I-QRM-1 one event at a time: no event sees the log or the election state between two effects of another event.
-            I-QRM-2 `apply_committed` gets every committed batch once, in order; `committed(offset)` is done after it.
-            I-QRM-3 `on_leadership(True, epoch)` is called when everything below the epoch's start was given to `apply_committed`
+            I-QRM-2 the listener gets every committed batch once, in order; `committed(offset)` is done after it.
+            I-QRM-3 `handle_leadership(True, epoch)` is called when everything below the epoch's start was given to the listener
               and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
             I-QRM-5 a commit of many records holds up neither votes nor fetches: they are applied in slices, between the events.
-            I-QRM-4 `apply_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
+            I-QRM-4 `handle_load_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
               records that we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 from asyncio import Future, Task
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.records import MetadataRecord
@@ -55,20 +55,29 @@ from minikafka.protocol.errors import Err, KafkaError
 
 HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters have acknowledged its resignation
 
-# (records, offset of the last record, quorum epoch); may return what is left to do
-Apply = Callable[[list[MetadataRecord], int, int], Steps[None] | None]
+
+class Listener(Protocol):
+    """The part of the broker that takes the committed records (RaftClient.Listener). Offsets are those of the last record."""
+
+    def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+        """Apply one batch of committed records (I-QRM-2)."""
+
+    def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+        """Load a snapshot in place of all batches up to `offset` (I-QRM-4)."""
+
+    def handle_late_commit(self, offset: int) -> None:
+        """Take note that the records up to `offset` are committed, and that `handle_commit` gets them only later."""
+
+    def handle_leadership(self, is_leader: bool, epoch: int) -> None:
+        """Begin or end to be the active controller (I-QRM-3)."""
 
 
 class Quorum:
     """This node's part in the metadata quorum: voter, or observer where its id is not among the voters."""
 
-    def __init__(self, node: Node) -> None:
-        self.node, self.env, self.node_id = node, node.env, node.node_id
-        self.apply_committed: Apply = _ignore
-        self.apply_snapshot: Apply = _ignore
-        self.on_late_commit: Callable[[int], None] = _ignore  # told of commits that are applied later only, by their last offset
-        self.on_leadership: Callable[[bool, int], None] = _ignore
-        self.applied = 0  # everything below was given to apply_committed
+    def __init__(self, node: Node, listener: Listener) -> None:
+        self.node, self.env, self.node_id, self.listener = node, node.env, node.node_id, listener
+        self.applied = 0  # everything below was given to the listener
         self._to_apply: deque[Steps[None]] = deque()  # the committed batches, in order; the first is being applied
         self._applying: Task[None] | None = None  # what applies the rest, while events go on
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[object, ...]]] = deque()
@@ -82,16 +91,6 @@ class Quorum:
         self._watchers: list[Future[None]] = []
         self.leader_listeners: list[Callable[[int], None]] = []  # told the leader's id whenever it may have changed
         self.running = False  # takes events and requests
-        self._execute: dict[type, Callable[[Any], None]] = {
-            Append: lambda effect: self.log.append_received(effect.records),
-            AppendLeaderChange: lambda effect: self.log.append_leader_change(effect),
-            TruncateToEndOffset: lambda effect: self.log.truncate(effect.offset),
-            AppendSnapshot: lambda e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
-            UpdateHighWatermark: self._commit,
-            RoleChanged: self._role_changed,
-            Send: lambda effect: self.network.send(effect),
-            Reply: self._reply,
-        }
 
     # --- life ------------------------------------------------------------------------------------------------------
 
@@ -230,7 +229,7 @@ class Quorum:
         while self.running:
             while self._inbox and self.running:
                 event, args = self._inbox.popleft()
-                await self._perform(event(*args, self.env.now()))
+                await self.carry_out(event(*args, self.env.now()))
             self._set_timer()
             self._wakeup = self.env.future()
             if self.running and not self._inbox:
@@ -245,21 +244,13 @@ class Quorum:
         if deadline is not None and self.running:
             self._timer = self.env.later(deadline - self.env.now(), self.post, self.raft.on_tick)
 
-    async def _perform(self, effects: list[Effect]) -> None:
-        """Execute effects left to right (I-RAFT-1); a Flush is the last of its list and has effects of its own."""
-        while effects:
-            self._check_leadership()
-            flushed = None
-            for effect in effects:
-                if isinstance(effect, Persist):
-                    await self.log.persist(effect.election_state, self.raft.state.voters)
-                elif isinstance(effect, Flush):
-                    flushed = await self.log.flush()
-                elif isinstance(effect, LoadSnapshot):
-                    await self._load_received(effect.snapshot)
-                else:
-                    self._execute[type(effect)](effect)
-            effects = [] if flushed is None else self.raft.on_flushed(flushed, self.env.now())
+    async def carry_out(self, effects: list[Effect]) -> None:
+        """Execute effects left to right (I-RAFT-1)."""
+        self._check_leadership()
+        for effect in effects:
+            waits_for_disk = self._CARRY_OUT[type(effect)](self, effect)
+            if waits_for_disk is not None:
+                await waits_for_disk
         self.raft.check()
         self._check_leadership()
         if self.raft.state.has_handed_over:
@@ -283,12 +274,12 @@ class Quorum:
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
         self._apply(self._apply_up_to(effect.offset))
         if self._to_apply:
-            self.on_late_commit(effect.offset - 1)
+            self.listener.handle_late_commit(effect.offset - 1)
 
     def _apply_up_to(self, end: int) -> Steps[None]:
         for decision in self.log.decisions(self.applied, end):
             if decision.records:
-                yield from self.apply_committed(decision.records, decision.last_offset, decision.epoch) or ()
+                yield from self.listener.handle_commit(decision.records, decision.last_offset, decision.epoch)
             self.applied = decision.last_offset + 1
             self.snapshotter.note(decision)
             yield None
@@ -320,7 +311,8 @@ class Quorum:
             self._apply(self._load(latest, self.log.snapshots.read(latest)[1]))
         return []
 
-    async def _load_received(self, snapshot: SnapshotId) -> None:
+    async def _load_received(self, effect: LoadSnapshot) -> None:
+        snapshot = effect.snapshot
         records = await self.env.blocking(self.log.snapshots.finish_pieces, snapshot)
         if self._applying is not None:
             await self._applying
@@ -328,10 +320,14 @@ class Quorum:
         self._apply(self._load(snapshot, records))
 
     def _load(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> Steps[None]:
-        yield from self.apply_snapshot(records, snapshot.end_offset - 1, snapshot.epoch) or ()
+        yield from self.listener.handle_load_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
         self.applied = snapshot.end_offset
         self.snapshotter.restart()
         self._tell_watchers()
+
+    async def _flush(self, effect: Flush) -> None:
+        """Flush the log; this has effects of its own, and is the last of its list."""
+        await self.carry_out(self.raft.on_flushed(await self.log.flush(), self.env.now()))
 
     # --- effects: leadership ---------------------------------------------------------------------------------------
 
@@ -357,17 +353,27 @@ class Quorum:
             for _, done in waiting:
                 if not done.done():
                     done.set_exception(KafkaError(Err.NOT_CONTROLLER))
-            self.on_leadership(False, before)
+            self.listener.handle_leadership(False, before)
         if led is not None:
             self.next_offset = self.log.end_offset
             self._active_epoch = led
-            self.on_leadership(True, led)
+            self.listener.handle_leadership(True, led)
         self._tell_watchers()
 
     def _tell_watchers(self) -> None:
         watchers, self._watchers = self._watchers, []
         for watcher in watchers:
             _resolve(watcher)
+
+    _CARRY_OUT: dict[type, Callable[[Quorum, Any], Awaitable[None] | None]] = {
+        Persist: lambda self, effect: self.log.persist(effect.election_state, self.raft.state.voters),
+        Append: lambda self, effect: self.log.append_received(effect.records),
+        AppendLeaderChange: lambda self, effect: self.log.append_leader_change(effect),
+        TruncateToEndOffset: lambda self, effect: self.log.truncate(effect.offset),
+        AppendSnapshot: lambda self, e: self.log.snapshots.append_piece(e.snapshot, e.position, e.data),
+        LoadSnapshot: _load_received, UpdateHighWatermark: _commit, RoleChanged: _role_changed, Flush: _flush,
+        Send: lambda self, effect: self.network.send(effect), Reply: _reply,
+    }
 
 
 def _times(config: BrokerConfig) -> Times:
@@ -381,7 +387,3 @@ def _times(config: BrokerConfig) -> Times:
 def _resolve(future: Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _ignore(*_: object) -> None:
-    """Do nothing: it takes the place of the broker's hooks until they are set."""

@@ -94,7 +94,7 @@ class FetchPartitionStatus:
     def stands_still(self) -> bool:
         """Return whether another read would find the same: nothing (I-FET-6)."""
         partition = self.partition
-        return partition is not None and partition.moves == self.moves and not partition.failed
+        return partition is not None and partition.moved.count == self.moves and not partition.failed
 
 
 class ServedFetch:
@@ -139,7 +139,7 @@ class ServedFetch:
         waiting = {partition: one.wanted for partition, one in partitions.items()}
         found = {partition: one.size for partition, one in partitions.items()}
         delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
-        delayed.watch([p.waiters for p in delayed.waiting], self.request.max_wait_ms / 1000)
+        delayed.watch([p.moved for p in delayed.waiting], self.request.max_wait_ms / 1000, log_end=self.from_follower)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
             yield from each(delayed.moved, list(waiting))
         self._let_go()
@@ -212,7 +212,7 @@ class ServedFetch:
     def _read(self, one: FetchPartitionStatus, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:
         one.moves = NEVER
         partition, wanted = self._partition(one), one.wanted
-        moves = partition.moves
+        moves = partition.moved.count
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
             partition.replica.check_follower(self.replica, wanted.leader_epoch)

@@ -105,7 +105,7 @@ class AlterPartitionSender:
             proposal, error, now, tuple(verdict.isr), verdict.leader_epoch, verdict.partition_epoch)
         again = any(getattr(e, "proposal", None) is proposal for e in effects)
         if not again:
-            partition.run(effects)
+            partition.carry_out(effects)
         return not again
 
     def _again(self, partition: Partition, proposal: ProposedIsr) -> None:

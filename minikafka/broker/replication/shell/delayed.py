@@ -1,27 +1,34 @@
 """Answers that wait until something moves, or until their time is over: the purgatory of Kafka, reduced to a list.
 
-Owns: the list of waits for one thing (Waiters), and one wait with its end (Delayed). delayed_operations.py has the kinds of wait.
+Owns: the event that one thing has moved (Moved), one wait with its end (Delayed). delayed_operations.py has the kinds of wait.
 Source: kafka.server.DelayedOperation, DelayedOperationPurgatory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from minikafka.broker.server.env import Env
 
 P = TypeVar("P")
+P_contra = TypeVar("P_contra", contravariant=True)
+
+
+class Listener(Protocol[P_contra]):
+    """A delayed answer, or a coordinator's log, which follows a partition for as long as this broker leads it."""
+
+    def moved(self, what: P_contra) -> None:
+        """Look at `what`, to which something happened."""
 
 
 class Delayed(Generic[P]):
     """A wait that ends when `check` returns True for something that moved, or at the timeout."""
 
-    def __init__(self, env: Env, for_log_end: bool = False) -> None:
+    def __init__(self, env: Env) -> None:
         self.finished = env.future()
-        self.for_log_end = for_log_end      # a log that has grown is a move; for all others only what is committed counts
         self._env = env
-        self._watched: list[Waiters[P]] = []
+        self._watched: list[Moved[P]] = []
 
     def check(self, moved: P) -> bool:
         """Return whether the answer is ready, now that `moved` has moved."""
@@ -36,59 +43,59 @@ class Delayed(Generic[P]):
         if not self.finished.done():
             self.finished.set_result(None)
 
-    def watch(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+    def watch(self, watched: Iterable[Moved[P]], timeout: float, log_end: bool = False) -> None:
         """Look at every move from now on, for `timeout` seconds at most. Call this in the same step as the first look: a task
         that begins to wait later misses the moves until it runs (I-DELAY-2)."""
         self._watched = list(watched)
-        for waiters in self._watched:
-            waiters.add(self)
+        for moved in self._watched:
+            moved.add(self, log_end)
         timer = self._env.later(timeout, self.force)
         self.finished.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
 
     def _unwatch(self) -> None:
-        for waiters in self._watched:
-            waiters.discard(self)
+        for moved in self._watched:
+            moved.discard(self)
 
     async def done(self) -> None:
         """Return when ready, or when the time is over."""
         await self.finished
 
-    async def wait(self, watched: Iterable[Waiters[P]], timeout: float) -> None:
+    async def wait(self, watched: Iterable[Moved[P]], timeout: float) -> None:
         """Return when ready or after `timeout` seconds."""
         self.watch(watched, timeout)
         await self.done()
 
 
-class Waiters(Generic[P]):
-    """The waits for one thing, in the order of arrival."""
+class Moved(Generic[P]):
+    """The event that one thing has moved: how often that was, and what looks at the thing then, in the order of arrival."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Delayed[P], None] = {}
-        self._for_log_end: dict[Delayed[P], None] = {}      # those of them that a log's growth can end
+        self.count = 0                                     # at the same count a read finds the same
+        self._listeners: dict[Listener[P], None] = {}
+        self._of_log_end: dict[Listener[P], None] = {}     # those of them that a log's growth concerns too
 
-    def add(self, delayed: Delayed[P]) -> None:
-        self._waiting[delayed] = None
-        if delayed.for_log_end:
-            self._for_log_end[delayed] = None
+    def add(self, listener: Listener[P], log_end: bool = False) -> None:
+        """Call the listener at each move from now on; `log_end`: also if the log has grown, and no more of it is committed."""
+        self._listeners[listener] = None
+        if log_end:
+            self._of_log_end[listener] = None
 
-    def discard(self, delayed: Delayed[P]) -> None:
-        self._waiting.pop(delayed, None)
-        self._for_log_end.pop(delayed, None)
+    def add_first(self, listener: Listener[P]) -> None:
+        """Call this one before all others: what it applies must be seen by answers that leave because of the same move."""
+        self._listeners = {listener: None, **self._listeners}
+
+    def discard(self, listener: Listener[P]) -> None:
+        self._listeners.pop(listener, None)
+        self._of_log_end.pop(listener, None)
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._listeners)
 
-    def __iter__(self) -> Iterator[Delayed[P]]:
-        return iter(list(self._waiting))
+    def __iter__(self) -> Iterator[Listener[P]]:
+        return iter(list(self._listeners))
 
-    def wake(self, moved: P) -> None:
-        """Let every wait look at `moved`, to which something happened."""
-        if self._waiting:
-            for delayed in self:
-                delayed.moved(moved)
-
-    def wake_for_log_end(self, moved: P) -> None:
-        """Let those waits look at `moved` that a longer log can end: fetches of followers, not acks=all appends."""
-        if self._for_log_end:
-            for delayed in list(self._for_log_end):
-                delayed.moved(moved)
+    def tell(self, what: P, log_end: bool = False) -> None:
+        """Count a move of `what`, and let the listeners look; `log_end`: only the log has grown."""
+        self.count += 1
+        for listener in list(self._of_log_end if log_end else self._listeners):
+            listener.moved(what)

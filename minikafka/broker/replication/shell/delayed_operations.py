@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.replication.shell.delayed import Delayed
-from minikafka.broker.replication.shell.partition import LOG_END, Partition
+from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Env
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -52,7 +52,7 @@ class DelayedOutcome(Delayed[Partition]):
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
         """Return each partition's error code; REQUEST_TIMED_OUT for those that still wait after `timeout` seconds."""
         if not self.ready() and timeout > 0:
-            await self.wait([p.waiters for p in self.pending], timeout)
+            await self.wait([p.moved for p in self.pending], timeout)
         return self.told()
 
     def told(self) -> dict[Partition, Err]:
@@ -76,7 +76,7 @@ class DelayedProduce(DelayedOutcome):
     def begin(self, timeout: float) -> Future[None]:
         """Wait from now on; the result is done when all is committed or refused, or after `timeout` seconds."""
         if timeout > 0:
-            self.watch([p.waiters for p in self.pending], timeout)
+            self.watch([p.moved for p in self.pending], timeout)
         else:
             self.force()
         return self.finished
@@ -98,7 +98,7 @@ class DelayedFetch(Delayed[Partition]):
     def __init__(self, env: Env, waiting: dict[Partition, Wanted], found: dict[Partition, int], isolation: str,
                  min_bytes: int, only_leader: bool) -> None:
         """`found`: how many bytes the first look found in each partition."""
-        super().__init__(env, for_log_end=isolation == LOG_END)
+        super().__init__(env)
         self.waiting, self.isolation, self.min_bytes, self.only_leader = waiting, isolation, min_bytes, only_leader
         self._sizes, self._gathered = found, sum(found.values())
 

@@ -83,7 +83,7 @@ class MetadataPublisher:
             return
         partition = hosted or self.replicas.host(state.topic, state.topic_id, state.index)
         try:
-            partition.run(partition.replica.on_metadata(state, self.env.now()))
+            partition.carry_out(partition.replica.on_metadata(state, self.env.now()))
         except KafkaError as error:
             log.error("%s: cannot take its new role: %s", partition.name, error)
         self.replicas.tell_role(partition)

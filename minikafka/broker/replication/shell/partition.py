@@ -1,9 +1,9 @@
 """One partition on this broker: the log on disk, the state machine that decides, and the answers that wait for a move.
 
 The state machine (`replication/replica.py`, here `self.replica`) decides; this module carries out its effects
-(`replication/effects.py`) in their order, tells the trace, and wakes delayed answers.
+(`replication/effects.py`) in their order, tells the trace, and calls the listeners of `moved`: delayed answers, coordinators.
 
-Owns: the log, the replica, the waiters and the observers of one partition.
+Owns: the log, the replica, and the event `moved` of one partition.
 Invariants
   I-PART-1  validation and append happen without an await in between (rule 46).
   I-PART-2  effects run from left to right; after a failure none that follows has happened.
@@ -19,7 +19,7 @@ from uuid import UUID
 
 from minikafka.broker.replication import effects, preferred_replica
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell.delayed import Waiters
+from minikafka.broker.replication.shell.delayed import Moved
 from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
 from minikafka.log import markers
 from minikafka.log.producers import UNGUARDED
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
     from minikafka.log.transaction_index import AbortedTransaction
 
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
-
-
-class Observer(Protocol):
-    """A coordinator's log, which follows the partition for as long as this broker leads it."""
-
-    def moved(self, partition: Partition) -> None:
-        """Hear that the high watermark, the log end or the role of `partition` has changed."""
 
 
 class ReplicaManagerView(Protocol):
@@ -88,13 +81,11 @@ class Partition:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
         self.name = f"{topic}-{index}"
-        self.waiters: Waiters[Partition] = Waiters()   # delayed answers; each is removed when it is ready
-        self.observers: list[Observer] = []            # told of every move, before the waiters are
+        self.moved: Moved[Partition] = Moved()         # its high watermark, its role, or only its log end
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
         self.failed = False                            # its disk has
         self.retired: Err | None = None                # it was given up, and this is what requests are told that still have it
-        self.moves = 0                                 # how often anything moved: at the same count a read finds the same
         self.storage = Storage(self)
         self._env = manager.env
         self.flushed = self._env.now()                 # when the log was flushed last
@@ -156,7 +147,7 @@ class Partition:
         if not info.duplicate:
             self._trace_append(info, **_transaction(info, records))
             now = self._env.now()
-            self.run(self.replica.on_appended(now))
+            self.carry_out(self.replica.on_appended(now))
             self.lag_trace.look(now)
         return info
 
@@ -217,10 +208,10 @@ class Partition:
         start_rises = log_start > self.replica.followers[replica].log_start_offset
         low = self.replica.low_watermark if start_rises else None
         now = self._env.now()
-        woken = self.run(self.replica.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
+        woken = self.carry_out(self.replica.on_follower_fetch(replica, broker_epoch, epoch, offset, log_start, now))
         self.lag_trace.look(now)
         if low is not None and not woken and self.replica.low_watermark > low:
-            self.wake()
+            self.moved.tell(self)
 
     # --- follower -------------------------------------------------------------------------------------------------
 
@@ -232,16 +223,16 @@ class Partition:
         """
         moved, grown = False, len(records) > 0
         if log_start > self.log.start_offset:
-            moved = self.run(self.replica.on_fetched(high_watermark))
+            moved = self.carry_out(self.replica.on_fetched(high_watermark))
             self._begin_at(min(log_start, self.log.end_offset))
         if grown:
             with self.storage:
                 info = self.log.append_follower(records, self._env.wall_ms())
             if info is not None:
                 self._trace_append(info)
-        moved = self.run(self.replica.on_fetched(high_watermark)) or moved
+        moved = self.carry_out(self.replica.on_fetched(high_watermark)) or moved
         if grown and not moved:
-            self.run([effects.LogEndMoved(self.log.end_offset)])
+            self.carry_out([effects.LogEndMoved(self.log.end_offset)])
 
     # --- life -----------------------------------------------------------------------------------------------------
 
@@ -251,7 +242,7 @@ class Partition:
         with self.storage:
             self.log.delete_old_segments(now_ms, self.high_watermark)
         if self.log.start_offset != before:
-            self.moves += 1
+            self.moved.count += 1
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     def _begin_at(self, offset: int) -> None:
@@ -261,7 +252,7 @@ class Partition:
             self.log.advance_start(offset)
         self.replica.check()
         if self.log.start_offset != before:
-            self.moves += 1
+            self.moved.count += 1
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     async def flush(self) -> None:
@@ -277,28 +268,18 @@ class Partition:
         """Give the partition up: this broker has no replica of it any more. Clients that wait are refused."""
         self.replica.resign()
         self.retired = refusal
-        self.wake()
+        self.moved.tell(self)
 
     # --- effects --------------------------------------------------------------------------------------------------
 
-    def run(self, decided: list[effects.Effect]) -> bool:
-        """Carry out the effects that the replica has decided on, in order; True if one of them called `wake`."""
+    def carry_out(self, decided: list[effects.Effect]) -> bool:
+        """Carry out the effects that the replica has decided on, in order; True if one of them was a move."""
         woken = False
-        self.moves += len(decided)
+        self.moved.count += len(decided)
         for effect in decided:
-            woken = self._DO[type(effect)](self, effect) or woken
+            woken = self._CARRY_OUT[type(effect)](self, effect) or woken
         self.replica.check()
         return woken
-
-    def wake(self) -> None:
-        """Tell the observers, then let the delayed answers look: something they may depend on has moved."""
-        self.moves += 1
-        self._tell_observers()
-        self.waiters.wake(self)
-
-    def _tell_observers(self) -> None:
-        for observer in list(self.observers):
-            observer.moved(self)
 
     def _assign_epoch(self, e: effects.AssignEpoch) -> None:
         with self.storage:
@@ -309,13 +290,13 @@ class Partition:
         self.shown = self.manager.shown_settings(self)
         self._trace_role("leader", replicas=list(self.replica.replicas), **self.shown)
         self.manager.on_leading(self)
-        self.wake()
+        self.moved.tell(self)
         return True
 
     def _follow(self, e: effects.Follow) -> bool:
         self._trace_role("follower" if e.leader >= 0 else "leaderless")
         self.manager.on_following(self)
-        self.wake()
+        self.moved.tell(self)
         return True
 
     def _moved_high_watermark(self, e: effects.HighWatermark) -> bool:
@@ -323,12 +304,11 @@ class Partition:
         stable = self.last_stable_offset
         open_transaction = {"lso": stable} if stable < e.offset else {}
         self._env.trace("hw", tp=self.name, hw=e.offset, **open_transaction)
-        self.wake()
+        self.moved.tell(self)
         return True
 
     def _moved_log_end(self, e: effects.LogEndMoved) -> bool:
-        self._tell_observers()
-        self.waiters.wake_for_log_end(self)
+        self.moved.tell(self, log_end=True)
         return True
 
     def _propose(self, e: effects.ProposeIsr) -> None:
@@ -340,7 +320,7 @@ class Partition:
 
     def _truncate(self, e: effects.Truncate) -> bool:
         self._cut(self.log.truncate, e.offset)
-        return self.run(self.replica.on_truncated())
+        return self.carry_out(self.replica.on_truncated())
 
     def _start_at(self, e: effects.StartAt) -> None:
         self._cut(self.log.truncate_fully, e.offset)
@@ -355,7 +335,7 @@ class Partition:
         lost = end - offset if start <= offset <= end else end - start
         self._env.trace("truncate", tp=self.name, to=offset, records=lost, **{"from": end})
 
-    _DO: dict[type, Any] = {
+    _CARRY_OUT: dict[type, Any] = {
         effects.AssignEpoch: _assign_epoch, effects.Lead: _lead, effects.Follow: _follow,
         effects.HighWatermark: _moved_high_watermark, effects.LogEndMoved: _moved_log_end,
         effects.ProposeIsr: _propose, effects.IsrCommitted: _isr_committed, effects.Truncate: _truncate,

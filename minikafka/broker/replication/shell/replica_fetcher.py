@@ -228,7 +228,7 @@ class ReplicaFetcher:
             try:
                 if _diverges(data):
                     end = EpochEnd(data.diverging_epoch.epoch, data.diverging_epoch.end_offset)
-                    partition.run(partition.replica.on_diverging(end))
+                    partition.carry_out(partition.replica.on_diverging(end))
                 else:
                     partition.append_fetched(data.records or b"", data.high_watermark, data.log_start_offset)
                 self._pauses.pop(key, None)
@@ -257,7 +257,7 @@ class ReplicaFetcher:
         effects = partition.replica.on_out_of_range(start, end)
         log.warning("%s: %s is not in the log of node %d, which is [%d, %d): %s", partition.name,
                     partition.log.end_offset, self.leader, start, end, effects)
-        partition.run(effects)
+        partition.carry_out(effects)
         if not effects:
             self._pause(key)
 

@@ -175,7 +175,7 @@ class ReplicaManager:
             if partition is not None:
                 partition.failed = True
                 self.fetchers.drop(partition)
-                partition.wake()
+                partition.moved.tell(partition)
 
     def storage_failed(self, partition: Partition, error: BaseException) -> None:
         """Take every partition offline, and end the broker: the disk has failed under `partition`."""
@@ -187,7 +187,7 @@ class ReplicaManager:
             each.failed = True
             self.fetchers.drop(each)
         for each in self.hosted():
-            each.wake()
+            each.moved.tell(each)
             self.tell_role(each)
         # The answers on their way get a moment; then the broker ends with the error.
         self.env.later(0.1, self.env.crash, error)
@@ -238,7 +238,7 @@ class ReplicaManager:
             if partition.is_leader:
                 with self.contained(partition.topic, partition.index):
                     partition.lag_trace.look(now)
-                    partition.run(partition.replica.on_tick(now))
+                    partition.carry_out(partition.replica.on_tick(now))
 
     def truncated(self, partition: Partition, lowered: bool) -> None:
         """Take note that the end of a log is gone; this waits for the disk if its recovery point is lower now (I-POINTS-2)."""
