@@ -79,7 +79,7 @@ def test_i14_what_is_waited_for_never_comes() -> None:
         partition, host = kit.partition(kit.leader()), kit.world.hosts[kit.leader()]
         beyond = partition.log.end_offset + 1
         with host.loop.entered():
-            DelayedProduce(host.env, {partition: beyond}).watch([partition.waiters], timeout=1000.0)
+            DelayedProduce(host.env, {partition: beyond}).watch([partition.moved], timeout=1000.0)
             CoordinatorLog(host.env, partition, timeout_s=1000.0).expect(beyond, beyond - 1, None)
 
     kit = ended(tamper)

@@ -56,7 +56,7 @@ from minikafka.protocol.errors import Err, KafkaError
 HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters have acknowledged its resignation
 
 
-class Listener(Protocol):
+class MetadataListener(Protocol):
     """The part of the broker that takes the committed records (RaftClient.Listener). Offsets are those of the last record."""
 
     def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
@@ -75,7 +75,7 @@ class Listener(Protocol):
 class Quorum:
     """This node's part in the metadata quorum: voter, or observer where its id is not among the voters."""
 
-    def __init__(self, node: Node, listener: Listener) -> None:
+    def __init__(self, node: Node, listener: MetadataListener) -> None:
         self.node, self.env, self.node_id, self.listener = node, node.env, node.node_id, listener
         self.applied = 0  # everything below was given to the listener
         self._to_apply: deque[Steps[None]] = deque()  # the committed batches, in order; the first is being applied

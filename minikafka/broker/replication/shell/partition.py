@@ -19,7 +19,7 @@ from uuid import UUID
 
 from minikafka.broker.replication import effects, preferred_replica
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell.delayed import Moved
+from minikafka.broker.replication.shell.delayed import MovedEvent
 from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
 from minikafka.log import markers
 from minikafka.log.producers import UNGUARDED
@@ -81,7 +81,7 @@ class Partition:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
         self.name = f"{topic}-{index}"
-        self.moved: Moved[Partition] = Moved()         # its high watermark, its role, or only its log end
+        self.moved: MovedEvent[Partition] = MovedEvent()  # its high watermark, its role, or only its log end
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
         self.failed = False                            # its disk has
