@@ -85,6 +85,17 @@ def reply(effects: list[Effect]) -> object:
     return found.response
 
 
+# --- rule 34 ------------------------------------------------------------------------------------------------------
+
+
+def test_rule_34_a_vote_is_kept_for_as_long_as_its_epoch_lasts() -> None:
+    """Fails if a node that loses its leader forgets whom it voted for: were it a voter again, it could vote twice."""
+    observer = Raft(1, (2, 3, 4), RaftDisk(), Times(), Random(1), ElectionState(epoch=5, leader=2, voted=3))
+    observer.start(0.0)
+    observer.on_tick(observer.state.role.deadline)
+    assert isinstance(observer.state.role, Unattached) and observer.state.election_state == ElectionState(epoch=5, voted=3)
+
+
 # --- rule 35 ------------------------------------------------------------------------------------------------------
 
 
