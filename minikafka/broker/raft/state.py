@@ -89,7 +89,7 @@ class QuorumState:
         # The deadline is kept: a candidate that cannot win must not put off the election of one that can.
         waits = self.is_voter and isinstance(self.role, Unattached | Follower | Prospective | Candidate)
         deadline = self.role.deadline if waits else self.election_deadline(now)
-        self.vote_or_follow(ElectionState(epoch))           # a newer one; or we are no voter, and have no vote to keep
+        self.vote_or_follow(ElectionState(epoch, voted=self.election_state.voted if epoch == self.epoch else NOBODY))
         self.become(Unattached(deadline, self.look_at(now)))
 
     def become_follower(self, epoch: int, leader: int, now: float) -> None:
