@@ -11,6 +11,7 @@ import contextlib
 import dis
 import functools
 import inspect
+import sysconfig
 import traceback
 import types
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from minikafka.lab import wants
 from minikafka.lab.values import LINE, clean, reason, shown
 
 OURS = str(Path(__file__).resolve().parents[1])
+LIBRARIES = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 NOTHING = "returned nothing; is there a `return`?"
 MISSED = "returned None: its `return` was not reached, or what stands behind it is None"
@@ -83,7 +85,12 @@ class Trial:
         codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
         if isinstance(error, AssertionError) and codes and self._ours(codes[-1]):
             return False
-        return bool(self.last and not self.last.over) or any(code.co_filename in self.cells for code in codes)
+        return bool(self.last and not self.last.over) or any(self._theirs(code.co_filename) for code in codes)
+
+    def _theirs(self, file: str) -> bool:
+        """Return whether a file is a cell of the student's, or a file of their own that it imports."""
+        ours = (OURS, *LIBRARIES, code.co_filename if (code := code_of(self.ask)) else OURS)
+        return file in self.cells or Path(file).is_absolute() and not file.startswith(ours)
 
     def _ours(self, code: types.CodeType) -> bool:
         return code is code_of(self.ask) or code.co_filename.startswith(OURS) and code.co_filename not in self.cells

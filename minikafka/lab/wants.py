@@ -50,7 +50,8 @@ def result(wanted: Any) -> Any:
 def admits_nothing(wanted: Any) -> bool:
     """Return whether a wanted function may return None: the annotation names None, Any or object, or there is none."""
     returned = typing.get_args(wanted)[-1] if a_function(wanted) and typing.get_args(wanted) else Any
-    return returned in (Any, object, type(None)) or type(None) in typing.get_args(returned)
+    # collections.abc.Callable keeps None as it is, typing makes a type of it
+    return returned in (None, type(None), Any, object) or type(None) in typing.get_args(returned)
 
 
 def misfit(wanted: Any, answer: Any, who: str = "your function") -> str:
