@@ -62,6 +62,14 @@ def test_the_fidelity_table_names_tests_that_exist() -> None:
     assert [pattern for pattern in named if not list(ROOT.glob(pattern))] == []
 
 
+def test_the_track_record_names_tests_that_exist() -> None:
+    """Fails if a test that shows an old bug was moved, renamed or deleted."""
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?", (ROOT / "tests" / "TRACK_RECORD.md").read_text())
+    assert len(named) > 50
+    assert [(path, name) for path, name in named
+            if not (ROOT / path).exists() or f"def {name}(" not in (ROOT / path).read_text() and name] == []
+
+
 def test_each_handler_says_what_its_versions_change() -> None:
     """Fails if an API is served to clients in versions that differ, and its module does not say what each version changes."""
     with (ROOT / "tools" / "fidelity.tsv").open() as file:

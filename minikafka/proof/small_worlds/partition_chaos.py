@@ -28,7 +28,7 @@ QUICK = {"broker.session.timeout.ms": 1000, "broker.heartbeat.interval.ms": 250,
 
 
 def partition_chaos(seed: int) -> tuple[str, ...]:
-    """Run one seed: the profile of many ablations of replication."""
+    """Run one seed: the world of many weakened rules of replication."""
     return PartitionChaos(seed).live()
 
 

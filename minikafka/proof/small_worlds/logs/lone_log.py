@@ -71,7 +71,7 @@ class Forgotten(Fallen):
 
 
 def log_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed: the profile of the ablations that need nothing but a log."""
+    """Run one seed: the world of the weakened rules that need nothing but a log."""
     return _fallen(LoneLog(seed))
 
 

@@ -75,7 +75,7 @@ class LoneEnv:
 
 
 def voter_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed: the profile of the ablations of the metadata log."""
+    """Run one seed: the world of the weakened rules of the metadata log."""
     try:
         LoneMetadataLog(seed).live()
     except AssertionError as fallen:  # the world's, or the log's own
