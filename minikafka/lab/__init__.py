@@ -3,7 +3,7 @@
     from minikafka.lab import check, hint, predict, reveal, todo
 
 * `todo(hint)`       stands where a student writes; raises until then
-* `check(id, fn)`    asks whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN), never an exception
+* `check(id, fn)`    returns whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN); it never raises
 * `hint(id)`         the next of three hints: a question, the concept, where to read
 * `predict(id, x)`   keeps a guess before the experiment, `reveal(id, y)` sets it beside what was measured
 * `progress()`       where you stand, over all labs
@@ -14,7 +14,7 @@ The files, in reading order:
 
     what a cell calls    exercise.py    `todo` and `check`, and the list of checks that the labs fill
                          guard.py       a time limit for the student's function, and a limit of what it prints
-                         wants.py       what a check wants, and words for answers of the wrong type
+                         wants.py       the type of answer that a check takes, and words for answers of another type
                          trial.py       the student's function, watched while a check calls it
                          values.py      words for the student's values and errors, and for what differs from the right ones
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
@@ -24,7 +24,7 @@ The files, in reading order:
                          names.py       a name that is missing: which cell makes it
                          trouble.py     an error of a client, a cluster or a wait: what brings it back
                          again.py       a cell that runs again: what its last run had begun ends first
-                         waiting.py     what a cell shows while it works on for long
+                         waiting.py     what a cell shows while it runs for long
     what is kept         record.py      the student's own file
                          report.py      `progress()`, one page made from that file and the notebooks
                          classroom.py   what students hand in, and one page over a class

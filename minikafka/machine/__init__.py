@@ -1,8 +1,8 @@
 """What a computer must have, and what set-up gives it: settings of the environment, a Java, Kafka's and Spark's jars.
 
-    environment.py  which variables of other courses are set aside, and which are set
-    files.py        the cache folder, whole files, paths that Java can read
-    java.py         the Java that is there, or one from a Python package
+    environment.py  which variables of other projects are set aside, and which variables we set
+    files.py        the cache folder, files that are written whole, paths that Java can read
+    java.py         the Java that is there, or a Java from a Python package
     jars.py         Apache Kafka and Spark's connectors, by the list in jars.tsv
     download.py     one file over HTTP, with its checksum; trust.py: the certificates that this computer trusts
 

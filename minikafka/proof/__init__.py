@@ -2,14 +2,14 @@
 
 Read the folders in this order; the page of each names its files:
 
-    history/       what clients did, judged with Jepsen's names: one checker for every engine
+    history/       what clients did, and one checker of it for every engine; anomalies have Jepsen's names
     invariants/    what must hold in a simulated cluster after each step and at its end
     swarm/         one seed: clients at work, faults, recovery, verdict; many seeds: campaigns
-    small_worlds/  one part of the broker alone, with a clock and its events: milliseconds for each seed
+    small_worlds/  one part of the broker alone, with a clock and its events
     stories/       the anomalies, one story each, told as transcripts
     weakened/      the rules that prevent them, switched off one at a time: each time an invariant must fall
     mutation/      a line changed at random, or one of these rules off: which check notices it
-    chaos/         live clusters: brokers killed under real clients, spoiled frames, hostile requests
+    chaos/         live brokers killed under real clients; hostile requests, spoiled frames
     bench/         the same work on both engines, timed
     command.py     `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 

@@ -6,6 +6,6 @@ loss of power takes. So a run that fails can be run again, made smaller, and tol
     world/    time, network, disks, clocks, processes, and everything that can be broken
     engine/   `Cluster(engine="sim")`, and a bridge for real clients
 
-It carries the brokers (broker/) and the clients (client/), and judges nothing: that is proof/. Nothing in broker/, log/,
-protocol/ or client/ knows this folder: they are given an Env (broker/server/env.py) and cannot tell whether its clock is real.
+It carries the brokers (broker/) and the clients (client/), and judges nothing: proof/ does. Nothing in broker/, log/, protocol/
+or client/ imports this folder: they get an Env (broker/server/env.py), whose clock may be real or simulated.
 """

@@ -1,12 +1,12 @@
-"""The small worlds: one part of the broker alone, with a clock and its events, every answer judged. A seed takes milliseconds.
+"""The small worlds: one part of the broker alone, with a clock and its events, every answer judged.
 
-    raft/          the quorum's state machine alone: hundreds of schedules in the time that one whole cluster takes
-    groups/        one group alone, of either kind
+    raft/          the quorum's state machine alone
+    groups/        one group alone, of the classic or the consumer protocol
     controller/    one controller alone: registrations, elections, reassignments, administration
     logs/          one compacted log, and one memory of producers
     replication/   one replica, and the fetch sessions of one broker
     transactions/  one transactional id
     partition_chaos.py   three brokers, one partition, and leaders that change all the time
     checks.py      what a small world says when a rule falls
-    worlds.py      the table of them
+    worlds.py      the table of the small worlds
 """

@@ -1,7 +1,7 @@
-"""Weakened rules: with one rule switched off, its harm must appear, and something that is named in advance must see it.
+"""Weakened rules: with one rule switched off, its harm must appear, and a check that is named in advance must fail.
 
-A checker that never found anything may be unable to; one that catches every weakened rule is not. The brokers have no branches
-for this: the source of a function is changed, here in the process or where a module is loaded.
+A checker that never found anything may be blind; a checker that catches every weakened rule is not. The brokers have no branches
+for this: the source of a function is changed, in this process or when a module is loaded.
 
     rules.tsv    the table: what is changed, which rule that is, what falls then, and which story or seed shows it
     table.py     the rows
