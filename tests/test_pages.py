@@ -37,10 +37,14 @@ def test_each_folder_s_page_names_its_files() -> None:
 
 
 def test_every_link_of_the_source_s_pages_leads_somewhere() -> None:
-    """README.md, RULES.md and FIDELITY.md of minikafka/ link to files that exist."""
+    """README.md, RULES.md and FIDELITY.md of minikafka/ link to files and to headings that exist."""
     broken = [f"{page.name}: {link}" for page in sorted(SOURCE.glob("*.md"))
               for link in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text())
               if link != "RULES.md" and not (SOURCE / link).exists()]
+    broken += [f"{page.name}: #{anchor}" for page in sorted(SOURCE.glob("*.md")) for text in [page.read_text()]
+               for anchor in re.findall(r"\]\(#([^)]+)\)", text)
+               if anchor not in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+                                 for heading in re.findall(r"^#+ (.+)", text, re.M)}]
     assert broken == []
 
 

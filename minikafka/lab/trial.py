@@ -90,10 +90,10 @@ class Trial:
     def _theirs(self, file: str) -> bool:
         """Return whether a file is a cell of the student's, or a file of their own that it imports."""
         ours = (OURS, *LIBRARIES, code.co_filename if (code := code_of(self.ask)) else OURS)
-        return file in self.cells or Path(file).is_absolute() and not file.startswith(ours)
+        return file in self.cells or Path(file).is_absolute() and not any(map(Path(file).is_relative_to, ours))
 
     def _ours(self, code: types.CodeType) -> bool:
-        return code is code_of(self.ask) or code.co_filename.startswith(OURS) and code.co_filename not in self.cells
+        return code is code_of(self.ask) or Path(code.co_filename).is_relative_to(OURS) and code.co_filename not in self.cells
 
     def ended_in(self, error: BaseException) -> bool:
         """Return whether an error was raised in the student's own cell."""

@@ -18,7 +18,7 @@ from minikafka.log.compression import ZSTD
 from minikafka.protocol.codec import encode_request
 from tests.wire.raw import Raw
 
-RECORDS, TOPICS, NAMES = 300_000, 300, 60_000
+RECORDS, NAMES = 300_000, 60_000
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,6 @@ def heavy_batch() -> tuple[ApiMessage, int]:
                           topic_data=[topic(name="compacted", partition_data=rows)]), 9
 
 
-def many_topics() -> tuple[ApiMessage, int]:
-    return CreateTopicsRequest(topics=[new(f"t{i}") for i in range(TOPICS)], timeout_ms=60000, validate_only=False), 7
-
-
 def many_names() -> tuple[ApiMessage, int]:
     topic = DeleteTopicsRequest.DeleteTopicState
     return DeleteTopicsRequest(topics=[topic(name=f"u{i}", topic_id=None) for i in range(NAMES)], timeout_ms=60000), 6
@@ -52,9 +48,10 @@ def new(name: str, **configs: str) -> CreateTopicsRequest.CreatableTopic:
         topic.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()])
 
 
-@pytest.mark.parametrize("request_of", [heavy_batch, many_topics, many_names])
+@pytest.mark.parametrize("request_of", [heavy_batch, many_names])
 def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) -> None:
-    """Fails if others wait until the long request is over: then one answer at most comes before its answer."""
+    """Fails if others wait until the long request is over: with neither turns nor threads 2 to 6 answers come before its
+    answer, else hundreds. The turns themselves are counted in tests/broker/server/test_turns.py."""
     with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
         hog.ask(CreateTopicsRequest(topics=[new("compacted", cleanup_policy="compact")], timeout_ms=9000,
                                     validate_only=False), 7)
@@ -67,4 +64,4 @@ def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) ->
             other.ask(ApiVersionsRequest(), 0)
             answers += 1
         assert hog.receive() is not None
-    assert answers > 2, "each answer beyond the first is a turn that the long request gave to others"
+    assert answers > 20, "each of these answers is a turn that the long request gave to others"

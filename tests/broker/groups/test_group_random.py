@@ -114,11 +114,17 @@ def test_equal_seeds_give_equal_lives() -> None:
 
 @pytest.mark.parametrize(("harm", "id"), [
     (lambda g: setattr(g, "state", ClassicGroupState.EMPTY), "I-GROUP-1"),
-    (lambda g: setattr(g.members, "static", {"i": "a-1"}), "I-GROUP-4"),
+    (lambda g: setattr(g.members, "static", {"i": "a-1"}), "I-GROUP-4 .* names the static members"),
+    (lambda g: g.members.by_id.update({"b-1": g.members.get("a-1")}), "I-GROUP-4 a member is kept under"),
+    (lambda g: g.members.pending.update({"a-1": 1.0}), "I-GROUP-4 a member is pending"),
     (lambda g: setattr(g, "protocol", "other"), "I-GROUP-5"),
     (lambda g: setattr(g.members.get("a-1"), "syncing", "a call"), "I-GROUP-7"),
-    (lambda g: setattr(g, "join_deadline", 1.0), "I-GROUP-8"),
-    (lambda g: setattr(g.members.get("a-1"), "deadline", None), "I-GROUP-8"),
+    (lambda g: setattr(g, "join_deadline", 1.0), "I-GROUP-8 a join phase"),
+    (lambda g: setattr(g, "sync_deadline", 1.0), "I-GROUP-8 SyncGroup is waited for"),
+    (lambda g: vars(g).update(sync_deadline=1.0, pending_sync={"b-1": None}), "I-GROUP-8 the SyncGroup of a stranger"),
+    (lambda g: setattr(g.members.get("a-1"), "joining", "a call") or setattr(g, "state", ClassicGroupState.COMPLETING_REBALANCE),
+     "I-GROUP-8 a JoinGroup"),
+    (lambda g: setattr(g.members.get("a-1"), "deadline", None), "I-GROUP-8 a-1 may be silent"),
     (lambda g: setattr(g.members, "leader", "nobody"), "I-GROUP-12"),
 ])
 def test_a_classic_group_asserts_its_invariants(harm: Callable[[ClassicGroup], None], id: str) -> None:
@@ -137,9 +143,10 @@ def test_a_consumer_group_asserts_its_invariants() -> None:
     w.group.sessions.clear()
     with pytest.raises(AssertionError, match="I-CGROUP-5"):
         w.group.check()
-    w.group.state.target = TargetMetadata(1)
-    with pytest.raises(AssertionError, match="I-CGROUP-2"):
-        w.group.check()
+    for epoch, text in ((1, "ahead of the target"), (9, "the target of epoch 9")):
+        w.group.state.target = TargetMetadata(epoch)
+        with pytest.raises(AssertionError, match=f"I-CGROUP-2 .*{text}"):
+            w.group.check()
     w.group.state.members["B"] = w.group.state.members["A"]
     with pytest.raises(AssertionError, match="I-CMEMBER-1"):
         w.group.adopt((), 0.0)

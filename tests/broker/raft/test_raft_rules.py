@@ -7,6 +7,7 @@ happens is asserted by the core and found by the seeds of proof/small_worlds/raf
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -26,6 +27,7 @@ from minikafka.broker.raft.election import MOST_AHEAD
 from minikafka.broker.raft.messages import Answer, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchAnswer, Vote
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Follower, Leader, Prospective, Resigned, Unattached
+from minikafka.broker.raft.state import QuorumState
 from minikafka.proof.small_worlds.raft.disk import RaftDisk
 from minikafka.protocol.errors import Err
 from tests.broker.raft.by_hand import WorldByHand, parse
@@ -358,6 +360,31 @@ def test_two_leaders_in_one_epoch_stop_the_node() -> None:
     core, _ = a_follower()
     with pytest.raises(InvariantViolation):
         core.on_request("b", BeginQuorumEpoch(1, 3), 0.0)
+
+
+def a_candidate() -> Raft:
+    core = a_node()
+    stand(core)
+    return core
+
+
+@pytest.mark.parametrize(("make", "harm", "id"), [
+    (a_leader, lambda core, state: setattr(state, "high_watermark", 99), "I-RAFT-6"),
+    (a_leader, lambda core, state: setattr(state, "flushed", 99), "I-RAFT-3"),
+    (a_leader, lambda core, state: setattr(state, "election_state", ElectionState(1, 1, 2)), "I-RAFT-4 a leader"),
+    (a_leader, lambda core, state: setattr(state, "election_state", ElectionState(2, 1, 1)), "I-RAFT-16 the last record"),
+    (a_leader, lambda core, state: setattr(state.role, "start_offset", 7), "I-RAFT-16 a leader knows"),
+    (a_candidate, lambda core, state: setattr(state, "election_state", ElectionState(1, voted=2)), "I-RAFT-4 a candidate"),
+    (lambda: a_follower()[0], lambda core, state: setattr(state.role, "leader", 3), "I-RAFT-8"),
+    (a_candidate, lambda core, state: core.outbox.pending.update({99: core.outbox.pending[asked(core, 3)]}), "I-RAFT-15 one"),
+    (a_candidate, lambda core, state: setattr(state, "election_state", ElectionState(2, voted=1)), "I-RAFT-15 no request")])
+def test_a_node_asserts_its_invariants(make: Callable[[], Raft], harm: Callable[[Raft, QuorumState], object], id: str) -> None:
+    """Fails if check() passes a node whose log, role, vote or requests cannot be, or does not pass a healthy one."""
+    core = make()
+    core.check()
+    harm(core, core.state)
+    with pytest.raises(AssertionError, match=id):
+        core.check()
 
 
 def test_an_idle_quorum_is_quiet() -> None:

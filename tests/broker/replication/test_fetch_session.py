@@ -18,6 +18,7 @@ from minikafka.broker.replication.fetch_session import (
     next_epoch,
 )
 from minikafka.protocol.errors import Err
+from minikafka.sim.world.replaced import replaced
 
 A, B = ("a", 0), ("b", 0)
 
@@ -167,6 +168,6 @@ def test_sessions_have_a_largest_size_together() -> None:
     ask(s, 101, -1, {}, {})
     assert s.partitions == 0
     s.check()
-    s.partitions = 9
-    with pytest.raises(AssertionError, match="I-SESSION-4"):
-        s.check()
+    for name, value in (("partitions", 9), ("max_sessions", 0)):
+        with replaced(s, name, value), pytest.raises(AssertionError, match="I-SESSION-4"):
+            s.check()

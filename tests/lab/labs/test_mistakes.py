@@ -7,8 +7,10 @@ import json
 import sys
 import threading
 import time
+import typing
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -18,7 +20,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from minikafka import lab
 from minikafka.lab import check, exercise, guard, hint, names, predict, record, reveal
 from minikafka.lab.exercise import checks
-from minikafka.lab.trial import ALWAYS, MISSED, NONE, NOTHING
+from minikafka.lab.trial import ALWAYS, MISSED, NONE, NOTHING, OURS
 from minikafka.lab.verdict import Outcome
 
 
@@ -330,6 +332,31 @@ def test_a_missing_name_is_told_with_the_cell_that_makes_it(name, line, section)
 def test_a_name_that_no_cell_makes_is_left_to_python(name):
     """Fails if a mistyped name, or one that lives inside a function, gets a remedy that does not help."""
     assert names.told(name, CELLS) == names.tool(name) == ""
+
+
+@pytest.mark.parametrize("wanted, outcome", [
+    (Callable[[int], None], Outcome.PASS), (typing.Callable[[int], None], Outcome.PASS), (Callable[[int], Any], Outcome.PASS),
+    (Callable[[int], int | None], Outcome.PASS), (Callable, Outcome.PASS), (Any, Outcome.PASS),
+    (Callable[[int], int], Outcome.FAIL), (typing.Callable[[int], str], Outcome.FAIL)])
+def test_a_function_that_is_to_return_nothing_may(wanted, outcome):
+    """Fails if None is refused where the annotation admits it, in either spelling of Callable, or passes where it does not."""
+    def asks(answer):
+        return f"returned {answer(4)}"
+    asks.__annotations__["answer"] = wanted
+    checks("99.5")(asks)
+    assert check("99.5", lambda n: None).outcome is outcome
+
+
+@pytest.mark.parametrize("file, told", [
+    ("/home/student/helper.py", "your code raised ZeroDivisionError"), (f"{OURS}_mine.py", "your code raised ZeroDivisionError"),
+    (f"{OURS}/lab/shapes.py", "a list of numbers is wanted"), (json.__file__, "a list of numbers is wanted")])
+def test_an_error_in_a_file_that_a_cell_imports_is_the_students(file, told):
+    """Fails if an error that comes after the call, in a file of the student's, is told as a wrong type, or one of ours or of a
+    library as the student's. `minikafka_mine.py` beside our folder is not ours."""
+    space = {}
+    exec(compile("def lazily(n):\n    yield n / 0", file, "exec"), space)
+    exec(compile("def answer(values, how):\n    return lazily(1)", "a cell", "exec"), space)
+    assert told in check("99.2", space["answer"]).why
 
 
 def test_of_two_functions_the_one_that_returned_nothing_is_named():
