@@ -34,7 +34,7 @@ lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LA
 quick: setup  ## before each commit: units, laws, scenarios and stories, one live broker (ARGS="-k log")
 	@$(PYTEST) -q -n 2 --quick tests $(ARGS)
 
-test: setup  ## every test, on our brokers, and the notebooks (ARGS="-k log", JOBS=0: one after the other)
+test: setup  ## the tests, on our brokers, and the notebooks (ARGS="-k log", JOBS=0: one after the other)
 	@$(PY) -m minikafka jars --if-online
 	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
 

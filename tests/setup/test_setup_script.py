@@ -147,7 +147,8 @@ install.main()
 def became(settings: Path) -> tuple[dict[str, object], dict[str, str]]:
     """Return the options with which install.py calls pip under these settings, and an odd value for each option of pip."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    done = subprocess.run([sys.executable, "-c", BECAME], cwd=SCRIPT.parents[1], env=clean | {"PIP_CONFIG_FILE": str(settings)},
+    environment = clean | {"PIP_CONFIG_FILE": str(settings), "PYTHONPATH": str(SCRIPT.parents[1])}
+    done = subprocess.run([sys.executable, "-c", BECAME], cwd=settings.parent, env=environment,  # where pip begins its log
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     options, given = json.loads(done.stdout)
