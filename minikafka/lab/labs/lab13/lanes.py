@@ -1,6 +1,6 @@
 """The three books of progress as three lanes over one partition, a page for each moment: log, group, checkpoint, sink.
 
-    show(moments)      the last expression of a cell: a slider is the clock
+    show(moments, names)      the last expression of a cell: a slider is the clock
 
 Owns: the drawing. Invariants: I-LANES-1  an offset has one place in all lanes; a copy in the sink is a box of its own.
 """

@@ -1,6 +1,6 @@
 """What a target assignment of a consumer group must be: judged by what it is, not by how it is made.
 
-    fair(members, counts, last, found, assignor)     raises RuleFallen where `found` breaks a rule
+    fair(members, counts, found, assignor)           raises RuleFallen where `found` breaks a rule
     voted(state, default)                            the assignors that most members ask for
 
 Owns: the rules of `uniform` and `range`.

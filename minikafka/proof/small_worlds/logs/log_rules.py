@@ -2,8 +2,8 @@
 
     judge_reads(log, rules, start, high_watermark, stable, rng)   both isolation levels, lookups by offset and by time
     judge_last_records(...)                                       the last record of each key can be read
-    judge_epochs(log, rules, start, fs)                           the leader epoch cache, its answers and its file
-    judge_index(log, rows, rng)                                   the transaction index
+    judge_epochs(log, rules, start, fs, rng)                      the leader epoch cache, its answers and its file
+    judge_index(log, rows, rules, start, rng)                     the transaction index
     expired(segments, ...)                                        how many segments retention deletes
 
 Owns: nothing; the truth is in compaction_rules.py.
