@@ -12,6 +12,7 @@ from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, Incre
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 
+from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
 from minikafka.broker.storage.shell.log_dir import RECOVERY_POINTS
@@ -20,6 +21,7 @@ from minikafka.log.batch import batches, build
 from minikafka.log.markers import marker
 from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.world.replaced import replaced
 from tests.stage import IDS, Stage, play
 
 LAG = 30.0                                           # replica.lag.time.max.ms, in seconds
@@ -463,7 +465,10 @@ def test_a_deletion_ends_at_the_watermark_and_every_replica_follows() -> None:
         release()
         await w.until(lambda: all(w.partition(n).log.start_offset == 1 for n in IDS))
         await w.until(lambda: all(w.partition(n).high_watermark == 3 for n in IDS))
-        assert leader.delete_records(-1) == 3
+        checked: list[Replica] = []
+        with replaced(Replica, "check", lambda self: checked.append(self)):
+            assert leader.delete_records(-1) == 3
+        assert checked == [leader.replica], "what a replica asserts is asserted when its log begins anew"
         await w.until(lambda: all(w.partition(n).log.start_offset == 3 for n in IDS))
     tell(story)
 
