@@ -69,7 +69,7 @@ CASES: list[tuple[Callable[[Place], int], Err, Err, bool]] = [
 def test_a_deletion_meets_a_write_that_waits(patient: Cluster, name: str) -> None:
     """Fails if a write waits on for a partition that is gone, is answered as if it were safe, or falls because of a deletion that
     does not concern it."""
-    paused = next(node for node in (2, 3) if node != patient.controller)
+    paused = next(node for node in (2, 3) if node != patient.controller())
     with ExitStack() as closing:
         places: list[Place] = []
         for number, _ in enumerate(CASES):

@@ -43,6 +43,7 @@ from minikafka.protocol.errors import Err, KafkaError
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
 NO_MEMBER = (None, -1)     # id and epoch of a client that names no member
 FOR_EVER = 2**63 - 1  # the latest time that fits into a record, in ms (in Kafka the sum overflows and is negative)
+VERDICT = 220    # bytes of memory that the answer of a deletion takes per partition, about, while the request waits
 
 
 Committing = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -254,6 +255,7 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
         if group is None or error is not Err.NONE:
             raise KafkaError(error)
         topics, doomed = await ctx.node.env.turns.take(_doomed(ctx, request, store, group))
+        ctx.memory += VERDICT * sum(len(topic.partitions) for topic in topics)
         if doomed and (outcome := await store.write_offsets(request.group_id, doomed)) is not Err.NONE:
             raise KafkaError(outcome)
     except KafkaError as refused:
