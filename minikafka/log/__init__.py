@@ -3,8 +3,8 @@
     the bytes         batch.py           the record batch: a header of 61 bytes, then records
                       records.py         one record; compression.py: records compressed together
                       markers.py         control batches: how a transaction ended
-                      validate.py        what a leader refuses to append; survey.py: its look at every record;
-                      alike.py           a look at many records of one shape at once
+                      validate.py        what a leader refuses to append; survey.py: it checks every record;
+                      alike.py           checks many records of one shape at once
     the log           log.py             append, read, truncate; the offsets are given here
                       segments.py        the segments of a log, in order; segment.py: one of them, with its files
                       index.py           offset and time indexes; lookup.py: from a time to an offset
@@ -18,8 +18,8 @@
                       cleaner.py         compaction; cleaner_filter.py: which records stay; swap.py: the exchange of segments
     around it         config.py          the settings of one log; checkpoint.py: small text files of offsets
 
-Promises: an append is in the log whole or not at all (rule 63); a follower's bytes are the leader's (rule 19); a log believes
-only what it can check (rule 63). A log knows no network, no clock and no broker: disk and time are handed in.
+Promises: an append is in the log whole or not at all (rule 63); a follower's bytes are the leader's (rule 19); a log uses
+only bytes that it has checked (rule 63). A log uses no network, no clock and no broker: disk and time are handed in.
 """
 
 from minikafka.log.batch import BatchHeader, batches, build, records

@@ -105,7 +105,7 @@ class BatchHeader(NamedTuple):
 
 
 def frame_size(buf: bytes | bytearray | memoryview, pos: int) -> int:
-    """Return the size in bytes that the batch at `pos` claims; 0 when fewer than 12 bytes are left to tell."""
+    """Return the size in bytes that the batch at `pos` claims; 0 when fewer than 12 bytes are left."""
     if len(buf) - pos < LOG_OVERHEAD:
         return 0
     return int(_EPOCH.unpack_from(buf, pos + 8)[0]) + LOG_OVERHEAD

@@ -1,7 +1,7 @@
 """Compression of a batch's records: gzip, snappy in xerial framing, lz4 frames, zstd, as Kafka's clients write them.
 
 Owns: the codecs, the cap on a batch's size when it is unpacked, and which streams are ordinary: those that every client reads.
-Java also reads bytes behind a stream, and several streams. So does `unpack`, which tells whether the stream was ordinary.
+Java also reads bytes behind a stream, and several streams. So does `unpack`, which returns whether the stream was ordinary.
 Invariants: I-ZIP-1 unpacking a batch allocates at most `limit(compressed size)` bytes of records, and for zstd at most 8 MiB
               more.
             I-ZIP-2 bad bytes raise DecompressionError, too many bytes raise TooLarge; no other exception is raised.
@@ -36,7 +36,7 @@ ZSTD_SLICE = 256  # bytes opened at once: a block of 4 can stand for 128 KiB, so
 
 
 class DecompressionError(Exception):
-    """The bytes are not what the codec in the attributes says (Kafka answers UNKNOWN_SERVER_ERROR)."""
+    """The bytes are not in the format of the codec that the attributes name (Kafka answers UNKNOWN_SERVER_ERROR)."""
 
 
 class TooLarge(Exception):
@@ -161,7 +161,7 @@ def _unlz4(data: bytes, cap: int) -> tuple[bytes, bool]:
 
 
 def _unzstd(data: bytes, cap: int) -> tuple[bytes, bool]:
-    """Unpack frame by frame in small slices: only this interface of the library tells whether a frame was whole."""
+    """Unpack frame by frame in small slices: only this interface of the library reports whether a frame was whole."""
     out, rest = bytearray(), data
     for number in range(MOST_STREAMS):
         if not rest or len(out) > cap:

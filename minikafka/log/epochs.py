@@ -1,14 +1,14 @@
 """The leader epoch cache: which leader epoch began at which offset. It decides where a follower must truncate.
 
 Every batch carries the epoch of the leader that appended it; the cache is the list of (epoch, first offset), kept in
-`leader-epoch-checkpoint`. With it two replicas find where their histories part, which the high watermark cannot tell
+`leader-epoch-checkpoint`. With it two replicas find where their histories part, which the high watermark cannot show
 (KIP-101, KIP-279).
 
 Owns: the entries and their file.
 Invariants: I-EPOCH-1 epochs and start offsets both increase strictly (rule 19).
             I-EPOCH-2 no entry starts at or beyond the log end after a truncation, none before the log start (rule 23).
             I-EPOCH-3 recovery writes all epochs that it finds to the file at once: it looks only above the recovery point (up
-              to which the log was known to be on disk), so what it left out would never be looked for again.
+              to which the log was known to be on disk), so an epoch that is missing then is missing for ever.
 The file is replaced at each change and fsynced by the log's flush; entries for batches beyond the recovery point are
 found again by recovery, so no election has to wait for a disk. Apache Kafka fsyncs at each new entry.
 Source: org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache.

@@ -14,7 +14,7 @@ Invariants: I-INDEX-1 offsets increase strictly (offset index); timestamps stric
             I-INDEX-4 an entry from a file counts only if the log agrees with it. If a bit of it had flipped, a lookup could
               start too late and miss records without an error. Segments compare each entry that they use, and when they are
               loaded the last timestamp; if one does not agree, both indexes are rebuilt.
-Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries. It believes
+Apache Kafka maps the files into memory (mmap) and preallocates 10 MiB; ours are as long as their entries. It trusts
 each entry in a file of the right size.
 Source: org.apache.kafka.storage.internals.log.OffsetIndex, TimeIndex.
 """
@@ -44,7 +44,7 @@ class SparseIndex:
         self._from = from_key, from_value  # what the numbers in the file are relative to
         self.keys, self.values = array("q"), array("q")
         self.written = 0
-        self.loaded = False  # from a file: what it says must be compared with the log (I-INDEX-4)
+        self.loaded = False  # from a file: its entries must be compared with the log (I-INDEX-4)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -108,12 +108,12 @@ class OffsetIndex(SparseIndex):
         return (self.values[slot - 1] if slot else 0), (self.values[slot] if slot < len(self.values) else -1)
 
     def boundary_before(self, position: int) -> int:
-        """Return the last batch boundary at or before `position` that the index knows; 0 if none."""
+        """Return the last batch boundary at or before `position` in the index; 0 if none."""
         slot = bisect_right(self.values, position)
         return self.values[slot - 1] if slot else 0
 
     def agrees(self, position: int, last_offset: int) -> bool:
-        """Return whether the index says that the batch at `position` ends at `last_offset`, or says nothing of it."""
+        """Return False if the index has another last offset than `last_offset` for the batch at `position`."""
         slot = bisect_left(self.values, position)
         return slot == len(self.values) or self.values[slot] != position or self.keys[slot] == last_offset
 

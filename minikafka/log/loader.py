@@ -11,7 +11,7 @@ Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended
             I-LOAD-5 segments that were deleted, here or by a truncation before a crash, are gone for good before the log is
               open: a loss of power would bring them back behind what is appended next. Kafka has no such sync.
             I-LOAD-6 what the disk once refused to make durable is written again before it counts: after a failed fsync the
-              kernel takes the pages for written, so the next fsync says yes, and a loss of power leaves a hole (rule 67). The
+              kernel takes the pages for written, so the next fsync succeeds, and a loss of power leaves a hole (rule 67). The
               log that failed, or its start, left the file REFUSED, which only the next start of the same machine needs. Kafka has
               no such file.
 Source: org.apache.kafka.storage.internals.log.LogLoader.

@@ -89,7 +89,7 @@ class Log(SegmentedLog):
         log.topic_id, log._id_on_disk = known_id or topic_id, known_id is not None
         flushed = log.end_offset if clean and not log.truncated_bytes else recovery_point
         log.recovery_point = min(flushed, log.end_offset)
-        if loaded.recovered_from is not None:  # what was walked is replayed: younger snapshots know no aborted rows
+        if loaded.recovered_from is not None:  # the recovered records are replayed: younger snapshots have no aborted rows
             log.producers.drop_snapshots([s for s in log.producers.snapshots if s > loaded.recovered_from])
         replay_producers(log.producers, log.segments, log.start_offset, log.end_offset)
         log.expire_producers(now_ms)
@@ -214,7 +214,7 @@ class Log(SegmentedLog):
         for at, header in headers:
             self._note_producer(header, memoryview(data)[at : at + header.size])
         if self.end_offset - self.recovery_point >= self._config.flush_messages:
-            self.flush()  # before anybody hears of it, as in Kafka: this waits for the disk
+            self.flush()  # before the append is acknowledged, as in Kafka: this waits for the disk
         append_time = newest if last.is_log_append_time else -1
         count = sum(header.count for _, header in headers)
         return AppendInfo(first.base_offset, last.last_offset, newest, append_time, False, count, len(data),
@@ -338,7 +338,7 @@ class Log(SegmentedLog):
             return count
 
     def swap_in(self, originals: list[Segment], cleaned: Segment, truncations: int) -> bool:
-        """Replace segments by their compacted form (I-SWAP-1), made when the log had seen so many truncations; False,
+        """Replace segments by their compacted form (I-SWAP-1), made at the truncation count `truncations`; False,
         and nothing done, if the log was truncated since."""
         if not self._replace(originals, cleaned, truncations):
             return False
@@ -353,7 +353,7 @@ class Log(SegmentedLog):
                     self._keep_topic_id()
                     self.active.seal()
                 self.flush(seal=True)
-                with self._disk():  # after the flush: a snapshot says nothing of what may yet be lost
+                with self._disk():  # after the flush: a snapshot covers only records that are on disk
                     if self.end_offset > self.start_offset:
                         self.producers.take_snapshot()
         finally:

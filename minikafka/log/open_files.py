@@ -12,7 +12,7 @@ Invariants: I-OPEN-1 there are never more than `limit` descriptors, apart from t
               an error of the fsync is raised at the file's next use.
             I-OPEN-4 when the machine has no descriptor left (EMFILE, ENFILE), idle files give theirs back first; then the
               reserve is used, one descriptor for each thread. So a log never fails because connections took all descriptors.
-Apache Kafka keeps the files of all segments open; its guide asks for 100,000 descriptors.
+Apache Kafka keeps the files of all segments open; its guide recommends 100,000 descriptors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
-LOOK = 32  # of the files used longest ago, how many are looked at for one that needs no fsync
+LOOK = 32  # the number of least recently used files that are searched for one that needs no fsync
 RESERVE = 5  # descriptors: for the loop's thread, those of blocking calls, and one that is being renamed or listed
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 

@@ -11,7 +11,7 @@ Owns: the entries and the snapshot files of one partition.
 Invariants: I-PROD-1 sequences in the log of one producer and epoch are consecutive (rule 44).
             I-PROD-2 state is what replaying the log would give: snapshots only shorten the replay (rule 46).
             I-PROD-3 `check` changes nothing; `update` refuses nothing.
-            I-PROD-4 a transaction begins in this log only with a guard that was made before its coordinator was asked
+            I-PROD-4 a transaction begins in this log only with a guard that was made before its coordinator was called
               and has seen no marker since (rule 52).
 A snapshot is not fsynced: if it is torn, its checksum is wrong, and an older snapshot or the log itself is used. As in Kafka
 it has one of the five batches: after a restart, a retry of an older batch is out of order.
@@ -180,7 +180,7 @@ class ProducerStates:
         return entry is not None and epoch < entry.epoch
 
     def guard(self, producer_id: int, epoch: int, sequence: int, now_ms: int, from_zero: bool = False) -> Guard:
-        """Return a guard: make it before the coordinator is asked whether the partition is in the transaction, and pass it to
+        """Return a guard: make it before the request that verifies whether the partition is in the transaction, and pass it to
         the append. A marker that comes in between makes the guard void. `sequence` is that of the batch that waits."""
         guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero, now_ms))
         guard.asked(epoch, sequence)

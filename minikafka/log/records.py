@@ -22,7 +22,7 @@ MOST_HEADERS = 10_000  # of a record
 
 
 class MalformedRecord(Exception):
-    """The bytes are no record, or not as many records as the batch claims (Kafka: InvalidRecordException)."""
+    """The bytes are no record, or their number is not the record count of the batch (Kafka: InvalidRecordException)."""
 
 
 class TooManyHeaders(MalformedRecord):

@@ -86,7 +86,7 @@ class Segment:
     # --- opening ------------------------------------------------------------------------------------------------
 
     def load(self) -> bool:
-        """Trust the indexes and look only at the batches after their last entry; False if anything does not fit."""
+        """Trust the indexes and check only the batches after their last entry; False if anything does not fit."""
         if not (self.index.load() and self.time_index.load() and self.aborted.load()):
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
@@ -231,7 +231,7 @@ class Segment:
             self.next_offset, self.cut_in_gap = self.cut_in_gap, None
 
     def seal(self) -> None:
-        """Close the indexes for good: the last time entry tells the segment's highest timestamp."""
+        """Close the indexes for good: the last time entry holds the segment's highest timestamp."""
         self.dirty = True
         self.time_index.maybe_append(self.max_timestamp, self.max_timestamp_offset)
         self.index.write()

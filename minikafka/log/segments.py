@@ -1,6 +1,6 @@
 """The segments of a log as one sequence of bytes with offsets: append, roll, read, cut at either end, fsync.
 
-This half of a log knows nothing of leaders, producers or validation (that is `log.py`): it is given whole batches with
+This half of a log knows no leaders, producers or validation (that is `log.py`): it takes whole batches with
 their final offsets.
 
 Owns: the list of segments, end_offset, recovery_point, and `offline`.
@@ -46,7 +46,7 @@ class SegmentedLog:
         self.offline = False
         self.epochs = epochs
         self._config = config
-        self._now_ms = loaded.segments[-1].created_ms  # the last wall clock we were told
+        self._now_ms = loaded.segments[-1].created_ms  # the wall clock of the last call
         self._folder_changed = True
         self._truncations = 0
         self._flushing: list[LogFlush] = []

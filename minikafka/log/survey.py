@@ -38,7 +38,7 @@ STEP = 32  # records that are walked through, at least, before a leap is tried
 
 
 def _most_headers(count: int) -> int:
-    """Return how many headers so many records may have together: the whole broker waits while they are checked."""
+    """Return how many headers `count` records may have together: the whole broker waits while they are checked."""
     return MOST_HEADERS + 100 * count
 
 
@@ -132,7 +132,7 @@ def _leap(buf: bytes, begin: int, seen: _Seen, count: int) -> _Seen:
 
 
 def _walk(buf: bytes, seen: _Seen, until: int, most_headers: int) -> tuple[_Seen, int] | None:
-    """Follow the lengths from record to record until so many are seen: (what is seen then, where the last record begins).
+    """Follow the lengths from record to record until `until` records are seen: (the result then, where the last record begins).
     None, or an error of a reader, if a record is not ordinary.
 
     Numbers stay zig-zag (odd is negative, 1 is -1), and varints of one and two bytes are read in place: this loop is the

@@ -48,7 +48,7 @@ MAX_INT = 0x7FFFFFFF
 ZSTD_SINCE_VERSION = 7  # of Produce
 MOST_RECORDS = 1_000_000  # of a batch: the whole broker waits while they are checked
 MANY_RECORDS, MANY_BYTES = 2000, 1 << 16  # from here on a batch is heavy: it is checked in a thread
-MOST_ERRORS = 1000  # told to the client one by one
+MOST_ERRORS = 1000  # that a response names one by one
 KNOWN_ATTRIBUTES = CODEC_MASK | TRANSACTIONAL | CONTROL | DELETE_HORIZON
 
 
@@ -97,7 +97,7 @@ def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, v
 
 
 def own_batch(data: Buffer) -> bytearray:
-    """Return a batch that this broker built itself (coordinators, Raft): only its shape is looked at."""
+    """Return a batch that this broker built itself (coordinators, Raft): only its shape is checked."""
     header = BatchHeader.parse(data)
     if header.magic != 2 or header.size != len(data) or header.count != header.last_offset_delta + 1:
         raise KafkaError(Err.INVALID_RECORD, "Not exactly one whole record batch")

@@ -1,8 +1,8 @@
 """The APIs that kafka-python has no schema for, built by kafka-python from schemas of our own (JSON).
 
 The schemas beside this file (`schemas/*.json`) use Kafka's names, fields, types and API keys. The APIs between brokers
-(the quorum, registration, what brokers ask the controller) have one version each, the newest flexible one: all brokers of a
-cluster run the same code, so they need not negotiate versions. The APIs for clients have the versions of Kafka 4.3.
+(the quorum, registration, requests to the controller) have one version each, the newest flexible one: all brokers of a cluster
+run the same code, so they need not negotiate versions. The APIs for clients have the versions of Kafka 4.3.
 
 Owns: one class per request and response. Brokers send each other `version=X.max_version` (the only one).
 Invariants: I-RPC-1 none of the APIs between brokers is registered on the clients' listener (tests/broker/raft/test_raft_wire.py).
@@ -31,7 +31,7 @@ SCHEMAS = "minikafka.protocol.schemas"
 
 
 class VoteRequest(ApiMessage, load_json=SCHEMAS):
-    """A candidate asks for a vote; with `pre_vote` (KIP-996) a prospective asks whether it would get the vote."""
+    """A candidate requests a vote; with `pre_vote` (KIP-996) a prospective requests a promise of the vote."""
 
 
 class VoteResponse(ApiMessage, load_json=SCHEMAS):
@@ -55,7 +55,7 @@ class EndQuorumEpochResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class FetchSnapshotRequest(ApiMessage, load_json=SCHEMAS):
-    """A replica asks the leader for a piece of a snapshot of the metadata log (KIP-630)."""
+    """A replica fetches from the leader a piece of a snapshot of the metadata log (KIP-630)."""
 
 
 class FetchSnapshotResponse(ApiMessage, load_json=SCHEMAS):
@@ -74,14 +74,14 @@ class BrokerRegistrationResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class BrokerHeartbeatRequest(ApiMessage, load_json=SCHEMAS):
-    """A broker is alive: the offset of its metadata, and whether it wants to be fenced or to shut down."""
+    """A broker is alive: the offset of its metadata, and whether it is to be fenced or to shut down."""
 
 
 class BrokerHeartbeatResponse(ApiMessage, load_json=SCHEMAS):
     """The answer to a heartbeat: is the broker fenced, and may it exit now?"""
 
 
-# --- what brokers ask the controller ------------------------------------------------------------------------------
+# --- requests of brokers to the controller --------------------------------------------------------------------------
 
 
 class AlterPartitionRequest(ApiMessage, load_json=SCHEMAS):
@@ -93,7 +93,7 @@ class AlterPartitionResponse(ApiMessage, load_json=SCHEMAS):
 
 
 class AllocateProducerIdsRequest(ApiMessage, load_json=SCHEMAS):
-    """A broker asks for a block of producer ids (KIP-730)."""
+    """A broker requests a block of producer ids (KIP-730)."""
 
 
 class AllocateProducerIdsResponse(ApiMessage, load_json=SCHEMAS):

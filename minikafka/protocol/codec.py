@@ -75,7 +75,7 @@ def parse_header(frame: memoryview) -> RequestHeader:
     return RequestHeader(key, version, correlation_id, client_id, pos)
 
 
-@lru_cache(maxsize=1000)  # versions that do not exist are asked for, too
+@lru_cache(maxsize=1000)  # clients send versions that do not exist, too
 def _is_flexible(cls: type[ApiMessage], version: int) -> bool:
     return bool(cls.flexible_version_q(version))
 

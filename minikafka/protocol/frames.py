@@ -1,10 +1,10 @@
 """Take frames out of the bytes that a connection has received.
 
-A frame is a size of four bytes, and so many bytes more. Large frames are not copied here: the kernel copies a client's records
+A frame is a size of four bytes, and that number of bytes. Large frames are not copied here: the kernel copies a client's records
 into our buffer, and from there into the log.
 
 Owns: nothing. Invariants: I-FRAME-1 a frame stays as it is, whatever is done to the buffer afterwards.
-What Kafka does differently: it allocates the whole frame when it knows its size (NetworkReceive), and believes the size.
+What Kafka does differently: it allocates the whole frame when it knows its size (NetworkReceive), and trusts the size.
 """
 
 from __future__ import annotations

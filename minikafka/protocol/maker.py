@@ -1,6 +1,6 @@
 """Messages made quickly: a constructor that is written for one class and compiled.
 
-kafka-python's own constructor looks at every field of the schema. It leaves out the fields that it was not given, and these are
+kafka-python's own constructor reads every field of the schema. It leaves out the fields that it was not given, and these are
 looked up in the schema each time they are read. For a small answer that costs more than all the rest.
 
 Owns: nothing.

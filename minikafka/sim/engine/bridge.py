@@ -31,7 +31,7 @@ from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT, World
 
 T = TypeVar("T")
-TICK = 0.002  # seconds between two looks at the sockets
+TICK = 0.002  # seconds between two polls of the sockets
 LEAP = 0.05  # seconds of the wall clock: a world that is late catches up by at most so much at once
 CHUNK = 1 << 16
 

@@ -45,7 +45,7 @@ POLL = 0.05  # virtual seconds between two questions of `wait`, as live
 
 
 class SimCluster(Cluster):
-    """A cluster in a world of its own; `world` is that world, for callers that look at it or break more."""
+    """A cluster in a world of its own; `world` is that world, for callers that read it or break more."""
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
@@ -106,7 +106,7 @@ class SimCluster(Cluster):
         return Blocking(self.run, made)
 
     def watch(self, client: Any, name: str | None = None) -> Any:
-        """Have a client made here tell the trace what it sends and reads; return the client."""
+        """Have a client made here write to the trace what it sends and reads; return the client."""
         if not isinstance(client, Blocking) or not hasattr(client, "recorder"):
             raise TypeError("watch() in a simulated cluster knows the clients that this cluster made")
         recorder = client.recorder
@@ -170,7 +170,7 @@ class SimCluster(Cluster):
         self.world.kill(node)
 
     def powerloss(self, node: int) -> None:
-        """Cut the power of a node: unsynced bytes are at risk, and no peer is told."""
+        """Cut the power of a node: unsynced bytes are at risk, and no peer gets a reset."""
         self._host(node)
         self.world.powerloss(node)
 
@@ -305,7 +305,7 @@ class SimCluster(Cluster):
 
     def _deaths(self) -> list[str]:
         new, self._told = self.world.crashes[self._told :], len(self.world.crashes)
-        # A full disk ends a broker, so the call that filled the disk has asked for this death too.
+        # A full disk ends a broker, so the call that filled the disk causes this death too.
         unasked = [(n, error) for n, error in new if self.world.hosts[n].disk.free is None]
         return [f"node {n} died ({error!r}). The end of its log:\n{self.log(n)}" for n, error in unasked]
 
@@ -341,6 +341,6 @@ class SimTrace(Trace):
         return sorted(json.loads(json.dumps(list(found), default=str)), key=order)
 
     def new(self) -> list[dict[str, Any]]:
-        fresh = self._world.events[self._seen :]  # one thread may look while another drives the world
+        fresh = self._world.events[self._seen :]  # one thread may read while another drives the world
         self._seen += len(fresh)
         return sorted(json.loads(json.dumps(fresh, default=str)), key=order)

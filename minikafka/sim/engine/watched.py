@@ -1,4 +1,4 @@
-"""A simulated client's history told to the trace, in the words of the live cluster's watched clients
+"""A simulated client's history, written to the trace in the words of the live cluster's watched clients
 (`cluster/watch.py`): sent, acked, failed, position, assigned, committed.
 
 Owns: nothing; the client still writes into the history that it had before.

@@ -1,6 +1,6 @@
 """The faults of a simulated cluster, under the names of the live cluster's faults, and some more.
 
-Every fault acts at once and is told to the trace. `heal` ends faults of links, disks and replica fetchers; a node that
+Every fault acts at once and is written to the trace. `heal` ends faults of links, disks and replica fetchers; a node that
 was killed or lost power comes back by `boot`, `restart` or `mend`.
 
 Owns: only the names and the events; hosts, links, disks and clocks carry the faults out.
@@ -45,7 +45,7 @@ class Breakable:
             self.hosts[node].end()
 
     def powerloss(self, node: int) -> None:
-        """Cut the power of a node: what was not synced is lost in part, and no peer is told."""
+        """Cut the power of a node: unsynced bytes are lost in part, and no peer gets a reset."""
         host = self.hosts[node]
         host.end(silent=True)
         lost = host.disk.powerloss(self.rng(f"powerloss-{node}"))

@@ -233,7 +233,7 @@ class NameChange:
             names[self.path] = self.inode
             return
         inside = self.path + "/"
-        is_file = names.get(self.path) is not None  # a file holds no others: no need to look through all names
+        is_file = names.get(self.path) is not None  # a file holds no others: no need to walk all names
         for path in [self.path] if is_file else [p for p in names if p == self.path or p.startswith(inside)]:
             inode = names.pop(path)
             if self.what == "move":

@@ -30,7 +30,7 @@ class SimEnv(Env):
         self.fs, self.faults = Mount(disk, loop), self
         self.events: list[dict[str, Any]] = []
         self.trace = self._trace
-        self.hold, self.rate = False, 0.0  # of the replica fetcher: stopped, or so many bytes a second (0: no limit)
+        self.hold, self.rate = False, 0.0  # of the replica fetcher: stopped, or limited to `rate` bytes a second (0: no limit)
 
     def _trace(self, kind: str, **fields: object) -> None:
         self.events.append({"t": self.now(), "k": kind} | fields)

@@ -101,7 +101,7 @@ class Hold:
 
 
 def read_frame(transport: End, data: bytes, watched: bool) -> Message | None:
-    """Note what a request asks, for its answer; return the message if `watched`, and if the bytes are one whole frame."""
+    """Note a request's API key and version, for its answer; return the message if `watched` and the bytes are one whole frame."""
     if transport.caller:
         if len(data) < _REQUEST.size:
             return None

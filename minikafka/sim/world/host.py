@@ -104,7 +104,7 @@ class Host:
         self.on_crash(self)
 
     def end(self, silent: bool = False) -> None:
-        """End the process. `silent`: its kernel ends too, so that no peer is told."""
+        """End the process. `silent`: its kernel ends too, so that no peer gets a reset."""
         self.loop.kill()
         self.disk.on_change = None
         self.net.died(self.loop, silent)

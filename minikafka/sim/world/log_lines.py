@@ -1,6 +1,6 @@
 """The log of each simulated process: the lines that its code writes through `logging`, apart from those of all others.
 
-Owns: the handler of the logger "minikafka". The event loop that runs tells which process writes a line.
+Owns: the handler of the logger "minikafka". The running event loop shows which process writes a line.
 """
 
 from __future__ import annotations

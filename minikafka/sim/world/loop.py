@@ -217,7 +217,7 @@ class ProcessLoop(asyncio.AbstractEventLoop):
         self._rate, self._since, self._shift = rate, self.timeline.clock, now
         self._drifts = rate != 1.0 or now != 0.0
 
-    # --- what asyncio asks of a loop --------------------------------------------------------------------------
+    # --- the methods that asyncio calls --------------------------------------------------------------------------
 
     def call_soon(self, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
         handle = SimHandle(self, callback, args, context)

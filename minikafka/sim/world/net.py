@@ -121,7 +121,7 @@ class SimNetwork:
                 transport.other.broken()
 
     def died(self, loop: ProcessLoop, silent: bool = False) -> None:
-        """End the connections of a dead process. Without power (`silent`) no peer is told."""
+        """End the connections of a dead process. Without power (`silent`) no peer gets a reset."""
         for address in [a for a, (_, owner, _) in self.listening.items() if owner is loop]:
             del self.listening[address]
         for transport in [t for t in self.transports if t.loop is loop]:

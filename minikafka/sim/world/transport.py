@@ -6,7 +6,7 @@ host's kernel takes them, and gives them to its process when that runs and reads
 Owns: the bytes of one direction on their way. Invariants
   I-NET-1  bytes of one direction arrive in order; how they are cut into pieces is up to the seed.
   I-NET-2  a peer learns of a close after everything that was sent before it.
-  I-NET-3  a sender is told to pause while its peer has not taken HIGH_WATER bytes, as asyncio's transports do.
+  I-NET-3  a sender is paused while its peer has not taken HIGH_WATER bytes, as asyncio's transports do.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SimTransport:
 
         self.loop.call_soon(accepted)
 
-    # --- what a protocol asks of its transport ----------------------------------------------------------------
+    # --- the methods that a protocol calls ----------------------------------------------------------------
 
     def write(self, data: Any) -> None:
         if self.closing or not data:

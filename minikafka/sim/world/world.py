@@ -270,7 +270,7 @@ class World(Breakable):
         self.crashes.append((host.id, host.error))
 
     def _record(self, host: Host | None, kind: str, fields: dict[str, Any]) -> None:
-        """Append an event, as broker/server/trace.py would write it, and tell the listeners."""
+        """Append an event, as broker/server/trace.py would write it, and call the listeners."""
         now = self.loop.timeline.clock
         key = (host.id, host.incarnation) if host is not None else (0, 0)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
