@@ -1,8 +1,7 @@
-"""Lab 3: that each figure comes from its cause (strict cells compare the figures), and what the picture of a topic shows."""
+"""Lab 3: its clients, and what the picture of a topic shows. Strict cells compare the figures."""
 from __future__ import annotations
 
 import re
-from functools import cache
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -13,52 +12,9 @@ from minikafka.lab.labs.lab03 import experiment as lab03
 from minikafka.lab.picture.draw.sheet import ON_DARK
 from minikafka.lab.picture.draw.topic import outline, picture, steps
 
-TRUCKS = lab03.TRUCKS
-MANY = [f"truck-{number}" for number in range(1, 1001)]
-
-
-@cache
-def grown(to: int = 4) -> lab03.Grown:
-    return lab03.grown(before=20, after=20, to=to)
-
 
 def record(partition, offset, key, number):
     return SimpleNamespace(partition=partition, offset=offset, key=key and key.encode(), value=str(number).encode())
-
-
-def test_one_partition_is_in_order():
-    """Section 2. Fails if the disorder did not come from the number of partitions."""
-    assert [int(r.value) for r in lab03.dealt(30, 1)] == list(range(30))
-
-
-def test_a_key_stays_in_its_partition():
-    """Section 3: fails if trucks come in order that are dealt to partitions by anything but the key."""
-    turn = iter(range(10_000))
-    assert lab03.backwards(lab03.driven(rounds=3, trucks=TRUCKS[:4], partition_of=lambda key, count: next(turn) % count)) != []
-
-
-@pytest.mark.parametrize("partitions, keys, brokers, each, speed", [
-    (3, ["truck-1"], 3, 100, 100), (3, TRUCKS, 3, 50, 100)])
-def test_the_fullest_partition_sets_the_speed(partitions, keys, brokers, each, speed):
-    """Section 4. Fails if the speed did not follow the largest share, or not the speed of a broker."""
-    assert lab03.speed(partitions, keys, brokers, each=each) == pytest.approx(speed, rel=0.03)
-
-
-def test_the_number_of_partitions_is_the_cause():
-    """Fails if a truck moved that the hash leaves in its place."""
-    homes = {t: {r.partition for r in grown().later if r.key.decode() == t} for t in TRUCKS}
-    assert homes == {t: {lab03.kafka_partition(t, 3), lab03.kafka_partition(t, 4)} for t in TRUCKS}
-
-
-def test_the_way_to_the_leader():
-    """Section 8: fails if another bootstrap server is not the one that is asked first."""
-    other = next(lab03.journey(bootstrap=3).table.itertuples())
-    assert (other.broker, other.message) == (3, "Metadata")
-
-
-def test_a_list_of_addresses():
-    """Section 8: fails if a producer could not begin with the one broker of its list, which is up."""
-    assert lab03.dead_bootstrap([3], dead=2).startswith("partition 0")
 
 
 @pytest.mark.parametrize("jars, java", [(False, []), (True, ["java"])])

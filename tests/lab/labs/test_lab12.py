@@ -1,17 +1,12 @@
-"""Lab 12: the rule by which a row is too late, the picture of a stream, and what other delays would have done."""
+"""Lab 12: the rule by which a row is too late, the picture of a stream, page by page."""
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from itertools import islice
-from typing import Any
 
 import pytest
 
-from minikafka import Cluster
-from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab12 import experiment as lab12
-from minikafka.lab.labs.streaming import START, Step, Stream
+from minikafka.lab.labs.streaming import START, Step
 from minikafka.lab.picture.draw.flipbook import Flipbook
 from minikafka.lab.picture.draw.stream import book, picture, too_late
 
@@ -29,12 +24,6 @@ STEPS = [Step((1, 4, 9), None, -1, [], 1), Step((12, 15), -1, 5, [], 2), Step((8
 def test_a_row_goes_with_its_window(second: float, before: float | None, dropped: bool) -> None:
     """Fails if a row is held against its own time, or if the window that ends at the watermark stays open."""
     assert too_late(second, before, 10) is dropped
-
-
-def test_rows_lost_by_delay() -> None:
-    """Fails if the end of a day were the beginning of an hour, or if a row of the first batch could be late."""
-    batches = lab12.batches_of(islice(taxi_trips(), 4000), 100)
-    assert max(map(max, batches)) > 24 * 60 and lab12.lost(batches[:1], 10, 0) == 0
 
 
 def test_the_picture_of_a_stream() -> None:
@@ -57,22 +46,3 @@ def test_a_book_has_a_page_for_each_step() -> None:
     assert repr(pages).endswith("1 too late") and "step 2 of 5" in html
     assert "range" not in Flipbook([picture(STEPS)], ["<one>"]).html()
     assert "&lt;one&gt;" in Flipbook([picture(STEPS)], ["<one>"]).html()
-
-
-@pytest.mark.spark
-def test_other_delays_other_windows(spark: Any) -> None:
-    """Spark itself: without a delay row 8 is too late; a taxi in a tunnel loses what the delay does not cover.
-    Fails if the steps of the lab would come out the same whatever the query says."""
-    from pyspark.sql import functions as F
-
-    def windows(delay):
-        return lambda rows: (rows.withWatermark("timestamp", f"{delay} seconds")
-                             .groupBy(F.window("timestamp", "10 seconds")).count())
-
-    with Cluster(brokers=3, preset="class") as cluster, Stream(spark, cluster.bootstrap, "hasty", windows(0)) as stream:
-        steps = [stream.send(*events) for events in ((1, 4, 9), (12, 15), (8,), (31,))]
-        assert [step.watermark for step in steps] == [9, 15, 15, 31] and [step.before for step in steps] == [None, 9, 15, 15]
-        assert [[row["count"] for row in step.emitted] for step in steps] == [[], [3], [], [2]]
-        assert [step.dropped for step in steps] == [0, 0, 1, 0]
-        drive = lab12.tunnel(spark, cluster, windows(20), "drive")
-        assert (drive.acknowledged, drive.counted) == (200, 190) and drive.by_window[20] == 10

@@ -1,14 +1,11 @@
-"""Lab 13: what its text states, measured again; other crashes, other figures."""
+"""Lab 13: the books of a checkpoint, and their picture."""
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
 
-from minikafka import Cluster
-from minikafka.lab.labs.lab13 import experiment as lab13
 from minikafka.lab.labs.lab13.books import CheckpointBatch, batches, moment, said
 from minikafka.lab.labs.lab13.lanes import page, show
 from minikafka.lab.labs.streaming import patience
@@ -58,24 +55,3 @@ def test_each_source_takes_the_options_of_a_patient_query():
         if source == FORMAT:
             assert options.SourceOptions.parse(given).wanted
     assert patience("kafka")["kafka.default.api.timeout.ms"] == "3000"
-
-
-@pytest.mark.spark
-def test_a_crash_at_other_moments(spark):
-    """Spark itself: a crash in the first micro-batch repeats its rows, and a run without a crash repeats none; a table with a
-    place for each row shows neither. Fails if the figures of the lab would come out whatever the job does."""
-    with Cluster(brokers=3, preset="class") as cluster:
-        admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
-        copies = {}
-        for topic, crash in (("at-once", 0), ("never", None)):
-            admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True)
-            job = lab13.Job(spark, cluster.bootstrap, topic)
-            lab13.send(cluster.bootstrap, topic, "tea", "coffee")
-            assert job.run(crash_in=crash) == ("done" if crash is None else "micro-batch 0: written, and not noted")
-            lab13.send(cluster.bootstrap, topic, "juice")
-            assert job.run() == "done" and job.run() == "done"
-            copies[topic] = job.copies()
-            assert [batch.done for batch in batches(job.checkpoint)] == [True, True]
-            job.close()
-        assert copies == {"at-once": {0: 2, 1: 2, 2: 1}, "never": {0: 1, 1: 1, 2: 1}}
-        admin.close()
