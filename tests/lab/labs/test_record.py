@@ -127,10 +127,11 @@ def test_where_it_is_kept(monkeypatch, variables, kept):
 
 
 def test_time_is_counted_without_the_pauses(student):
-    """Fails if a night between two cells counts as work, or if another lab's time does."""
-    for lab, now in (("6", 1000.0), ("6", 1060.0), ("8", 1070.0), ("6", 1090.0), ("6", 90_000.0), ("6", 90_030.0)):
+    """Fails if a night between two cells counts as work, a clock that is set back does, or another lab's time does."""
+    for lab, now in (("6", 1000.0), ("6", 1060.0), ("8", 1070.0), ("6", 1090.0), ("6", 90_000.0), ("6", 90_030.0),
+                     ("6", 500.0), ("6", 510.0)):
         record.change(lab, lambda kept: None, lambda now=now: now)
-    assert record.read()["labs"]["6"]["seconds"] == 120.0
+    assert record.read()["labs"]["6"]["seconds"] == 130.0
     assert record.read()["labs"]["8"]["seconds"] == 0.0
 
 

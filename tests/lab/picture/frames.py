@@ -1,4 +1,4 @@
-"""A dozen frames made by hand, each of them something a student must be able to see at once; and ways to make more."""
+"""Frames that a student must be able to read at once: of traces where a few events tell the story, else made by hand."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from minikafka.lab.picture.frame import (
     ShownQuorum,
     Span,
 )
+from tests.lab.picture.script import TP, Script
 
 
 def cells(
@@ -129,21 +130,56 @@ def frame(chosen: ShownPartition | None, sentence: str, level: Level = Level.WAI
 
 
 def calm() -> Frame:
-    chosen = partition(
-        leader(1, 51, 51),
-        lane(2, 51, 51),
-        lane(3, 51, 50, behind_for=0.1),
-        high_watermark=51,
-        fingers=(Finger("billing", "committed", 48), Finger("billing", "position", 51)),
-    )
-    return frame(
-        chosen,
-        "All is well: 51 records, all of them on 3 of 3 replicas and readable.",
-        Level.GOOD,
-        t=38.0,
-        live=True,
-        producers=(replace(PRODUCER, waiting=0, oldest_wait=None, unknown=0),),
-    )
+    return Script(records=51).produce(range(51)).frame()
+
+
+def dead_leader() -> Frame:
+    s = Script(records=47).produce(range(47)).lead(2, 1).decide(2, 1, [1, 2, 3], 1)
+    return s.append(2, 47, 51, 1).append(1, 47, 51, 1).fault("kill", 2).after(1.8).frame()
+
+
+def no_leader() -> Frame:
+    s = Script(records=70).lead(2, 1).decide(2, 1, [2], 1).append(2, 70, 100, 1).say("hw", 2, tp=TP, hw=100)
+    return s.isr([2], 1, 2, 2).fault("kill", 2).after(4.0).decide(-1, 2, [2], 3).frame()
+
+
+def below_minimum() -> Frame:
+    s = Script(min_isr=2, records=47).produce(range(47)).isr([1]).append(1, 47, 52).fault("pause", 3)
+    return s.fault("hold_follower", 2, True, 0.0).after(13.9).frame()
+
+
+def two_crowns() -> Frame:
+    """Broker 3, cut off, still acts as leader in epoch 0; broker 1 leads in epoch 1."""
+    s = Script(records=36).lead(3, 0).append(3, 36, 56).fault("cut", 2, 3, False)
+    s.decide(1, 1, [1, 2], 1).say("role", 1, tp=TP, role="leader", epoch=1, leader=1, isr=[1, 2], hw=36, replicas=[1, 2, 3])
+    return s.isr([1, 2], 1, 2, 1).append(1, 36, 50, 1).append(2, 36, 50, 1).after(6.1).frame()
+
+
+def unclean_loss() -> Frame:
+    """30 acknowledged records were on broker 1 alone, and broker 3 was elected without them."""
+    s = Script(records=70).append(1, 70, 100).say("hw", 1, tp=TP, hw=100).produce(range(100)).decide(3, 1, [3, 1, 2], 1)
+    return s.lead(3, 1).say("truncate", 1, tp=TP, to=70, records=30).write(90, 70, epoch=1).after(2.0).frame()
+
+
+def polled() -> Frame:
+    """Apache Kafka, asked from outside."""
+    s = Script()
+    s.events = []
+    for b in (1, 2, 3):
+        s.say("role", b, tp=TP, role="leader" if b == 1 else "follower", epoch=7, leader=1, isr=[1, 2], polled=True)
+    s.say("isr", 1, tp=TP, isr=[1, 2], leader_epoch=7, polled=True).say("hw", 1, tp=TP, hw=5390, polled=True)
+    return s.say("commit", 1, group="spark", tp=TP, offset=5000).after(1.0).frame()
+
+
+def transactions() -> Frame:
+    s = Script(records=55).append(1, 55, 58).append(2, 55, 58).say("hw", 1, tp=TP, hw=55, lso=51)
+    s.say("log_start", 1, tp=TP, start=20).say("position", client="audit", group="audit", tp=TP, first=20, position=51)
+    return s.say("position", client="desk", group="billing", tp=TP, first=20, position=55).after(5.5).frame()
+
+
+def no_commit() -> Frame:
+    return Script(records=51).say("group", 1, group="audit", state="PreparingRebalance", generation=1, members=["a-1"],
+                                  names={"a-1": "A"}, assignment={"a-1": [TP]}).frame()
 
 
 def slow_follower() -> Frame:
@@ -157,102 +193,6 @@ def slow_follower() -> Frame:
         "Broker 3 has not caught up for 7.2 s of 10 s. Until it does, or leaves the ISR, the high "
         "watermark waits at 47: 47-50 are written, not readable.",
         brokers=(*BROKERS[:2], ShownBroker(3, "slow", 0, False)),
-    )
-
-
-def dead_leader() -> Frame:
-    chosen = partition(leader(1, 51, process="killed", cut_from=()), lane(2, 51), lane(3, 49, hw=46))
-    return frame(
-        chosen,
-        "Broker 1, the leader, has been dead for 1.8 s; the controller fences it after 3.0 s. "
-        "Nothing is written or read until then.",
-        Level.BAD,
-        brokers=(ShownBroker(1, "killed", 2, False), ShownBroker(2, "running", 1, True), BROKERS[2]),
-        flows=(ShownFlow(0, 1, "produce", 9.8, True), ShownFlow(1, 2, "fetch", 0.0, True), ShownFlow(1, 3, "fetch", 0.0, True)),
-        producers=(replace(PRODUCER, last_error="TimeoutError: no answer in 1.5 s", oldest_wait=1.8),),
-    )
-
-
-def no_leader() -> Frame:
-    chosen = partition(
-        lane(1, 100, 100, 80, process="killed", behind_for=None),
-        lane(2, 70, 70, 60, in_sync=False, behind_for=42.0),
-        lane(3, 70, 70, 60, in_sync=False, behind_for=41.5),
-        leader=None,
-        isr=(1,),
-        high_watermark=100,
-        epochs=(EpochSpan(4, 0, 100, 1),),
-        fingers=(),
-    )
-    return frame(
-        chosen,
-        "No leader: broker 1 is dead and the only one in sync. Brokers 2 and 3 end at 70 and may not lead: "
-        "unclean.leader.election.enable is false.",
-        Level.BAD,
-        flows=(),
-        brokers=(ShownBroker(1, "killed", 0, False), *BROKERS[1:]),
-    )
-
-
-def below_minimum() -> Frame:
-    chosen = partition(
-        leader(1, 52),
-        lane(2, 47, in_sync=False, behind_for=14.2, process="stopped"),
-        lane(3, 47, in_sync=False, behind_for=13.9, process="paused", cut_from=(1, 2, 0)),
-        isr=(1,),
-    )
-    return frame(
-        chosen,
-        "Only broker 1 is in sync and min.insync.replicas is 2: acks=all is refused with "
-        "NOT_ENOUGH_REPLICAS, and 47-51 stay unreadable.",
-        Level.BAD,
-        producers=(replace(PRODUCER, failed=12, last_error="NotEnoughReplicasError (19)"),),
-        quorum=replace(QUORUM, fenced=(2, 3), alive=(1,)),
-    )
-
-
-def two_crowns() -> Frame:
-    old = leader(
-        3,
-        56,
-        47,
-        role="leader",
-        epoch=3,
-        cut_from=(1, 2),
-        in_sync=False,
-        behind_for=6.1,
-        cells=cells(28, 56, 47, lambda offset: 3),
-    )
-    chosen = partition(leader(1, 50, 50), lane(2, 50, 50), old, high_watermark=50, min_isr=1)
-    return frame(
-        chosen,
-        "Two brokers act as leader: 1 in epoch 4, and 3, cut off, still in epoch 3. What 3 takes now "
-        "(36-55) will be cut off when it comes back.",
-        Level.BAD,
-        flows=(ShownFlow(0, 1, "produce", 5.0, False), ShownFlow(0, 3, "produce", 3.0, False),
-               ShownFlow(1, 2, "fetch", 5.0, False)),
-    )
-
-
-def unclean_loss() -> Frame:
-    chosen = partition(
-        leader(3, 90, 90, 62),
-        lane(1, 90, 90, 62, ghosts=(Ghost(70, 100, 3, 30, 29.0),)),
-        lane(2, 90, 90, 62),
-        leader=3,
-        high_watermark=90,
-        min_isr=1,
-        epochs=(EpochSpan(3, 0, 70, 1), EpochSpan(5, 70, 90, 3)),
-        epoch=5,
-        fingers=(Finger("billing", "committed", 100), Finger("audit", "position", 85)),
-    )
-    return frame(
-        chosen,
-        "30 acknowledged records are lost: broker 3 was elected without them (unclean), 70-99 of broker 1 "
-        "were cut off when it came back.",
-        Level.BAD,
-        ledger=Ledger(120, 90, 100, 0, 30, 20, 0),
-        marks=(*MARKS, Mark(29.0, MomentKind.LOSS, "30 acknowledged records lost", Level.BAD)),
     )
 
 
@@ -367,75 +307,6 @@ def unknown() -> Frame:
     )
 
 
-def polled() -> Frame:
-    blank = Lane(
-        1, "leader", "unknown", (), 7, False, True, None, None, None, 12, None, 5400, (), (Span(12, 5400),), (), None
-    )
-    other = replace(blank, role="follower", end=None, folded=(), start=None, epoch=None)
-    chosen = ShownPartition(
-        "flights",
-        0,
-        1,
-        7,
-        (1, 2),
-        2,
-        3,
-        5390,
-        5400,
-        12,
-        None,
-        (blank, replace(other, broker=2), replace(other, broker=3, in_sync=False)),
-        (),
-        (Finger("spark", "committed", 5000),),
-    )
-    return replace(
-        unknown(),
-        chosen=chosen,
-        sentence=Sentence(Level.WAIT, "Asked of Apache Kafka from outside: 5390 of 5400 are readable."),
-    )
-
-
-def transactions() -> Frame:
-    chosen = partition(
-        leader(1, 58, 55, 40),
-        lane(2, 58, 55, 40),
-        lane(3, 55, 55, 40, behind_for=5.5),
-        high_watermark=55,
-        last_stable=51,
-        log_start=20,
-        fingers=(Finger("audit", "position", 51), Finger("billing", "position", 55)),
-    )
-    return frame(
-        chosen, "A transaction that began at 51 is open: readers of committed records wait there, others read to 55."
-    )
-
-
-def no_commit() -> Frame:
-    group = ShownGroup("audit", "PreparingRebalance", 1, ("A",), (ShownProgress("flights-2", None, None, None, None),))
-    return frame(
-        partition(leader(1, 51, 51), lane(2, 51, 51), lane(3, 51, 51), high_watermark=51, fingers=()),
-        "Group audit has no commit for flights-2: where it begins is decided by auto.offset.reset.",
-        groups=(group, GROUP),
-    )
-
-
-def metadata_log() -> Frame:
-    chosen = partition(
-        leader(1, 218, 218, 190, lag_limit=None),
-        lane(2, 218, 218, 190, lag_limit=None, behind_for=0.02),
-        lane(3, 216, 216, 190, in_sync=None, behind_for=None),
-        topic="__cluster_metadata",
-        index=0,
-        min_isr=None,
-        isr=None,
-        high_watermark=218,
-        epoch=6,
-        epochs=(EpochSpan(6, 0, 218, 1),),
-        fingers=(),
-    )
-    return frame(chosen, "The metadata log: 218 records on 2 of 3 controllers.", Level.GOOD, producers=(), groups=())
-
-
 def hostile_names() -> Frame:
     name = "<script>alert('x')</script>&\x00\"" + "very-long-name-" * 12
     chosen = replace(slow_follower().chosen, topic=name)  # type: ignore[type-var]
@@ -481,7 +352,6 @@ FRAMES = {
         polled,
         transactions,
         no_commit,
-        metadata_log,
         hostile_names,
         spark_queries,
     )

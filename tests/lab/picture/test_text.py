@@ -64,7 +64,7 @@ def test_what_is_unknown_is_a_question_mark_in_both() -> None:
 
 def test_the_sentence_comes_first_with_its_level() -> None:
     """Fails if the one thing to hear is not the first."""
-    assert to_text(FRAMES["dead_leader"]()).startswith("[BAD] Broker 1, the leader, has been dead for 1.8 s")
+    assert to_text(FRAMES["dead_leader"]()).startswith("[BAD] Broker 2, which leads flights-0, was killed 1.8 s ago.")
 
 
 def test_the_text_names_every_broker_partition_and_mark() -> None:
