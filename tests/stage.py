@@ -1,8 +1,7 @@
 """Three real brokers in a world of virtual time, and a client that asks each of them by hand, with Kafka's own defaults.
 
-    def test_something() -> None:
-        async def story(w: Replicas) -> None: ...
-        play(Replicas(5), story)
+    @staged(Replicas, 5)
+    async def test_something(w: Replicas) -> None: ...
 
 Subclasses add the requests that their stories need; `extra` are settings.
 """
@@ -20,6 +19,7 @@ from minikafka.broker.server.peer import Peer
 from minikafka.sim.world.disk import Mount
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT, World
+from tests.story import Decorator, as_test
 
 IDS = (1, 2, 3)
 LONGEST_S = 900.0  # virtual seconds of a story
@@ -92,3 +92,8 @@ def play(stage: S, story: Callable[[S], Coroutine[Any, Any, Any]], dies: Sequenc
         return answer
     finally:
         stage.world.close()
+
+
+def staged(kind: Callable[[int], Stage], seed: int | None = None, dies: Sequence[int] = ()) -> Decorator:
+    """Make a test of a story on a stage of this kind; without `seed` the test's parameter of that name."""
+    return as_test(lambda story, given: play(kind(given["seed"] if seed is None else seed), story, dies))

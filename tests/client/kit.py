@@ -1,6 +1,6 @@
-"""A world with clients in it, for tests of one client at a time: `play(seed, story)` runs a story to its end.
+"""A world with clients in it, for tests of one client at a time: `@story(seed)` makes a test of `async def test_...(stage)`.
 
-A story is `async def story(stage)`. Afterwards no exception may be left unhandled anywhere, no client or broker may have
+Afterwards no exception may be left unhandled anywhere, no client or broker may have
 crashed, and what the clients told the history must be free of anomalies, unless the story expects one.
 """
 
@@ -14,8 +14,11 @@ from minikafka.client import Admin, Consumer, ConsumerRecord, Producer, read_all
 from minikafka.proof.history import History, check
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import World
+from tests.story import Decorator, as_test
 
 LIMIT = 300.0  # virtual seconds that a story may take
+NEAR: dict[str, Any] = {"racks": ["a", "b", "c"], "config": {  # a world in which consumers read from the follower in their rack
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}}
 
 
 class Stage:
@@ -41,11 +44,6 @@ class Stage:
     async def leader(self, topic: str = "t", partition: int = 0) -> int:
         """The leader's id, once there is one."""
         while (leader := await self.admin.leader(topic, partition)) < 0:
-            await self.world.sleep(0.1)
-        return leader
-
-    async def led_by_another(self, than: int, topic: str = "t", partition: int = 0) -> int:
-        while (leader := await self.leader(topic, partition)) == than:
             await self.world.sleep(0.1)
         return leader
 
@@ -99,3 +97,8 @@ def play(seed: int, story: Callable[[Stage], Awaitable[Any]], **kw: Any) -> Stag
         return stage
     finally:
         world.close()
+
+
+def story(*seeds: int, **world: Any) -> Decorator:
+    """Run a story in a fresh world for each seed; without one, for the test's parameter `seed`."""
+    return as_test(lambda told, given: [play(seed, told, **world) for seed in seeds or [given["seed"]]])

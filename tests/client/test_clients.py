@@ -11,49 +11,43 @@ from kafka.protocol.metadata import MetadataRequest
 from minikafka.client import Admin, Blocking, Client, Consumer, Producer
 from minikafka.client.metadata import LeaderAndEpoch, Metadata
 from minikafka.sim.world.world import World
-from tests.client.kit import Stage, play
+from tests.client.kit import Stage, play, story
 
 
 def question() -> MetadataRequest:
     return MetadataRequest(topics=[], allow_auto_topic_creation=False, include_topic_authorized_operations=False)
 
 
-def test_answers_come_to_their_requests_in_order() -> None:
+@story(1)
+async def test_answers_come_to_their_requests_in_order(stage: Stage) -> None:
     """Fails if an answer is given to another request, or callbacks overtake each other (I-CONNECTION-3)."""
-
-    async def story(stage: Stage) -> None:
-        client, seen = Client(stage.env, stage.world.bootstrap, "c"), []
-        await client.refresh()
-        connection = await client.connection(1)
-        for i in range(20):
-            connection.send(question(), 9, 5.0, lambda answer, i=i: seen.append((i, type(answer).__name__)))
-        assert connection.in_flight == 20
-        await stage.world.until(lambda: len(seen) == 20)
-        assert seen == [(i, "MetadataResponse") for i in range(20)]
-
-    play(1, story)
+    client, seen = Client(stage.env, stage.world.bootstrap, "c"), []
+    await client.refresh()
+    connection = await client.connection(1)
+    for i in range(20):
+        connection.send(question(), 9, 5.0, lambda answer, i=i: seen.append((i, type(answer).__name__)))
+    assert connection.in_flight == 20
+    await stage.world.until(lambda: len(seen) == 20)
+    assert seen == [(i, "MetadataResponse") for i in range(20)]
 
 
 @pytest.mark.parametrize("fault", ["kill", "cut", "reset"])
-def test_every_request_ends(fault: str) -> None:
+@story(2)
+async def test_every_request_ends(stage: Stage, fault: str) -> None:
     """Fails if a request whose broker is gone or silent waits for ever (I-CONNECTION-1)."""
-
-    async def story(stage: Stage) -> None:
-        client, world, ends = Client(stage.env, stage.world.bootstrap, "c", request_timeout=2.0), stage.world, []
-        await client.refresh()
-        connection = await client.connection(1)
-        if fault == "cut":
-            world.cut(1, "clients")
-        for _ in range(3):
-            connection.send(question(), 9, 2.0, ends.append)
-        if fault != "cut":
-            world.kill(1) if fault == "kill" else world.reset(1, "clients")
-        await world.sleep(3)
-        kind = TimeoutError if fault == "cut" else ConnectionError
-        assert [isinstance(end, ConnectionError | TimeoutError) for end in ends] == [True] * 3
-        assert isinstance(ends[0], kind) and connection.lost
-
-    play(2, story)
+    client, world, ends = Client(stage.env, stage.world.bootstrap, "c", request_timeout=2.0), stage.world, []
+    await client.refresh()
+    connection = await client.connection(1)
+    if fault == "cut":
+        world.cut(1, "clients")
+    for _ in range(3):
+        connection.send(question(), 9, 2.0, ends.append)
+    if fault != "cut":
+        world.kill(1) if fault == "kill" else world.reset(1, "clients")
+    await world.sleep(3)
+    kind = TimeoutError if fault == "cut" else ConnectionError
+    assert [isinstance(end, ConnectionError | TimeoutError) for end in ends] == [True] * 3
+    assert isinstance(ends[0], kind) and connection.lost
 
 
 class Told:
@@ -77,16 +71,12 @@ def test_old_metadata_does_not_undo_newer() -> None:
         assert metadata.leader(("t", 0)) == expected
 
 
-def test_it_starts_from_any_address_that_lives() -> None:
+@story(*range(4))
+async def test_it_starts_from_any_address_that_lives(stage: Stage) -> None:
     """Fails if one dead address among those of the start keeps a client from starting."""
-
-    async def story(stage: Stage) -> None:
-        stage.world.kill(1)
-        client = Client(stage.env, [*stage.world.bootstrap[:1], *stage.world.bootstrap[2:]], "c")
-        assert await client.topic("t") == [0]
-
-    for seed in range(4):
-        play(seed, story)
+    stage.world.kill(1)
+    client = Client(stage.env, [*stage.world.bootstrap[:1], *stage.world.bootstrap[2:]], "c")
+    assert await client.topic("t") == [0]
 
 
 def test_blocking_clients_drive_the_world() -> None:
@@ -111,7 +101,7 @@ def test_blocking_clients_drive_the_world() -> None:
 def test_equal_seeds_give_equal_clients() -> None:
     """Fails if a client draws chance outside of its streams, or depends on the order of a set."""
 
-    async def story(stage: Stage) -> None:
+    async def clients(stage: Stage) -> None:
         world = stage.world
         producer = stage.producer(transactional_id="id")
         members = [stage.consumer("g", ["t"], assignor="cooperative-sticky", auto_commit=True) for _ in range(2)]
@@ -129,6 +119,6 @@ def test_equal_seeds_give_equal_clients() -> None:
                 world.kill(await stage.leader())
         await asyncio.wait(reading)
 
-    first, second, other = (play(seed, story, topics={"t": 4}) for seed in (11, 11, 12))
+    first, second, other = (play(seed, clients, topics={"t": 4}) for seed in (11, 11, 12))
     assert first.history.events == second.history.events and first.world.trace_hash() == second.world.trace_hash()
     assert other.world.trace_hash() != first.world.trace_hash()

@@ -1,4 +1,4 @@
-"""Members of a group: who reads what, through deaths, silence, restarts and the loss of the coordinator."""
+"""Members of a group, of both protocols: who reads what, through deaths, silence, restarts and the loss of the coordinator."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import pytest
 
 from minikafka.client import Consumer, Unsure
 from minikafka.protocol.errors import Err
-from tests.client.kit import Stage, error_of, play, read
+from tests.client.kit import Stage, error_of, read, story
 
 SIX = {"t": 6}
-ASSIGNORS = pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+QUICK = {"group.consumer.heartbeat.interval.ms": 1000, "group.consumer.min.heartbeat.interval.ms": 500,
+         "group.consumer.session.timeout.ms": 6000, "group.consumer.min.session.timeout.ms": 1000}
+WORLD: dict[str, Any] = {"topics": SIX, "config": QUICK}
+UNIFORM = {"protocol": "consumer", "assignor": "uniform"}                # the brokers assign (KIP-848)
+RANGE, COOPERATIVE = {"assignor": "range"}, {"assignor": "cooperative-sticky"}
+ALL = pytest.mark.parametrize("kind", [RANGE, COOPERATIVE, UNIFORM, UNIFORM | RANGE], ids=lambda kind: "-".join(kind.values()))
 
 
 class Reader:
@@ -42,17 +47,17 @@ class Reader:
         await self.consumer.kill()
 
 
-async def shared(stage: Stage, readers: list[Reader], partitions: int = 6) -> list[int]:
-    """Wait until the readers share all partitions and are settled; returns how many each has."""
+async def share(stage: Stage, readers: list[Reader], *counts: int) -> None:
+    """Wait until the readers are settled and share all partitions, `counts` of them each."""
 
-    def settled() -> bool:
-        """every partition has one reader"""
+    def shared() -> bool:
+        """every partition has one reader, and every reader its share"""
         held = [tp for reader in readers for tp in reader.consumer.assignment]
-        return sorted(held) == [("t", p) for p in range(partitions)] and not any(
-            r.consumer.membership.joining or r.consumer.membership.needs_join for r in readers)
+        every = sorted(held) == [("t", p) for p in range(sum(counts))]
+        return every and [len(reader.consumer.assignment) for reader in readers] == [*counts] and not any(
+            reader.consumer.membership.joining or reader.consumer.membership.needs_join for reader in readers)
 
-    await stage.world.until(settled, timeout=60)
-    return [len(reader.consumer.assignment) for reader in readers]
+    await stage.world.until(shared, timeout=60)
 
 
 async def produce(stage: Stage, count: int, every: float = 0.02) -> list[str]:
@@ -64,190 +69,199 @@ async def produce(stage: Stage, count: int, every: float = 0.02) -> list[str]:
     return made
 
 
-@ASSIGNORS
-def test_members_come_and_go(assignor: str) -> None:
+@ALL
+@story(1, **WORLD)
+async def test_members_come_and_go(stage: Stage, kind: dict[str, str]) -> None:
     """Fails if partitions are shared unevenly, by two, or by nobody after one leaves, or records are left out."""
-
-    async def story(stage: Stage) -> None:
-        producing = stage.env.spawn(produce(stage, 300), "produce")
-        readers = [Reader(stage, assignor=assignor, auto_commit=True)]
-        assert await shared(stage, readers) == [6]
-        readers += [Reader(stage, assignor=assignor, auto_commit=True) for _ in range(2)]
-        assert await shared(stage, readers) == [2, 2, 2]
-        await readers[0].stop()
-        await readers[0].consumer.close()
-        assert await shared(stage, readers[1:]) == [3, 3]
-        made = await producing
-        await stage.world.until(lambda: not {*made} - {v for r in readers for v in r.values})
-
-    play(1, story, topics=SIX)
+    producing = stage.env.spawn(produce(stage, 300), "produce")
+    readers = [Reader(stage, **kind, auto_commit=True)]
+    await share(stage, readers, 6)
+    readers += [Reader(stage, **kind, auto_commit=True) for _ in range(2)]
+    await share(stage, readers, 2, 2, 2)
+    await readers[0].stop()
+    await readers[0].consumer.close()
+    await share(stage, readers[1:], 3, 3)
+    made = await producing
+    await stage.world.until(lambda: not {*made} - {v for r in readers for v in r.values})
 
 
-def test_a_cooperative_member_reads_on_while_others_join() -> None:
-    """Fails if a partition that nobody has to move is taken from its reader meanwhile (KIP-429)."""
-
-    async def story(stage: Stage) -> None:
-        first = Reader(stage, assignor="cooperative-sticky")
-        await shared(stage, [first])
-        await shared(stage, [first, Reader(stage, assignor="cooperative-sticky")])
-        revoked = [e["partitions"] for e in stage.history if e["f"] == "revoke"]
-        assert len(revoked) == 1 and len(revoked[0]) == 3
-
-    play(2, story, topics=SIX)
+@pytest.mark.parametrize("kind", [COOPERATIVE, UNIFORM], ids=["cooperative", "uniform"])
+@story(2, **WORLD)
+async def test_who_has_a_partition_that_need_not_move_reads_on(stage: Stage, kind: dict[str, str]) -> None:
+    """Fails if more is taken from a member than another is to have (KIP-429)."""
+    first = Reader(stage, **kind)
+    await share(stage, [first], 6)
+    await share(stage, [first, Reader(stage, **kind)], 3, 3)
+    revoked = [e["partitions"] for e in stage.history if e["f"] == "revoke"]
+    assert len(revoked) == 1 and len(revoked[0]) == 3
 
 
-@ASSIGNORS
-def test_a_dead_members_partitions_are_taken_over_from_its_last_commit(assignor: str) -> None:
+@ALL
+@story(3, **WORLD)
+async def test_a_dead_members_partitions_are_taken_over_from_its_last_commit(stage: Stage, kind: dict[str, str]) -> None:
     """Fails if the heir begins anywhere but at the committed offset, or never gets the partitions."""
-
-    async def story(stage: Stage) -> None:
-        made = await produce(stage, 60, every=0)
-        dying = Reader(stage, assignor=assignor)
-        await stage.world.until(lambda: len(dying.values) == 60)
-        await dying.consumer.commit({("t", p): 3 for p in range(6)})
-        await dying.die()
-        heir = Reader(stage, assignor=assignor)
-        before = stage.world.now()
-        assert await shared(stage, [heir]) == [6]
-        assert 3 < stage.world.now() - before < 12  # the session of the dead one
-        await stage.world.until(lambda: len(heir.values) == 60 - 18)
-        assert {*heir.values} < {*made}
-
-    play(3, story, topics=SIX)
+    made = await produce(stage, 60, every=0)
+    dying = Reader(stage, **kind)
+    await stage.world.until(lambda: len(dying.values) == 60)
+    await dying.consumer.commit({("t", p): 3 for p in range(6)})
+    await dying.die()
+    heir, before = Reader(stage, **kind), stage.world.now()
+    await share(stage, [heir], 6)
+    assert 3 < stage.world.now() - before < 12  # the session of the dead one
+    await stage.world.until(lambda: len(heir.values) == 60 - 18)
+    assert {*heir.values} < {*made}
 
 
+@pytest.mark.parametrize("kind", [RANGE, UNIFORM], ids=["classic", "consumer"])
 @pytest.mark.parametrize("fault", ["kill", "pause", "cut"])
-def test_the_coordinator_moves(fault: str) -> None:
-    """Fails if members do not look for the coordinator again, or lose offsets that were committed before."""
-
-    async def story(stage: Stage) -> None:
-        world = stage.world
-        producing = stage.env.spawn(produce(stage, 400), "produce")
-        readers = [Reader(stage, auto_commit=True, auto_commit_interval=0.2) for _ in range(2)]
-        await shared(stage, readers)
-        node = await stage.admin.client.coordinator(0, "g")
-        if fault == "cut":
-            for other in [*world.nodes, "clients"]:
-                world.cut(node, other) if other != node else None
-        else:
-            getattr(world, fault)(node)
-        await world.sleep(10)
-        await world.mend()
-        made = await producing
-        await world.until(lambda: not {*made} - {v for r in readers for v in r.values})
-        await shared(stage, readers)
-        await world.sleep(1.0)
-        committed = await readers[0].consumer.committed([("t", p) for p in range(6)])
-        assert sum(committed.values()) == 400
-        assert [r.error for r in readers] == [None, None]
-
-    play(4, story, topics=SIX)
-
-
-def test_a_static_member_returns_without_a_rebalance() -> None:
-    """Fails if the restart of a named member makes the others join again (KIP-345)."""
-
-    async def story(stage: Stage) -> None:
-        first, second = Reader(stage, instance_id="i1"), Reader(stage, instance_id="i2")
-        await shared(stage, [first, second])
-        generation, held = second.consumer.membership.generation, first.consumer.assignment
-        await first.stop()
-        await first.consumer.close()
-        again = Reader(stage, instance_id="i1")
-        await shared(stage, [again, second])
-        assert again.consumer.assignment == held
-        assert second.consumer.membership.generation == generation
-
-    play(5, story, topics=SIX)
+@story(4, **WORLD)
+async def test_the_coordinator_moves(stage: Stage, fault: str, kind: dict[str, str]) -> None:
+    """Fails if members do not find the next coordinator, or if it does not know what they have and have committed."""
+    world = stage.world
+    producing = stage.env.spawn(produce(stage, 400), "produce")
+    readers = [Reader(stage, **kind, auto_commit=True, auto_commit_interval=0.2) for _ in range(2)]
+    await share(stage, readers, 3, 3)
+    members = {r.consumer.membership.member_id for r in readers}
+    node = await stage.admin.client.coordinator(0, "g")
+    if fault == "cut":
+        for other in [*world.nodes, "clients"]:
+            world.cut(node, other) if other != node else None
+    else:
+        getattr(world, fault)(node)
+    await world.sleep(10)
+    await world.mend()
+    made = await producing
+    await world.until(lambda: not {*made} - {v for r in readers for v in r.values})
+    await share(stage, readers, 3, 3)
+    assert kind == RANGE or members == {r.consumer.membership.member_id for r in readers}
+    await world.sleep(1.0)
+    committed = await readers[0].consumer.committed([("t", p) for p in range(6)])
+    assert sum(committed.values()) == 400
+    assert [r.error for r in readers] == [None, None]
 
 
-def test_a_name_has_one_owner() -> None:
+@pytest.mark.parametrize("kind", [RANGE, UNIFORM], ids=["classic", "consumer"])
+@story(5, **WORLD)
+async def test_a_static_member_returns_without_a_rebalance(stage: Stage, kind: dict[str, str]) -> None:
+    """Fails if a named member that restarts finds its partitions gone, or if others have to move for it (KIP-345)."""
+    first, second = Reader(stage, **kind, instance_id="i1"), Reader(stage, **kind, instance_id="i2")
+    await share(stage, [first, second], 3, 3)
+    generation, held = second.consumer.membership.generation, sorted(first.consumer.assignment)
+    await first.stop()
+    await first.consumer.close()
+    again = Reader(stage, **kind, instance_id="i1")
+    await share(stage, [again, second], 3, 3)
+    assert sorted(again.consumer.assignment) == held and second.consumer.membership.generation == generation
+
+
+@story(6, topics=SIX)
+async def test_a_name_has_one_owner(stage: Stage) -> None:
     """Fails if the elder of two members of one name is not stopped."""
-
-    async def story(stage: Stage) -> None:
-        elder = Reader(stage, instance_id="i1")
-        await shared(stage, [elder])
-        younger = Reader(stage, instance_id="i1")
-        await shared(stage, [younger])
-        await stage.world.until(lambda: elder.error is not None)
-        assert getattr(elder.error, "code", None) is Err.FENCED_INSTANCE_ID
-
-    play(6, story, topics=SIX)
+    elder = Reader(stage, instance_id="i1")
+    await share(stage, [elder], 6)
+    younger = Reader(stage, instance_id="i1")
+    await share(stage, [younger], 6)
+    await stage.world.until(lambda: elder.error is not None)
+    assert getattr(elder.error, "code", None) is Err.FENCED_INSTANCE_ID
 
 
-def test_a_zombies_commit_is_refused() -> None:
+@story(7, topics=SIX)
+async def test_a_zombies_commit_is_refused(stage: Stage) -> None:
     """Fails if a member that was silent for longer than its session may still commit (script A15)."""
-
-    async def story(stage: Stage) -> None:
-        world = stage.world
-        await produce(stage, 30, every=0)
-        zombie = Consumer(world.client_env("zombie"), world.bootstrap, "g", ["t"], heartbeat_interval=60.0,
-                          history=stage.history, name="zombie")
-        await read(zombie, 30)
-        for node in world.nodes:
-            world.cut("zombie", node)
-        heir = Reader(stage)
-        await shared(stage, [heir])
-        await world.until(lambda: len(heir.values) == 30)
-        await heir.consumer.commit()
-        lost = await error_of(zombie.commit(timeout=2.0))
-        assert isinstance(lost, Unsure)
-        for node in world.nodes:
-            world.reset("zombie", node)
-        world.heal()
-        refused = await error_of(zombie.commit())
-        assert refused.code in (Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION)
-        assert zombie.membership.needs_join and zombie.membership.lost  # it knows, before any heartbeat tells it
-        assert sum((await heir.consumer.committed()).values()) == 30
-
-    play(7, story, topics=SIX)
+    world = stage.world
+    await produce(stage, 30, every=0)
+    zombie = Consumer(world.client_env("zombie"), world.bootstrap, "g", ["t"], heartbeat_interval=60.0,
+                      history=stage.history, name="zombie")
+    await read(zombie, 30)
+    for node in world.nodes:
+        world.cut("zombie", node)
+    heir = Reader(stage)
+    await share(stage, [heir], 6)
+    await world.until(lambda: len(heir.values) == 30)
+    await heir.consumer.commit()
+    lost = await error_of(zombie.commit(timeout=2.0))
+    assert isinstance(lost, Unsure)
+    for node in world.nodes:
+        world.reset("zombie", node)
+    world.heal()
+    refused = await error_of(zombie.commit())
+    assert refused.code in (Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION)
+    assert zombie.membership.needs_join and zombie.membership.lost  # it knows, before any heartbeat tells it
+    assert sum((await heir.consumer.committed()).values()) == 30
 
 
-def test_who_does_not_poll_gives_up_its_partitions() -> None:
+@story(6, **WORLD)
+async def test_a_zombies_commit_is_refused_where_the_brokers_assign(stage: Stage) -> None:
+    """Fails if who was put out while it was silent may still move the group's offsets."""
+    await produce(stage, 60, every=0)
+    zombie = Reader(stage, **UNIFORM)
+    await stage.world.until(lambda: len(zombie.values) == 60)
+    await zombie.stop()
+    zombie.consumer.membership._beats.cancel()  # silent from now on
+    heir = Reader(stage, **UNIFORM)
+    await share(stage, [heir], 6)
+    await heir.consumer.commit({("t", 0): 10})
+    assert (await error_of(zombie.consumer.commit({("t", 0): 1}))).code is Err.UNKNOWN_MEMBER_ID
+    assert await heir.consumer.committed([("t", 0)]) == {("t", 0): 10}
+
+
+@story(7, **WORLD)
+async def test_members_of_both_protocols_share_a_group(stage: Stage) -> None:
+    """Fails if a group that goes over to the consumer protocol, and back, leaves a member without its share."""
+    classic = Reader(stage, assignor="range", auto_commit=True)
+    await share(stage, [classic], 6)
+    modern = Reader(stage, protocol="consumer", assignor="range", auto_commit=True)
+    await share(stage, [classic, modern], 3, 3)
+    await modern.stop()
+    await modern.consumer.close()
+    await share(stage, [classic], 6)
+
+
+@story(8, topics=SIX)
+async def test_who_does_not_poll_gives_up_its_partitions(stage: Stage) -> None:
     """Fails if heartbeats alone keep a member that reads nothing (max.poll.interval, KIP-62)."""
-
-    async def story(stage: Stage) -> None:
-        idle = Reader(stage, max_poll_interval=3.0)
-        await shared(stage, [idle])
-        await idle.stop()
-        busy = Reader(stage)
-        assert await shared(stage, [busy]) == [6]
-        await idle.consumer.poll(0.1)
-        assert [e["lost"] for e in stage.history if e["f"] == "revoke" and e["process"] == idle.consumer.name] == [True]
-
-    play(8, story, topics=SIX)
+    idle = Reader(stage, max_poll_interval=3.0)
+    await share(stage, [idle], 6)
+    await idle.stop()
+    busy = Reader(stage)
+    await share(stage, [busy], 6)
+    await idle.consumer.poll(0.1)
+    assert [e["lost"] for e in stage.history if e["f"] == "revoke" and e["process"] == idle.consumer.name] == [True]
 
 
-def test_who_is_no_member_any_more_commits_nothing() -> None:
+@story(12, topics=SIX)
+async def test_who_is_no_member_any_more_commits_nothing(stage: Stage) -> None:
     """Fails if a consumer that has left sends its commit without a generation: the group is empty and would take it."""
-
-    async def story(stage: Stage) -> None:
-        await produce(stage, 3, every=0)
-        idle = stage.consumer("g", ["t"], max_poll_interval=3.0)
-        await read(idle, 3)
-        await stage.world.until(lambda: not idle.membership.stable)  # it has left by itself
-        refused = await error_of(idle.commit())
-        assert refused.code is Err.UNKNOWN_MEMBER_ID and not isinstance(refused, Unsure)
-        assert [e["type"] for e in stage.history if e["f"] == "commit"] == ["invoke", "fail"]
-        assert set((await idle.committed()).values()) == {-1}
-
-    play(12, story, topics=SIX)
+    await produce(stage, 3, every=0)
+    idle = stage.consumer("g", ["t"], max_poll_interval=3.0)
+    await read(idle, 3)
+    await stage.world.until(lambda: not idle.membership.stable)  # it has left by itself
+    refused = await error_of(idle.commit())
+    assert refused.code is Err.UNKNOWN_MEMBER_ID and not isinstance(refused, Unsure)
+    assert [e["type"] for e in stage.history if e["f"] == "commit"] == ["invoke", "fail"]
+    assert set((await idle.committed()).values()) == {-1}
 
 
-def test_a_topic_grows() -> None:
+@story(9)
+async def test_a_topic_grows(stage: Stage) -> None:
     """Fails if nobody notices new partitions, or a topic that did not exist yet when the group began."""
+    consumer = stage.consumer("h", ["later"])
+    consumer.client.metadata_max_age = 2.0
+    polling = stage.env.spawn(_until_assigned(consumer, 2), "poll")
+    await stage.world.sleep(3)
+    await stage.admin.create_topic("later", 2)
+    await polling
+    await stage.admin.create_partitions("later", 5)
+    await _until_assigned(consumer, 5)
 
-    async def story(stage: Stage) -> None:
-        consumer = stage.consumer("h", ["later"])
-        consumer.client.metadata_max_age = 2.0
-        polling = stage.env.spawn(_until_assigned(consumer, 2), "poll")
-        await stage.world.sleep(3)
-        await stage.admin.create_topic("later", 2)
-        await polling
-        await stage.admin.create_partitions("later", 5)
-        await _until_assigned(consumer, 5)
 
-    play(9, story)
+@story(8, **WORLD)
+async def test_a_topic_grows_where_the_brokers_assign(stage: Stage) -> None:
+    """Fails if nobody is given the new partitions."""
+    readers = [Reader(stage, **UNIFORM) for _ in range(2)]
+    await share(stage, readers, 3, 3)
+    await stage.admin.create_partitions("t", 8)
+    await share(stage, readers, 4, 4)
 
 
 async def _until_assigned(consumer: Consumer, count: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from minikafka.client import Producer, Unsure
 from minikafka.protocol.errors import Err, KafkaError
-from tests.client.kit import Stage, error_of, play, read
+from tests.client.kit import Stage, error_of, read, story
 
 BOTH = pytest.mark.parametrize("version", [1, 2])
 TWO = {"a": 1, "b": 1, "t": 1}
@@ -36,131 +36,113 @@ async def coordinator(stage: Stage, transactional_id: str) -> int:
 
 
 @BOTH
-def test_all_or_nothing(version: int) -> None:
+@story(1, topics=TWO)
+async def test_all_or_nothing(stage: Stage, version: int) -> None:
     """Fails if aborted records are seen by read_committed, or committed ones are not, or read_uncommitted sees less."""
-
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version)
-        for i in range(6):
-            await one(producer, f"v{i}", commit=i % 3 != 1)
-        for topic in ("a", "b"):
-            assert await settled(stage, topic) == ["v0", "v2", "v3", "v5"]
-            assert await stage.values(topic) == [f"v{i}" for i in range(6)]
-
-    play(1, story, topics=TWO)
+    producer = stage.producer(transactional_id="id", transaction_version=version)
+    for i in range(6):
+        await one(producer, f"v{i}", commit=i % 3 != 1)
+    for topic in ("a", "b"):
+        assert await settled(stage, topic) == ["v0", "v2", "v3", "v5"]
+        assert await stage.values(topic) == [f"v{i}" for i in range(6)]
 
 
 @BOTH
 @pytest.mark.parametrize("fault", ["kill", "pause"])
 @pytest.mark.parametrize("victim", ["coordinator", "leader"])
-def test_transactions_survive_the_broker_they_depend_on(version: int, fault: str, victim: str) -> None:
+@story(2, topics=TWO)
+async def test_transactions_survive_the_broker_they_depend_on(stage: Stage, version: int, fault: str, victim: str) -> None:
     """Fails if a retried EndTxn or AddPartitions ends another transaction, or a retried batch counts twice."""
+    producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0,
+                              delivery_timeout=60.0)
+    await one(producer, "v0")
+    node = await coordinator(stage, "id") if victim == "coordinator" else await stage.leader("a")
 
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0,
-                                  delivery_timeout=60.0)
-        await one(producer, "v0")
-        node = await coordinator(stage, "id") if victim == "coordinator" else await stage.leader("a")
+    async def many() -> None:
+        for i in range(1, 40):
+            await one(producer, f"v{i}", commit=i % 4 != 2)
 
-        async def many() -> None:
-            for i in range(1, 40):
-                await one(producer, f"v{i}", commit=i % 4 != 2)
-
-        running = stage.env.spawn(many(), "transactions")
-        await stage.world.sleep(0.15)
-        getattr(stage.world, fault)(node)
-        await stage.world.sleep(8)
-        await stage.world.mend()
-        await asyncio.wait([running])
-        assert running.exception() is None
-        for topic in ("a", "b"):
-            assert await settled(stage, topic) == [f"v{i}" for i in range(40) if i % 4 != 2]
-
-    play(2, story, topics=TWO)
+    running = stage.env.spawn(many(), "transactions")
+    await stage.world.sleep(0.15)
+    getattr(stage.world, fault)(node)
+    await stage.world.sleep(8)
+    await stage.world.mend()
+    await asyncio.wait([running])
+    assert running.exception() is None
+    for topic in ("a", "b"):
+        assert await settled(stage, topic) == [f"v{i}" for i in range(40) if i % 4 != 2]
 
 
 @BOTH
-def test_a_second_producer_of_the_id_fences_the_first(version: int) -> None:
+@story(3, topics=TWO)
+async def test_a_second_producer_of_the_id_fences_the_first(stage: Stage, version: int) -> None:
     """Fails if a zombie can still write or commit, or its open transaction is not aborted."""
-
-    async def story(stage: Stage) -> None:
-        old, new = (stage.producer(transactional_id="id", transaction_version=version) for _ in range(2))
-        await one(old, "v0")
-        await old.begin()
-        await old.send("a", "zombie")
-        await one(new, "v1")
-        refused = await error_of(old.commit())
-        assert refused.code is Err.PRODUCER_FENCED and not isinstance(refused, Unsure)
-        assert (await error_of(old.begin())).code is Err.PRODUCER_FENCED
-        assert await settled(stage, "a") == ["v0", "v1"]
-
-    play(3, story, topics=TWO)
+    old, new = (stage.producer(transactional_id="id", transaction_version=version) for _ in range(2))
+    await one(old, "v0")
+    await old.begin()
+    await old.send("a", "zombie")
+    await one(new, "v1")
+    refused = await error_of(old.commit())
+    assert refused.code is Err.PRODUCER_FENCED and not isinstance(refused, Unsure)
+    assert (await error_of(old.begin())).code is Err.PRODUCER_FENCED
+    assert await settled(stage, "a") == ["v0", "v1"]
 
 
 @BOTH
-def test_an_error_leaves_nothing_but_the_abort(version: int) -> None:
+@story(4, topics=TWO)
+async def test_an_error_leaves_nothing_but_the_abort(stage: Stage, version: int) -> None:
     """Fails if a transaction one of whose records was refused can be committed, or the next one cannot begin."""
-
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version)
-        await producer.begin()
-        await producer.send("a", "lonely")
-        assert (await error_of(producer.send("b", "x" * 2_000_000))).code is Err.MESSAGE_TOO_LARGE
-        assert (await error_of(producer.send("a", "more"))).code is Err.MESSAGE_TOO_LARGE
-        assert (await error_of(producer.commit())).code is Err.MESSAGE_TOO_LARGE
-        await producer.abort()
-        await one(producer, "v1")
-        assert [await settled(stage, topic) for topic in ("a", "b")] == [["v1"], ["v1"]]
-
-    play(4, story, topics=TWO)
+    producer = stage.producer(transactional_id="id", transaction_version=version)
+    await producer.begin()
+    await producer.send("a", "lonely")
+    assert (await error_of(producer.send("b", "x" * 2_000_000))).code is Err.MESSAGE_TOO_LARGE
+    assert (await error_of(producer.send("a", "more"))).code is Err.MESSAGE_TOO_LARGE
+    assert (await error_of(producer.commit())).code is Err.MESSAGE_TOO_LARGE
+    await producer.abort()
+    await one(producer, "v1")
+    assert [await settled(stage, topic) for topic in ("a", "b")] == [["v1"], ["v1"]]
 
 
 @BOTH
-def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(version: int) -> None:
+@story(5, topics=TWO)
+async def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(stage: Stage, version: int) -> None:
     """Fails if a commit that timed out is told as failed, or may be turned into an abort."""
-
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version, max_block=3.0)
-        await producer.begin()
-        await producer.send("a", "v")
-        node = await coordinator(stage, "id")
-        stage.world.cut(node, "clients", one_way=True)  # the coordinator hears us, we do not hear it
-        assert isinstance(await error_of(producer.commit()), Unsure)
-        assert (await error_of(producer.abort())).code is Err.INVALID_TXN_STATE
-        stage.world.heal()
-        await producer.commit()
-        assert await settled(stage, "a") == ["v"]
-        assert [e["type"] for e in stage.history if e["f"] == "end" and e["type"] != "invoke"][0] == "info"
-
-    play(5, story, topics=TWO)
+    producer = stage.producer(transactional_id="id", transaction_version=version, max_block=3.0)
+    await producer.begin()
+    await producer.send("a", "v")
+    node = await coordinator(stage, "id")
+    stage.world.cut(node, "clients", one_way=True)  # the coordinator hears us, we do not hear it
+    assert isinstance(await error_of(producer.commit()), Unsure)
+    assert (await error_of(producer.abort())).code is Err.INVALID_TXN_STATE
+    stage.world.heal()
+    await producer.commit()
+    assert await settled(stage, "a") == ["v"]
+    assert [e["type"] for e in stage.history if e["f"] == "end" and e["type"] != "invoke"][0] == "info"
 
 
 @BOTH
-def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(version: int) -> None:
+@story(6, topics=TWO)
+async def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(stage: Stage, version: int) -> None:
     """Fails if a commit that was carried out, and whose answer was lost, is told as failed when it is asked for again."""
-
-    async def story(stage: Stage) -> None:
-        old, new = (stage.producer(transactional_id="id", transaction_version=version, max_block=3.0) for _ in range(2))
-        await old.begin()
-        await old.send("a", "v")
-        node = await coordinator(stage, "id")
-        stage.world.cut(node, "clients", one_way=True)
-        assert isinstance(await error_of(old.commit()), Unsure)
-        stage.world.heal()
-        await one(new, "w")
-        for again in (old.commit, old.commit, old.abort):
-            refused = await error_of(again())
-            assert isinstance(refused, Unsure) and refused.code is Err.PRODUCER_FENCED
-        assert await settled(stage, "a") == ["v", "w"]
-
-    play(6, story, topics=TWO)
+    old, new = (stage.producer(transactional_id="id", transaction_version=version, max_block=3.0) for _ in range(2))
+    await old.begin()
+    await old.send("a", "v")
+    node = await coordinator(stage, "id")
+    stage.world.cut(node, "clients", one_way=True)
+    assert isinstance(await error_of(old.commit()), Unsure)
+    stage.world.heal()
+    await one(new, "w")
+    for again in (old.commit, old.commit, old.abort):
+        refused = await error_of(again())
+        assert isinstance(refused, Unsure) and refused.code is Err.PRODUCER_FENCED
+    assert await settled(stage, "a") == ["v", "w"]
 
 
 @BOTH
-def test_exactly_once_from_one_topic_to_another(version: int) -> None:
+@story(6, topics={"in": 1, "out": 1, "t": 1})
+async def test_exactly_once_from_one_topic_to_another(stage: Stage, version: int) -> None:
     """Fails if offsets are committed without the records they stand for, or the other way round."""
-
-    async def copy(stage: Stage, rounds: int, last: bool = False) -> None:
+    async def copy(rounds: int, last: bool = False) -> None:
         """Read, write, commit both together; all but the last die without a word in an open transaction."""
         consumer = stage.consumer("copiers", ["in"], isolation="read_committed", max_records=5)
         producer = stage.producer(transactional_id="copy", transaction_version=version)
@@ -178,81 +160,69 @@ def test_exactly_once_from_one_topic_to_another(version: int) -> None:
         producer.kill()
         await consumer.kill()
 
-    async def story(stage: Stage) -> None:
-        feeder = stage.producer()
-        for i in range(40):
-            await feeder.send("in", f"v{i}")
-        await copy(stage, 3)
-        await copy(stage, 3)
-        await copy(stage, 4, last=True)
-        assert [value.split()[0] for value in await settled(stage, "out")] == [f"v{i}" for i in range(40)]
-
-    play(6, story, topics={"in": 1, "out": 1, "t": 1})
+    feeder = stage.producer()
+    for i in range(40):
+        await feeder.send("in", f"v{i}")
+    await copy(3)
+    await copy(3)
+    await copy(4, last=True)
+    assert [value.split()[0] for value in await settled(stage, "out")] == [f"v{i}" for i in range(40)]
 
 
 @BOTH
-def test_offsets_of_a_member_that_lost_its_partitions_are_refused(version: int) -> None:
+@story(7, topics=TWO)
+async def test_offsets_of_a_member_that_lost_its_partitions_are_refused(stage: Stage, version: int) -> None:
     """Fails if send_offsets does not carry the generation that was joined last (KIP-447): a zombie's offsets would be
     committed, for the coordinator takes what names no member."""
-
-    async def story(stage: Stage) -> None:
-        await stage.producer().send("t", "v")
-        zombie = stage.consumer("g", ["t"], max_poll_interval=3.0)
-        await read(zombie, 1)
-        heir = stage.consumer("g", ["t"])
-        await read(heir, 1)  # the first one does not poll, and is left out
-        producer = stage.producer(transactional_id="id", transaction_version=version)
-        await producer.begin()
-        await producer.send("a", "v")
-        refused = await error_of(producer.send_offsets({("t", 0): 1}, zombie))
-        assert refused.code in (Err.ILLEGAL_GENERATION, Err.UNKNOWN_MEMBER_ID)
-        await producer.abort()
-        assert await heir.committed() == {("t", 0): -1}
-
-    play(7, story, topics=TWO)
+    await stage.producer().send("t", "v")
+    zombie = stage.consumer("g", ["t"], max_poll_interval=3.0)
+    await read(zombie, 1)
+    heir = stage.consumer("g", ["t"])
+    await read(heir, 1)  # the first one does not poll, and is left out
+    producer = stage.producer(transactional_id="id", transaction_version=version)
+    await producer.begin()
+    await producer.send("a", "v")
+    refused = await error_of(producer.send_offsets({("t", 0): 1}, zombie))
+    assert refused.code in (Err.ILLEGAL_GENERATION, Err.UNKNOWN_MEMBER_ID)
+    await producer.abort()
+    assert await heir.committed() == {("t", 0): -1}
 
 
 @BOTH
-def test_dropped_without_an_abort_the_transaction_times_out(version: int) -> None:
+@story(8, topics=TWO)
+async def test_dropped_without_an_abort_the_transaction_times_out(stage: Stage, version: int) -> None:
     """Fails if a producer that dies leaves read_committed readers waiting for ever."""
-
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version, transaction_timeout=5.0)
-        await producer.begin()
-        await producer.send("a", "open")
-        producer.kill()
-        with pytest.raises(RuntimeError):
-            await producer.send("a", "after death")
-        await stage.producer().send("a", "plain")
-        assert await stage.values("a", isolation="read_committed", history=None) == []
-        assert await settled(stage, "a") == ["plain"]
-
-    play(8, story, topics=TWO)
+    producer = stage.producer(transactional_id="id", transaction_version=version, transaction_timeout=5.0)
+    await producer.begin()
+    await producer.send("a", "open")
+    producer.kill()
+    with pytest.raises(RuntimeError):
+        await producer.send("a", "after death")
+    await stage.producer().send("a", "plain")
+    assert await stage.values("a", isolation="read_committed", history=None) == []
+    assert await settled(stage, "a") == ["plain"]
 
 
 @BOTH
-def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_next_ones(version: int) -> None:
+@story(9, topics=TWO)
+async def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_next_ones(stage: Stage, version: int) -> None:
     """Fails if a commit is told though nothing was sent to the coordinator: an announcement of the transaction before, whose
     answer came late, had let the records go out."""
-
-    async def story(stage: Stage) -> None:
-        producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
-        values = ["first"]
-        await one(producer, "first")
-        for number in range(12):
-            node = await coordinator(stage, "id")
-            stage.world.pause(node)
-            await producer.begin()
-            late = stage.env.spawn(_perhaps(producer.send("b", "dropped")), "a record that waits for its announcement")
-            await stage.world.sleep(0.3 + number / 30)
-            await stage.world.mend()
-            await producer.abort()
-            await late
-            values.append(f"v{number}")
-            await one(producer, values[-1])
-        assert await settled(stage, "b") == values
-
-    play(9, story, topics=TWO)
+    producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
+    values = ["first"]
+    await one(producer, "first")
+    for number in range(12):
+        node = await coordinator(stage, "id")
+        stage.world.pause(node)
+        await producer.begin()
+        late = stage.env.spawn(_perhaps(producer.send("b", "dropped")), "a record that waits for its announcement")
+        await stage.world.sleep(0.3 + number / 30)
+        await stage.world.mend()
+        await producer.abort()
+        await late
+        values.append(f"v{number}")
+        await one(producer, values[-1])
+    assert await settled(stage, "b") == values
 
 
 async def _perhaps(sent: Awaitable[object]) -> None:

@@ -10,12 +10,10 @@ import pytest
 
 from minikafka.client import Unsure
 from minikafka.protocol.errors import KafkaError
-from tests.client.kit import Stage, play
+from tests.client.kit import NEAR, Stage, story
 
 TOPICS = {"t": 2, "in": 2, "out": 2}
 FAULTS_S = 12.0
-NEAR: dict[str, Any] = {"racks": ["a", "b", "c"], "config": {
-    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}}
 
 
 class Crowd:
@@ -98,7 +96,10 @@ class Crowd:
                     world.boot(host.id) if host.state == "dead" else None
 
 
-async def crowd(stage: Stage) -> None:
+@pytest.mark.parametrize("seed", range(2))
+@story(topics=TOPICS, **NEAR)
+async def test_what_clients_were_told_fits_together(stage: Stage, seed: int) -> None:
+    """Fails if any client, or a broker, loses, doubles, reorders or invents something on the way through faults."""
     it = Crowd(stage, Random(f"{stage.world.seed}:crowd"))
     tasks = [stage.env.spawn(task, "crowd") for task in (
         it.produce("t"), it.produce("in"), it.produce("t", idempotent=False, max_in_flight=1), it.copy(2),
@@ -115,9 +116,3 @@ async def crowd(stage: Stage) -> None:
         for partition in (0, 1):
             await stage.everything(topic, partition, timeout=60.0)
             await stage.everything(topic, partition, isolation="read_committed", timeout=60.0)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_what_clients_were_told_fits_together(seed: int) -> None:
-    """Fails if any client, or a broker, loses, doubles, reorders or invents something on the way through faults."""
-    play(seed, crowd, topics=TOPICS, **NEAR)

@@ -31,7 +31,7 @@ from minikafka.log.batch import build
 from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest
 from minikafka.protocol.errors import Err
 from tests.broker.replication.test_replica_manager import Replicas
-from tests.stage import IDS, play
+from tests.stage import IDS, staged
 
 SET, DELETE = 0, 1
 ENDS = {"INT": (-(2**31), 2**31 - 1), "SHORT": (-(2**15), 2**15 - 1), "LONG": (-(2**63), 2**63 - 1),
@@ -142,81 +142,77 @@ def topics() -> Iterator[tuple[str, tuple[str, str]]]:
             yield f"{config.name}.{number}", (config.name, text)
 
 
-def test_a_topic_lives_with_every_setting_and_without_it_again() -> None:
+@staged(Walk, 3)
+async def test_a_topic_lives_with_every_setting_and_without_it_again(w: Walk) -> None:
     """Fails if an append, a roll, a cleaning, a retention, a restart or a read breaks at an end of a topic's setting."""
     busy = {"internal.segment.bytes": "400", "cleanup.policy": "compact,delete", "min.cleanable.dirty.ratio": "0.0",
             "max.compaction.lag.ms": "1", "delete.retention.ms": "0"}
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        made = await w.create_topics(*((name, busy | dict([one])) for name, one in topics()))
-        wanted = {name: one for name, one in topics() if made[name] == 0}
-        assert {code for name, code in made.items() if name not in wanted} <= {Err.INVALID_CONFIG}
-        assert len(wanted) > 2 * 33 - 10 and {one[0] for one in wanted.values()} >= {*TOPIC_CONFIGS} - {"remote.storage.enable"}
-        await w.led(*wanted)
-        for _ in range(3):
-            for name, one in wanted.items():
-                assert await w.put(name) in FAIR, one
-                w.sound(one)
-            await w.client.sleep(15)
-            w.sound("cleaning or retention: the report names the log")
-        await w.restart()
-        await w.led(*wanted)
-        w.sound("a restart")
+    await w.begin()
+    made = await w.create_topics(*((name, busy | dict([one])) for name, one in topics()))
+    wanted = {name: one for name, one in topics() if made[name] == 0}
+    assert {code for name, code in made.items() if name not in wanted} <= {Err.INVALID_CONFIG}
+    assert len(wanted) > 2 * 33 - 10 and {one[0] for one in wanted.values()} >= {*TOPIC_CONFIGS} - {"remote.storage.enable"}
+    await w.led(*wanted)
+    for _ in range(3):
         for name, one in wanted.items():
-            assert await w.fetch(name) == 0, one
-            assert await w.alter(TOPIC_RESOURCE, name, *((key, None) for key in {*busy, one[0]})) == 0, one
-        await w.restart(1)
-        await w.led(*wanted)
-        for name, one in wanted.items():
-            assert await w.put(name, acks=-1) == 0 and await w.fetch(name) == 0, one
+            assert await w.put(name) in FAIR, one
             w.sound(one)
+        await w.client.sleep(15)
+        w.sound("cleaning or retention: the report names the log")
+    await w.restart()
+    await w.led(*wanted)
+    w.sound("a restart")
+    for name, one in wanted.items():
+        assert await w.fetch(name) == 0, one
+        assert await w.alter(TOPIC_RESOURCE, name, *((key, None) for key in {*busy, one[0]})) == 0, one
+    await w.restart(1)
+    await w.led(*wanted)
+    for name, one in wanted.items():
+        assert await w.put(name, acks=-1) == 0 and await w.fetch(name) == 0, one
+        w.sound(one)
 
-    play(Walk(3), story)
+
+async def works(w: Walk) -> tuple[int, int]:
+    """Commit an offset, begin a transactional id; the error codes."""
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic
+    part = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=3, committed_leader_epoch=-1,
+                                              committed_metadata="")
+    commit = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+                                 topics=[topic(name="t", partitions=[part])])
+    begin = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1)
+    committed = await w.ask(await coordinator(w, "g"), commit, 8)
+    begun = await w.ask(await coordinator(w, "x", 1), begin, 4)
+    return int(committed.topics[0].partitions[0].error_code), int(begun.error_code)
 
 
-def test_internal_topics_live_with_every_setting() -> None:
+async def set_both(w: Walk, *settings: tuple[str, str | None]) -> int:
+    codes = [await w.alter(TOPIC_RESOURCE, topic, *settings) for topic in ("__consumer_offsets", "__transaction_state")]
+    assert codes[0] == codes[1]
+    return codes[0]
+
+
+@staged(Walk, 8)
+async def test_internal_topics_live_with_every_setting(w: Walk) -> None:
     """Fails if a coordinator's own topic at an end of a setting breaks it, its next start, or the way back."""
-
-    async def works(w: Walk) -> tuple[int, int]:
-        """Commit an offset, begin a transactional id; the error codes."""
-        topic = OffsetCommitRequest.OffsetCommitRequestTopic
-        part = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=3, committed_leader_epoch=-1,
-                                                  committed_metadata="")
-        commit = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-                                     topics=[topic(name="t", partitions=[part])])
-        begin = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1)
-        committed = await w.ask(await coordinator(w, "g"), commit, 8)
-        begun = await w.ask(await coordinator(w, "x", 1), begin, 4)
-        return int(committed.topics[0].partitions[0].error_code), int(begun.error_code)
-
-    async def set_both(w: Walk, *settings: tuple[str, str | None]) -> int:
-        codes = [await w.alter(TOPIC_RESOURCE, topic, *settings) for topic in ("__consumer_offsets", "__transaction_state")]
-        assert codes[0] == codes[1]
-        return codes[0]
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        assert await works(w) == (0, 0)
-        given = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
-        lowest: dict[str, str] = {}
-        for one in dict(topics()).values():
-            if await set_both(w, one) == 0:
-                await works(w)              # where nothing can be written, Kafka too says UNKNOWN_SERVER_ERROR: not a bug's
-                w.sound(one)
-                lowest.setdefault(*one)
-                assert await set_both(w, (one[0], given.get(one[0]))) == 0, one
-        assert await set_both(w, *lowest.items()) == 0
-        await works(w)
-        await w.client.sleep(20)
-        await w.restart()
-        await works(w)
-        w.sound(lowest)
-        assert await set_both(w, *((key, given.get(key)) for key in lowest)) == 0
-        await w.restart(2)
-        assert await works(w) == (0, 0)
-
-    play(Walk(8), story)
+    await w.begin()
+    assert await works(w) == (0, 0)
+    given = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
+    lowest: dict[str, str] = {}
+    for one in dict(topics()).values():
+        if await set_both(w, one) == 0:
+            await works(w)              # where nothing can be written, Kafka too says UNKNOWN_SERVER_ERROR: not a bug's
+            w.sound(one)
+            lowest.setdefault(*one)
+            assert await set_both(w, (one[0], given.get(one[0]))) == 0, one
+    assert await set_both(w, *lowest.items()) == 0
+    await works(w)
+    await w.client.sleep(20)
+    await w.restart()
+    await works(w)
+    w.sound(lowest)
+    assert await set_both(w, *((key, given.get(key)) for key in lowest)) == 0
+    await w.restart(2)
+    assert await works(w) == (0, 0)
 
 
 # --- brokers ----------------------------------------------------------------------------------------------------------
@@ -233,57 +229,51 @@ async def serves(w: Walk, what: object) -> None:
 
 
 @pytest.mark.parametrize("scope", ["", "1"], ids=["every broker", "one broker"])
-def test_a_broker_lives_with_every_setting_and_without_it_again(scope: str) -> None:
+@staged(Walk, 4)
+async def test_a_broker_lives_with_every_setting_and_without_it_again(w: Walk, scope: str) -> None:
     """Fails if a dynamic setting at one of its ends breaks a broker, its next start, or the way to take it back."""
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        assert await w.alter(TOPIC_RESOURCE, "t", ("cleanup.policy", "compact"), ("internal.segment.bytes", "300")) == 0
-        lowest: dict[str, str] = {}
-        highest: dict[str, str] = {}
-        for one in ((config.name, text) for config in DYNAMIC for text in ends(config)):
-            if (code := await w.alter(BROKER_RESOURCE, scope, one)) != 0:
-                assert code in (Err.INVALID_REQUEST, Err.INVALID_CONFIG), one
-                continue
-            if not scope:
-                await serves(w, one)
-                await w.client.sleep(6 if "cleaner.io" in one[0] else 0)      # the cleaner looks every five seconds
-            lowest.setdefault(*one)
-            highest[one[0]] = one[1]
-            assert await w.alter(BROKER_RESOURCE, scope, (one[0], TAKEN_BACK.get(one[0]))) == 0, one
-        assert len(lowest) > 45
-        for together in (lowest, highest):
-            for one in together.items():
-                assert await w.alter(BROKER_RESOURCE, scope, one) == 0, one
-            await w.client.sleep(20)
-            await w.restart()
-            await w.led("t")
-            await serves(w, together)
-            for key in together:
-                assert await w.alter(BROKER_RESOURCE, scope, (key, TAKEN_BACK.get(key))) == 0, key
-            await w.restart(2)
-            await w.led("t")
-            assert await w.put("t", acks=-1) == 0
-            assert (await w.create_topics((f"after-{len(w.events(1, 'start'))}", {}))).popitem()[1] == 0
-            w.sound(together)
-
-    play(Walk(4), story)
-
-
-def test_what_decides_over_a_node_s_place_cannot_be_set() -> None:
-    """Fails if a client can alter what Kafka reads only from a node's file: its listeners, quorum, identity, folders."""
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        for config in BROKER_CONFIGS.values():
-            if not config.dynamic:
-                value = config.default_text or "1"
-                for scope in ("", "1"):
-                    assert await w.alter(BROKER_RESOURCE, scope, (config.name, value)) == Err.INVALID_REQUEST, config.name
+    await w.begin()
+    assert await w.alter(TOPIC_RESOURCE, "t", ("cleanup.policy", "compact"), ("internal.segment.bytes", "300")) == 0
+    lowest: dict[str, str] = {}
+    highest: dict[str, str] = {}
+    for one in ((config.name, text) for config in DYNAMIC for text in ends(config)):
+        if (code := await w.alter(BROKER_RESOURCE, scope, one)) != 0:
+            assert code in (Err.INVALID_REQUEST, Err.INVALID_CONFIG), one
+            continue
+        if not scope:
+            await serves(w, one)
+            await w.client.sleep(6 if "cleaner.io" in one[0] else 0)      # the cleaner looks every five seconds
+        lowest.setdefault(*one)
+        highest[one[0]] = one[1]
+        assert await w.alter(BROKER_RESOURCE, scope, (one[0], TAKEN_BACK.get(one[0]))) == 0, one
+    assert len(lowest) > 45
+    for together in (lowest, highest):
+        for one in together.items():
+            assert await w.alter(BROKER_RESOURCE, scope, one) == 0, one
+        await w.client.sleep(20)
         await w.restart()
-        w.sound("nothing was set")
+        await w.led("t")
+        await serves(w, together)
+        for key in together:
+            assert await w.alter(BROKER_RESOURCE, scope, (key, TAKEN_BACK.get(key))) == 0, key
+        await w.restart(2)
+        await w.led("t")
+        assert await w.put("t", acks=-1) == 0
+        assert (await w.create_topics((f"after-{len(w.events(1, 'start'))}", {}))).popitem()[1] == 0
+        w.sound(together)
 
-    play(Walk(5), story)
+
+@staged(Walk, 5)
+async def test_what_decides_over_a_node_s_place_cannot_be_set(w: Walk) -> None:
+    """Fails if a client can alter what Kafka reads only from a node's file: its listeners, quorum, identity, folders."""
+    await w.begin()
+    for config in BROKER_CONFIGS.values():
+        if not config.dynamic:
+            value = config.default_text or "1"
+            for scope in ("", "1"):
+                assert await w.alter(BROKER_RESOURCE, scope, (config.name, value)) == Err.INVALID_REQUEST, config.name
+    await w.restart()
+    w.sound("nothing was set")
 
 
 # --- groups, client metrics, quotas -----------------------------------------------------------------------------------
@@ -308,54 +298,49 @@ async def joins(w: Walk, group: str) -> int:
     return int(answer.error_code)
 
 
-def test_groups_and_subscriptions_live_with_every_setting() -> None:
+@staged(Walk, 6)
+async def test_groups_and_subscriptions_live_with_every_setting(w: Walk) -> None:
     """Fails if a group cannot be used, or a resource not be described, at an end of a setting."""
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        for kind, table in ((GROUP, GROUP_CONFIGS), (CLIENT_METRICS, METRICS_CONFIGS)):
-            for config in table.values():
-                for text in [*ends(config), *(BROKER_CONFIGS[s].default_text or "" for s, _ in config.synonyms)]:
-                    one = (config.name, text)
-                    if await w.alter(kind, "g", one) == 0:
-                        assert await w.describe(kind, "g") == 0, one
-                        assert kind != GROUP or await joins(w, "g") == 0, one
-                        w.sound(one)
-                        assert await w.alter(kind, "g", (config.name, None)) == 0, one
-        await w.restart()
-
-    play(Walk(6), story)
+    await w.begin()
+    for kind, table in ((GROUP, GROUP_CONFIGS), (CLIENT_METRICS, METRICS_CONFIGS)):
+        for config in table.values():
+            for text in [*ends(config), *(BROKER_CONFIGS[s].default_text or "" for s, _ in config.synonyms)]:
+                one = (config.name, text)
+                if await w.alter(kind, "g", one) == 0:
+                    assert await w.describe(kind, "g") == 0, one
+                    assert kind != GROUP or await joins(w, "g") == 0, one
+                    w.sound(one)
+                    assert await w.alter(kind, "g", (config.name, None)) == 0, one
+    await w.restart()
 
 
 RATES = (5e-324, 1e-7, 1.0, 2.0**63, 1.7976931348623157e308, float("inf"), float("nan"))
 
 
-def test_quotas_of_any_size_are_lived_with() -> None:
+async def quota(w: Walk, key: str, value: float | None) -> int:
+    entry = AlterClientQuotasRequest.EntryData
+    op = entry.OpData(key=key, value=value or 0.0, remove=value is None)
+    entity = [entry.EntityData(entity_type="client-id", entity_name=None)]
+    answer = await w.ask(1, AlterClientQuotasRequest(entries=[entry(entity=entity, ops=[op])], validate_only=False), 1)
+    return int(answer.entries[0].error_code)
+
+
+@staged(Walk, 7)
+async def test_quotas_of_any_size_are_lived_with(w: Walk) -> None:
     """Fails if a quota that is accepted breaks the requests that it counts, or cannot be taken back by whom it throttles."""
-
-    async def quota(w: Walk, key: str, value: float | None) -> int:
-        entry = AlterClientQuotasRequest.EntryData
-        op = entry.OpData(key=key, value=value or 0.0, remove=value is None)
-        entity = [entry.EntityData(entity_type="client-id", entity_name=None)]
-        answer = await w.ask(1, AlterClientQuotasRequest(entries=[entry(entity=entity, ops=[op])], validate_only=False), 1)
-        return int(answer.entries[0].error_code)
-
-    async def story(w: Walk) -> None:
-        await w.begin()
-        taken = 0
-        for key in OF_CLIENTS:
-            for value in RATES:
-                if await quota(w, key, value) == 0:
-                    taken += 1
-                    for _ in range(2):
-                        await serves(w, (key, value))
-                    made = (await w.create_topics((f"{key}-{taken}", {}))).popitem()[1]
-                    assert made in (0, Err.THROTTLING_QUOTA_EXCEEDED), (key, value)
-                    w.sound((key, value))
-                    assert await quota(w, key, None) == 0, (key, value)
-        assert taken > 15 and {PRODUCER_RATE, CONSUMER_RATE, MUTATION_RATE} < {*OF_CLIENTS}
-        await w.restart()
-        await w.led("t")
-        await serves(w, "no quota")
-
-    play(Walk(7), story)
+    await w.begin()
+    taken = 0
+    for key in OF_CLIENTS:
+        for value in RATES:
+            if await quota(w, key, value) == 0:
+                taken += 1
+                for _ in range(2):
+                    await serves(w, (key, value))
+                made = (await w.create_topics((f"{key}-{taken}", {}))).popitem()[1]
+                assert made in (0, Err.THROTTLING_QUOTA_EXCEEDED), (key, value)
+                w.sound((key, value))
+                assert await quota(w, key, None) == 0, (key, value)
+    assert taken > 15 and {PRODUCER_RATE, CONSUMER_RATE, MUTATION_RATE} < {*OF_CLIENTS}
+    await w.restart()
+    await w.led("t")
+    await serves(w, "no quota")

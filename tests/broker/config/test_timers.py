@@ -98,7 +98,7 @@ def test_every_timer_is_shown() -> None:
     assert timers == {*SHOWN, *WAITS.split()}
     for shown in SHOWN.values():
         file, _, test = shown.rpartition("::")
-        assert f"\ndef {test}(" in (ROOT / file if file else Path(__file__)).read_text(), shown
+        assert f"def {test}(" in (ROOT / file if file else Path(__file__)).read_text(), shown
     assert {*SHORT} <= {*SHOWN, "default.replication.factor", "transaction.state.log.num.partitions"}
 
 

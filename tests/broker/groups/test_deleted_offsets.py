@@ -13,7 +13,7 @@ from minikafka.broker.coordinator.hashing import partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.protocol.errors import Err
 from tests.broker.groups.test_shell_groups import GROUP, Forgetful
-from tests.stage import play
+from tests.stage import staged
 
 COMMITTED, WAITS = "committed", "waits for its replicas"
 WORK = (
@@ -68,46 +68,40 @@ class Deletions(Forgetful):
 
 @pytest.mark.parametrize("what", ["DeleteGroups", "OffsetDelete", "DeleteTopics"])
 @pytest.mark.parametrize(("offset", "state"), WORK)
-def test_a_deletion_takes_what_was_appended_before_it(what: str, offset: str, state: str) -> None:
+@staged(Deletions, 1)
+async def test_a_deletion_takes_what_was_appended_before_it(world: Deletions, what: str, offset: str, state: str) -> None:
     """I-GPART-4. Fails if a deletion finds only what is committed and of no open transaction when it comes: the offset would
     come back with the replicas' answer, or with the commit of the transaction, or at the next coordinator."""
-
-    async def story(world: Deletions) -> None:
-        node = await world.begin()
-        who = await world.producer() if offset != "plain" else (-1, -1)
-        assert offset == "plain" or await world.stage(node, who, 1) is Err.NONE
-        release = world.hold() if state == WAITS else lambda: None
-        taken = await (world.commit(node, 5) if offset == "plain" else world.stage(node, who, 0))
-        assert taken is (Err.COORDINATOR_NOT_AVAILABLE if state == WAITS else Err.NONE)
-        if offset.endswith("ends"):
-            await world.end(node, who)
-        await world.remove(node, what)
-        release()
-        if offset == "of a transaction":
-            await world.end(node, who)
-        if what == "DeleteTopics":
-            await world.create("t", node)
-        assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
-        await world.world.stop(node)
-        node = await world.coordinator(instead_of=node)
-        assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
-
-    play(Deletions(1), story)
+    node = await world.begin()
+    who = await world.producer() if offset != "plain" else (-1, -1)
+    assert offset == "plain" or await world.stage(node, who, 1) is Err.NONE
+    release = world.hold() if state == WAITS else lambda: None
+    taken = await (world.commit(node, 5) if offset == "plain" else world.stage(node, who, 0))
+    assert taken is (Err.COORDINATOR_NOT_AVAILABLE if state == WAITS else Err.NONE)
+    if offset.endswith("ends"):
+        await world.end(node, who)
+    await world.remove(node, what)
+    release()
+    if offset == "of a transaction":
+        await world.end(node, who)
+    if what == "DeleteTopics":
+        await world.create("t", node)
+    assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
+    await world.world.stop(node)
+    node = await world.coordinator(instead_of=node)
+    assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
 
 
-def test_an_old_offset_does_not_expire_over_a_new_one_that_waits() -> None:
+@staged(Deletions, 1)
+async def test_an_old_offset_does_not_expire_over_a_new_one_that_waits(world: Deletions) -> None:
     """I-EXPIRE-1. Fails if the sweep finds only what is committed: the tombstone of the old offset would delete the new one,
     which is before it in the log, and the group would go."""
-
-    async def story(world: Deletions) -> None:
-        node = await world.begin()
-        assert await world.commit(node, 3) is Err.NONE
-        await world.client.sleep(55)
-        release = world.hold()
-        assert await world.commit(node, 5) is Err.COORDINATOR_NOT_AVAILABLE
-        await world.client.sleep(15)
-        release()
-        await world.client.sleep(5)
-        assert await world.fetch(node) == (Err.NONE, 5) and await world.listed(node) == [GROUP]
-
-    play(Deletions(1), story)
+    node = await world.begin()
+    assert await world.commit(node, 3) is Err.NONE
+    await world.client.sleep(55)
+    release = world.hold()
+    assert await world.commit(node, 5) is Err.COORDINATOR_NOT_AVAILABLE
+    await world.client.sleep(15)
+    release()
+    await world.client.sleep(5)
+    assert await world.fetch(node) == (Err.NONE, 5) and await world.listed(node) == [GROUP]

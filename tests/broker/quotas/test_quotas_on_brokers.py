@@ -22,7 +22,7 @@ from minikafka.broker.quotas.api import refuse_quotas
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import Err
-from tests.stage import Stage, play
+from tests.stage import Stage, staged
 
 LIMIT = 1000.0          # bytes a second
 WINDOW_S = 10.0         # what may be used at once, in seconds of the limit
@@ -77,84 +77,74 @@ def sent(request: ApiMessage, version: int) -> int:
     return len(encode_request(request, version, 1, "client")) - 4
 
 
-def test_a_producer_gets_its_limit_and_not_a_byte_more() -> None:
+@staged(Limited, 3)
+async def test_a_producer_gets_its_limit_and_not_a_byte_more(w: Limited) -> None:
     """Fails if a client that sends as fast as the broker reads gets another rate: what the window takes at once, then the
     limit. It sends as fast as it can for ten minutes."""
-    async def story(w: Limited) -> None:
-        leader = await w.begin(producer_byte_rate=LIMIT)
-        begun, used, waits = w.client.now(), 0, 0
-        while w.client.now() - begun < 600 and used < 2 * 600 * LIMIT:
-            answer = await w.ask(leader, produce(), 9, timeout=600)
-            used, waits = used + sent(produce(), 9), waits + answer.throttle_time_ms
-        took = w.client.now() - begun
-        assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT + 2
-        assert waits / 1000 == pytest.approx(took, abs=WINDOW_S + 2)
-
-    play(Limited(3), story)
+    leader = await w.begin(producer_byte_rate=LIMIT)
+    begun, used, waits = w.client.now(), 0, 0
+    while w.client.now() - begun < 600 and used < 2 * 600 * LIMIT:
+        answer = await w.ask(leader, produce(), 9, timeout=600)
+        used, waits = used + sent(produce(), 9), waits + answer.throttle_time_ms
+    took = w.client.now() - begun
+    assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT + 2
+    assert waits / 1000 == pytest.approx(took, abs=WINDOW_S + 2)
 
 
-def test_a_consumer_gets_its_limit() -> None:
+@staged(Limited, 3)
+async def test_a_consumer_gets_its_limit(w: Limited) -> None:
     """Fails if empty answers count, or more gets through. A little less does: a batch waits until all of it has room."""
-    async def story(w: Limited) -> None:
-        leader = await w.begin(consumer_byte_rate=LIMIT)
-        for _ in range(80):
-            await w.ask(leader, produce(), 9)
-        begun, offset, used, empty = w.client.now(), 0, 0, 0
-        while offset < 80:
-            answer = await w.ask(leader, fetch(offset), 12, timeout=600)
-            assert (answer.throttle_time_ms > 0) == (answer.responses == [])
-            for topic in answer.responses:
-                offset, used = offset + 1, used + len(topic.partitions[0].records)
-            empty += answer.responses == []
-        took = w.client.now() - begun
-        assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT * 1.4 and empty > 0
-
-    play(Limited(3), story)
+    leader = await w.begin(consumer_byte_rate=LIMIT)
+    for _ in range(80):
+        await w.ask(leader, produce(), 9)
+    begun, offset, used, empty = w.client.now(), 0, 0, 0
+    while offset < 80:
+        answer = await w.ask(leader, fetch(offset), 12, timeout=600)
+        assert (answer.throttle_time_ms > 0) == (answer.responses == [])
+        for topic in answer.responses:
+            offset, used = offset + 1, used + len(topic.partitions[0].records)
+        empty += answer.responses == []
+    took = w.client.now() - begun
+    assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT * 1.4 and empty > 0
 
 
-def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to() -> None:
+@staged(Limited, 4)
+async def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to(w: Limited) -> None:
     """Fails if the connection is open again before or after the time that the answer names; acks=0 is no way out."""
-    async def story(w: Limited) -> None:
-        leader = await w.begin(producer_byte_rate=100.0)
-        answer = await w.ask(leader, produce(), 9)
-        expected = round((sent(produce(), 9) / 10 - 100) / 100 * 10_000)
-        assert answer.throttle_time_ms == expected > 9000
-        begun = w.client.now()
-        await w.ask(leader, ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
-        assert expected / 1000 - 0.1 <= w.client.now() - begun <= expected / 1000 + 0.1
-        begun = w.client.now()
-        w.connect(leader)
-        await w.ask(leader, ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
-        assert w.client.now() - begun < 0.5, "another connection is listened to"
-
-    play(Limited(4), story)
+    leader = await w.begin(producer_byte_rate=100.0)
+    answer = await w.ask(leader, produce(), 9)
+    expected = round((sent(produce(), 9) / 10 - 100) / 100 * 10_000)
+    assert answer.throttle_time_ms == expected > 9000
+    begun = w.client.now()
+    await w.ask(leader, ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
+    assert expected / 1000 - 0.1 <= w.client.now() - begun <= expected / 1000 + 0.1
+    begun = w.client.now()
+    w.connect(leader)
+    await w.ask(leader, ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
+    assert w.client.now() - begun < 0.5, "another connection is listened to"
 
 
 class Short(Limited):
     extra = {"quota.window.num": "3", "quota.window.size.seconds": "2"}
 
 
-def test_the_window_is_as_long_as_the_settings_say() -> None:
+@staged(Short, 7)
+async def test_the_window_is_as_long_as_the_settings_say(w: Short) -> None:
     """Fails if a setting has no effect: two whole pieces of two seconds are four seconds."""
-    async def story(w: Short) -> None:
-        leader = await w.begin(producer_byte_rate=100.0)
-        expected = round((sent(produce(), 9) / 4 - 100) / 100 * 4000)
-        assert (await w.ask(leader, produce(), 9)).throttle_time_ms == expected > 0
-
-    play(Short(7), story)
+    leader = await w.begin(producer_byte_rate=100.0)
+    expected = round((sent(produce(), 9) / 4 - 100) / 100 * 4000)
+    assert (await w.ask(leader, produce(), 9)).throttle_time_ms == expected > 0
 
 
-def test_whoever_does_not_want_to_wait_leaves_nothing_behind() -> None:
+@staged(Limited, 6)
+async def test_whoever_does_not_want_to_wait_leaves_nothing_behind(w: Limited) -> None:
     """Fails if a throttled connection that its client has closed is kept for as long as the quota says."""
-    async def story(w: Limited) -> None:
-        leader = await w.begin(producer_byte_rate=1.0)
-        before = len(w.brokers[leader].clients.connections)
-        assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 1_000_000
-        w.peers[leader].close()
-        await w.client.sleep(1.0)
-        assert len(w.brokers[leader].clients.connections) == before - 1
-
-    play(Limited(6), story)
+    leader = await w.begin(producer_byte_rate=1.0)
+    before = len(w.brokers[leader].clients.connections)
+    assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 1_000_000
+    w.peers[leader].close()
+    await w.client.sleep(1.0)
+    assert len(w.brokers[leader].clients.connections) == before - 1
 
 
 @pytest.mark.parametrize("code", [Err.NOT_CONTROLLER, Err.INVALID_REQUEST])
@@ -168,19 +158,17 @@ def test_a_client_never_hears_that_the_controller_has_moved(code: Err) -> None:
         assert refused(answer) == (code is Err.NOT_CONTROLLER)
 
 
-def test_quotas_outlive_all_nodes_and_are_kept_again() -> None:
+@staged(Limited, 5)
+async def test_quotas_outlive_all_nodes_and_are_kept_again(w: Limited) -> None:
     """Fails if a quota is not in the metadata that a node starts with, or is described there but not kept."""
-    async def story(w: Limited) -> None:
-        leader = await w.begin(producer_byte_rate=100.0)
-        before = await w.quotas(leader)
-        for node in (1, 2, 3):
-            w.world.kill(node)
-        await w.world.restart(1, 2, 3)
-        for node in (1, 2, 3):
-            w.connect(node)
-        leader = await w.leader_of("t")
-        while (await w.quotas(leader)) != before:
-            await w.client.sleep(0.1)
-        assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 9000
-
-    play(Limited(5), story)
+    leader = await w.begin(producer_byte_rate=100.0)
+    before = await w.quotas(leader)
+    for node in (1, 2, 3):
+        w.world.kill(node)
+    await w.world.restart(1, 2, 3)
+    for node in (1, 2, 3):
+        w.connect(node)
+    leader = await w.leader_of("t")
+    while (await w.quotas(leader)) != before:
+        await w.client.sleep(0.1)
+    assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 9000

@@ -27,6 +27,7 @@ from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import INTERNAL_PORT
 from tests.clients.kit import PATIENCE
+from tests.story import in_world
 from tests.wire.raw import Raw
 
 VERSION = SaslAuthenticateRequest.max_version
@@ -160,17 +161,15 @@ def test_a_secret_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.Mo
     assert seen == [0o600] and (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_proof_has_its_time() -> None:
+@in_world(OneBroker, 1)
+async def test_a_proof_has_its_time(world: OneBroker) -> None:
     """Fails if a connection to the nodes' listener may wait for ever without a proof, or has no time for it."""
-    async def story(world: OneBroker) -> None:
-        world.hosts[1].env.cluster_secret = b"s" * 16
-        silent, told = await world.connect(INTERNAL_PORT), await world.connect(INTERNAL_PORT)
-        opener = Opener(b"s" * 16, 1, bytes(CHALLENGE))
-        answer = await told.ask(SaslAuthenticateRequest(auth_bytes=opener.challenge), VERSION)
-        await told.ask(SaslAuthenticateRequest(auth_bytes=opener.answer(bytes(answer.auth_bytes))), VERSION)
-        await world.sleep(PROVE_S - 1)
-        assert not silent.closed
-        await world.sleep(3)
-        assert silent.closed and not told.closed
-
-    OneBroker(1).play(story)
+    world.hosts[1].env.cluster_secret = b"s" * 16
+    silent, told = await world.connect(INTERNAL_PORT), await world.connect(INTERNAL_PORT)
+    opener = Opener(b"s" * 16, 1, bytes(CHALLENGE))
+    answer = await told.ask(SaslAuthenticateRequest(auth_bytes=opener.challenge), VERSION)
+    await told.ask(SaslAuthenticateRequest(auth_bytes=opener.answer(bytes(answer.auth_bytes))), VERSION)
+    await world.sleep(PROVE_S - 1)
+    assert not silent.closed
+    await world.sleep(3)
+    assert silent.closed and not told.closed

@@ -22,6 +22,7 @@ from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT
 from minikafka.sim.world.world import World as SimWorld
+from tests.story import in_world
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
@@ -61,15 +62,12 @@ class Fickle(SimEnv):
         return protocol
 
 
-def test_a_connection_lost_as_it_is_made_is_a_connection_error() -> None:
+@in_world(OneBroker, 1)
+async def test_a_connection_lost_as_it_is_made_is_a_connection_error(world: OneBroker) -> None:
     """Fails if a request is written to it: uvloop then raises what no caller expects, and the broker dies (I-PEER-1)."""
-
-    async def story(world: OneBroker) -> None:
-        peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, host_name(1), CLIENT_PORT, "test")
-        with pytest.raises(ConnectionError, match="closed the connection"):
-            await peer.request(MetadataRequest(topics=[]), 12, 5)
-
-    OneBroker(1).play(story)
+    peer = Peer(Fickle(world.loop, world.net, SimDisk(), "fickle"), 1, host_name(1), CLIENT_PORT, "test")
+    with pytest.raises(ConnectionError, match="closed the connection"):
+        await peer.request(MetadataRequest(topics=[]), 12, 5)
 
 
 # --- a run of produces that wait for the followers ------------------------------------------------------------------
@@ -130,105 +128,84 @@ def produce(timeout_ms: int = 9000, records: bytes | None = None, acks: int = -1
     return encode_request(request, 9, 1, "hasty")
 
 
-def test_a_run_of_produces_is_appended_before_the_first_is_committed_and_answered_in_order() -> None:
+@in_world(Waiting)
+async def test_a_run_of_produces_is_appended_before_the_first_is_committed_and_answered_in_order(world: Waiting) -> None:
     """Fails if each batch waits for the one before, or if a refusal leaves before the answers that are owed (I-CONN-1)."""
-
-    async def story(world: Waiting) -> None:
-        refused = build([(None, b"v")], timestamp_ms=0, base_offset=7)
-        world.client.send(b"".join([produce(), produce(), produce(records=refused), *[produce()] * 3]))
-        await world.sleep(1)
-        assert (world.partition.log.end_offset, world.partition.high_watermark) == (2, 0)
-        assert world.client.frames == []
-        world.heal()
-        await world.client.wait(6, 9)
-        assert world.answers() == [(0, 0), (0, 1), (87, -1), (0, 2), (0, 3), (0, 4)]
-
-    Waiting().play(story)
+    refused = build([(None, b"v")], timestamp_ms=0, base_offset=7)
+    world.client.send(b"".join([produce(), produce(), produce(records=refused), *[produce()] * 3]))
+    await world.sleep(1)
+    assert (world.partition.log.end_offset, world.partition.high_watermark) == (2, 0)
+    assert world.client.frames == []
+    world.heal()
+    await world.client.wait(6, 9)
+    assert world.answers() == [(0, 0), (0, 1), (87, -1), (0, 2), (0, 3), (0, 4)]
 
 
-def test_a_request_that_waits_costs_what_it_has() -> None:
+@in_world(Waiting)
+async def test_a_request_that_waits_costs_what_it_has(world: Waiting) -> None:
     """Fails if a few hundred producers of ordinary batches count as more memory than there is, and lose their connections."""
-
-    async def story(world: Waiting) -> None:
-        world.client.send(produce(records=build([(None, b"v" * 4000)], timestamp_ms=0)))
-        await world.sleep(1)
-        (connection,) = (c for c in world.broker(1).clients.connections if c.busy)
-        assert 4000 < connection.held < 6000
-
-    Waiting().play(story)
+    world.client.send(produce(records=build([(None, b"v" * 4000)], timestamp_ms=0)))
+    await world.sleep(1)
+    (connection,) = (c for c in world.broker(1).clients.connections if c.busy)
+    assert 4000 < connection.held < 6000
 
 
-def test_a_producer_with_five_requests_in_flight_is_served_one_by_one_as_by_kafka() -> None:
+@in_world(Waiting)
+async def test_a_producer_with_five_requests_in_flight_is_served_one_by_one_as_by_kafka(world: Waiting) -> None:
     """Fails if a producer that cares for its order finds a second batch in the log while the first is not committed."""
-
-    async def story(world: Waiting) -> None:
-        world.client.send(produce() * IN_FLIGHT)
-        await world.sleep(1)
-        assert world.partition.log.end_offset == 1
-        world.heal()
-        await world.client.wait(IN_FLIGHT, 9)
-        assert world.answers() == [(0, offset) for offset in range(IN_FLIGHT)]
-
-    Waiting().play(story)
+    world.client.send(produce() * IN_FLIGHT)
+    await world.sleep(1)
+    assert world.partition.log.end_offset == 1
+    world.heal()
+    await world.client.wait(IN_FLIGHT, 9)
+    assert world.answers() == [(0, offset) for offset in range(IN_FLIGHT)]
 
 
-def test_other_requests_wait_until_nothing_is_owed() -> None:
+@in_world(Waiting)
+async def test_other_requests_wait_until_nothing_is_owed(world: Waiting) -> None:
     """Fails if a request of another kind is served while a produce waits: it would see what came after it."""
-
-    async def story(world: Waiting) -> None:
-        run = IN_FLIGHT + 1
-        world.client.send(produce() * run + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
-        await world.sleep(1)
-        (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
-        assert (world.partition.log.end_offset, len(connection.owed), world.client.frames) == (run, run, [])
-        world.heal()
-        await world.client.wait(run + 2, 9)
-        assert len(world.client.frames) == run + 2
-
-    Waiting().play(story)
+    run = IN_FLIGHT + 1
+    world.client.send(produce() * run + encode_request(MetadataRequest(topics=[]), 12, 2, "hasty") + produce())
+    await world.sleep(1)
+    (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
+    assert (world.partition.log.end_offset, len(connection.owed), world.client.frames) == (run, run, [])
+    world.heal()
+    await world.client.wait(run + 2, 9)
+    assert len(world.client.frames) == run + 2
 
 
-def test_a_bad_frame_ends_the_connection_after_the_answers_that_are_owed() -> None:
+@in_world(Waiting)
+async def test_a_bad_frame_ends_the_connection_after_the_answers_that_are_owed(world: Waiting) -> None:
     """Fails if the answer of a valid request is lost because of the frame behind it (K1)."""
-
-    async def story(world: Waiting) -> None:
-        broken = bytearray(produce())
-        broken[4:6] = produce()[4:6]
-        bad = (len(broken) - 4 - 20).to_bytes(4, "big") + bytes(broken[4:-20])
-        world.client.send(produce() * IN_FLIGHT + bad)
-        await world.sleep(1)
-        assert (world.partition.log.end_offset, world.client.closed) == (IN_FLIGHT, False)
-        world.heal()
-        await world.client.wait(IN_FLIGHT + 1, 9)
-        assert (world.answers(), world.client.closed) == ([(0, offset) for offset in range(IN_FLIGHT)], True)
-
-    Waiting().play(story)
+    broken = bytearray(produce())
+    broken[4:6] = produce()[4:6]
+    bad = (len(broken) - 4 - 20).to_bytes(4, "big") + bytes(broken[4:-20])
+    world.client.send(produce() * IN_FLIGHT + bad)
+    await world.sleep(1)
+    assert (world.partition.log.end_offset, world.client.closed) == (IN_FLIGHT, False)
+    world.heal()
+    await world.client.wait(IN_FLIGHT + 1, 9)
+    assert (world.answers(), world.client.closed) == ([(0, offset) for offset in range(IN_FLIGHT)], True)
 
 
-def test_so_many_answers_are_owed_and_no_more() -> None:
+@in_world(Waiting)
+async def test_so_many_answers_are_owed_and_no_more(world: Waiting) -> None:
     """Fails if a client can pile up work, or if a run stops for good at the limit."""
-
-    async def story(world: Waiting) -> None:
-        world.client.send(produce() * (AHEAD + 20))
-        await world.sleep(1)
-        assert world.partition.log.end_offset == AHEAD
-        world.heal()
-        await world.client.wait(AHEAD + 20, 30)
-        assert world.answers() == [(0, offset) for offset in range(AHEAD + 20)]
-
-    Waiting().play(story)
+    world.client.send(produce() * (AHEAD + 20))
+    await world.sleep(1)
+    assert world.partition.log.end_offset == AHEAD
+    world.heal()
+    await world.client.wait(AHEAD + 20, 30)
+    assert world.answers() == [(0, offset) for offset in range(AHEAD + 20)]
 
 
-def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
+@in_world(Waiting)
+async def test_a_client_that_goes_away_leaves_nothing_behind(world: Waiting) -> None:
     """Fails if produces of a lost connection stay registered, or are answered."""
-
-    async def story(world: Waiting) -> None:
-        world.client.send(produce() * (IN_FLIGHT + 1))
-        await world.sleep(1)
-        assert len(world.partition.moved) == IN_FLIGHT + 1
-        (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
-        connection.connection_lost(None)
-        await world.sleep(1)
-        assert len(world.partition.moved) == 0
-
-    Waiting().play(story)
+    world.client.send(produce() * (IN_FLIGHT + 1))
+    await world.sleep(1)
+    assert len(world.partition.moved) == IN_FLIGHT + 1
+    (connection,) = (c for c in world.broker(1).clients.connections if c.owed)
+    connection.connection_lost(None)
+    await world.sleep(1)
+    assert len(world.partition.moved) == 0

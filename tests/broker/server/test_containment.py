@@ -6,7 +6,6 @@ each such error a violation, so that no campaign overlooks it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -29,8 +28,8 @@ from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.protocol.errors import Err
 from tests.broker.replication.test_replica_manager import Replicas
-from tests.stage import IDS
-from tests.stage import play as whole
+from tests.stage import IDS, staged
+from tests.story import Decorator, Story, as_test
 
 UNKNOWN = int(Err.UNKNOWN_SERVER_ERROR)
 
@@ -65,14 +64,21 @@ class Hurried(Replicas):
              "log.initial.task.delay.ms": "5000"}
 
 
-def play(story: Callable[[Replicas], Coroutine[Any, Any, None]], kind: type[Replicas] = Replicas) -> None:
-    """Run a story to its end; no broker may die."""
-    stage = kind(1)
-    try:
-        stage.world.run(story(stage))
-        assert reported(stage) and stage.world.crashes == []
-    finally:
-        stage.world.close()
+def story(kind: type[Replicas] = Replicas) -> Decorator:
+    """Make a test of a story from the topic `t` on; at least one Bug must be reported, and no broker may die."""
+    def run(told: Story, _: dict[str, Any]) -> None:
+        stage = kind(1)
+
+        async def whole() -> None:
+            await stage.begin()
+            await told(stage)
+
+        try:
+            stage.world.run(whole())
+            assert reported(stage) and stage.world.crashes == []
+        finally:
+            stage.world.close()
+    return as_test(run)
 
 
 def create(*names: str) -> CreateTopicsRequest:
@@ -86,165 +92,132 @@ async def serves(w: Replicas) -> bool:
     return sorted(w.brokers) == list(IDS) and (await w.send(b"x")).error_code == 0
 
 
-def test_a_decision_that_fails_is_answered_once_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_decision_that_fails_is_answered_once_and_others_go_on(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a forwarded request that breaks the controller is sent again for ever, or keeps other administration waiting."""
+    decide = topics.create_topics
 
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        decide = topics.create_topics
+    def broken(context: Any, wanted: Any, *rest: Any) -> Any:
+        if any(topic.name == "poison" for topic in wanted):
+            raise Bug("poison")
+        return decide(context, wanted, *rest)
 
-        def broken(context: Any, wanted: Any, *rest: Any) -> Any:
-            if any(topic.name == "poison" for topic in wanted):
-                raise Bug("poison")
-            return decide(context, wanted, *rest)
-
-        monkeypatch.setattr(topics, "create_topics", broken)
-        answer = await w.ask(1, create("poison"), 7)
-        assert [t.error_code for t in answer.topics] == [UNKNOWN] and answer.topics[0].name == "poison"
-        assert [t.error_code for t in (await w.ask(1, create("good"), 7)).topics] == [0]
-        assert reported(w) == 1 and await serves(w)
-
-    play(story)
+    monkeypatch.setattr(topics, "create_topics", broken)
+    answer = await w.ask(1, create("poison"), 7)
+    assert [t.error_code for t in answer.topics] == [UNKNOWN] and answer.topics[0].name == "poison"
+    assert [t.error_code for t in (await w.ask(1, create("good"), 7)).topics] == [0]
+    assert reported(w) == 1 and await serves(w)
 
 
-def test_a_request_that_fails_keeps_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_request_that_fails_keeps_its_connection(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a client loses its connection, or the answers behind the failed one, by a bug of ours."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        with monkeypatch.context() as broken:
-            fail_for(broken, MetadataImage, "alive_brokers", lambda _: True)
-            assert (await w.ask(1, DescribeClusterRequest(), 1)).error_code == UNKNOWN
-        assert (await w.ask(1, DescribeClusterRequest(), 1)).error_code == 0
-        assert reported(w) == 1 and await serves(w)
-
-    play(story)
+    with monkeypatch.context() as broken:
+        fail_for(broken, MetadataImage, "alive_brokers", lambda _: True)
+        assert (await w.ask(1, DescribeClusterRequest(), 1)).error_code == UNKNOWN
+    assert (await w.ask(1, DescribeClusterRequest(), 1)).error_code == 0
+    assert reported(w) == 1 and await serves(w)
 
 
 @pytest.mark.parametrize("method", ["host", "tell_role"])
-def test_a_partition_that_cannot_take_its_role_is_set_aside(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+@story()
+async def test_a_partition_that_cannot_take_its_role_is_set_aside(
+        w: Replicas, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     """Fails if metadata of one partition ends a broker or keeps the partitions behind it from their roles."""
 
-    async def story(w: Replicas) -> None:
-        await w.begin()
+    def poisoned(_: Any, one: Any, *rest: Any) -> bool:
+        return (one if isinstance(one, str) else one.topic) == "poison"
 
-        def poisoned(_: Any, one: Any, *rest: Any) -> bool:
-            return (one if isinstance(one, str) else one.topic) == "poison"
-
-        fail_for(monkeypatch, ReplicaManager, method, poisoned)
-        await w.ask(1, create("poison", "good"), 7)
-        await w.until(lambda: all(("good", 0) in b.replicas.partitions for b in w.brokers.values()))
-        await w.client.sleep(1)
-        assert reported(w) >= 3 and await serves(w)
-
-    play(story)
+    fail_for(monkeypatch, ReplicaManager, method, poisoned)
+    await w.ask(1, create("poison", "good"), 7)
+    await w.until(lambda: all(("good", 0) in b.replicas.partitions for b in w.brokers.values()))
+    await w.client.sleep(1)
+    assert reported(w) >= 3 and await serves(w)
 
 
-def test_retention_that_fails_in_one_log_goes_on_in_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+@story(Hurried)
+async def test_retention_that_fails_in_one_log_goes_on_in_the_others(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if one log's error ends the broker, the timer, or the partition's neighbours."""
+    await w.create("poison")
+    kept: list[str] = []
+    before = Partition.retain
 
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        await w.create("poison")
-        kept: list[str] = []
-        before = Partition.retain
+    def retain(self: Partition, now_ms: int) -> None:
+        if self.topic == "poison":
+            raise Bug(self.name)
+        kept.append(self.name)
+        before(self, now_ms)
 
-        def retain(self: Partition, now_ms: int) -> None:
-            if self.topic == "poison":
-                raise Bug(self.name)
-            kept.append(self.name)
-            before(self, now_ms)
-
-        monkeypatch.setattr(Partition, "retain", retain)
-        await w.client.sleep(10)
-        assert kept.count("t-0") == 6 and reported(w) == 3, "two looks on each broker; a failed log is looked at once"
-        assert await serves(w)
-
-    play(story, Hurried)
+    monkeypatch.setattr(Partition, "retain", retain)
+    await w.client.sleep(10)
+    assert kept.count("t-0") == 6 and reported(w) == 3, "two looks on each broker; a failed log is looked at once"
+    assert await serves(w)
 
 
-def test_a_log_that_cannot_be_cleaned_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_log_that_cannot_be_cleaned_is_left_as_it_is(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the cleaner ends with its broker, or tries the same log for ever."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        change = IncrementalAlterConfigsRequest.AlterConfigsResource
-        compact = change.AlterableConfig(name="cleanup.policy", config_operation=0, value="compact")
-        fail_for(monkeypatch, LogCleaner, "_todo", lambda *_: True)
-        await w.ask(1, IncrementalAlterConfigsRequest(
-            resources=[change(resource_type=2, resource_name="t", configs=[compact])], validate_only=False), 1)
-        await w.client.sleep(120)
-        assert reported(w) == 3 and sorted(w.brokers) == list(IDS), "once on each broker"
-
-    play(story)
+    change = IncrementalAlterConfigsRequest.AlterConfigsResource
+    compact = change.AlterableConfig(name="cleanup.policy", config_operation=0, value="compact")
+    fail_for(monkeypatch, LogCleaner, "_todo", lambda *_: True)
+    await w.ask(1, IncrementalAlterConfigsRequest(
+        resources=[change(resource_type=2, resource_name="t", configs=[compact])], validate_only=False), 1)
+    await w.client.sleep(120)
+    assert reported(w) == 3 and sorted(w.brokers) == list(IDS), "once on each broker"
 
 
-def test_groups_that_cannot_take_new_metadata_end_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_groups_that_cannot_take_new_metadata_end_no_broker(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a bug in the group coordinator stops the replication, which learns of the same metadata."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        fail_for(monkeypatch, GroupCoordinator, "apply_metadata", lambda *_: True)
-        await w.create("good")
-        assert reported(w) >= 3 and await serves(w)
-
-    play(story)
+    fail_for(monkeypatch, GroupCoordinator, "apply_metadata", lambda *_: True)
+    await w.create("good")
+    assert reported(w) >= 3 and await serves(w)
 
 
-def test_a_metadata_record_that_fails_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_metadata_record_that_fails_is_passed_over(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if one record that no broker can replay ends every broker, now and at each start."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        fail_for(monkeypatch, MetadataImage, "apply", lambda _, record, *rest: getattr(record, "resource_name", "") == "poison")
-        await w.ask(1, create("poison"), 7)
-        change = IncrementalAlterConfigsRequest.AlterConfigsResource
-        config = change.AlterableConfig(name="retention.ms", config_operation=0, value="1000")
-        await w.ask(1, IncrementalAlterConfigsRequest(
-            resources=[change(resource_type=2, resource_name="poison", configs=[config])], validate_only=False), 1)
-        await w.create("good")
-        await w.world.restart(2)
-        await w.world.ready()
-        w.connect(2)
-        assert reported(w) >= 4 and await serves(w)
-
-    play(story)
+    fail_for(monkeypatch, MetadataImage, "apply", lambda _, record, *rest: getattr(record, "resource_name", "") == "poison")
+    await w.ask(1, create("poison"), 7)
+    change = IncrementalAlterConfigsRequest.AlterConfigsResource
+    config = change.AlterableConfig(name="retention.ms", config_operation=0, value="1000")
+    await w.ask(1, IncrementalAlterConfigsRequest(
+        resources=[change(resource_type=2, resource_name="poison", configs=[config])], validate_only=False), 1)
+    await w.create("good")
+    await w.world.restart(2)
+    await w.world.ready()
+    w.connect(2)
+    assert reported(w) >= 4 and await serves(w)
 
 
-def test_fetched_records_that_cannot_be_appended_do_not_stop_the_fetcher(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_fetched_records_that_cannot_be_appended_do_not_stop_the_fetcher(
+        w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if one partition's poison ends a follower, or stops what it copies from the same leader for other partitions."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        await w.create("poison")
-        fail_for(monkeypatch, Partition, "append_fetched", lambda self, *_: self.topic == "poison")
-        await w.client.sleep(1)
-        assert reported(w) >= 1 and await serves(w)
-
-    play(story)
+    await w.create("poison")
+    fail_for(monkeypatch, Partition, "append_fetched", lambda self, *_: self.topic == "poison")
+    await w.client.sleep(1)
+    assert reported(w) >= 1 and await serves(w)
 
 
-def test_a_coordinator_that_cannot_read_its_partition_ends_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_coordinator_that_cannot_read_its_partition_ends_no_broker(
+        w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a record that no coordinator can read ends its broker, and the next one, one after the other."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
-        await w.until(lambda: all(w.brokers[n].node.image.partition("t", 0) for n in IDS))
-        while (node := (await w.ask(1, find, 6)).coordinators[0].node_id) < 0 or not shard(w, node) or shard(w, node).loading:
-            await w.client.sleep(0.1)
-        assert (await w.ask(node, commit("g"), 8)).topics[0].partitions[0].error_code == 0
-        fail_for(monkeypatch, GroupPartition, "_replay", lambda *_: True)
-        w.world.kill(node)
-        asked = next(n for n in IDS if n != node)
-        while (heir := (await w.ask(asked, find, 6)).coordinators[0].node_id) in (-1, node):
-            await w.client.sleep(0.1)
-        await w.until(lambda: reported(w) > 0)
-        answer = await w.ask(heir, commit("g"), 8)
-        assert answer.topics[0].partitions[0].error_code == int(Err.COORDINATOR_LOAD_IN_PROGRESS)
-        assert sorted(w.brokers) == sorted({*IDS} - {node})
-
-    play(story)
+    find = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    await w.until(lambda: all(w.brokers[n].node.image.partition("t", 0) for n in IDS))
+    while (node := (await w.ask(1, find, 6)).coordinators[0].node_id) < 0 or not shard(w, node) or shard(w, node).loading:
+        await w.client.sleep(0.1)
+    assert (await w.ask(node, commit("g"), 8)).topics[0].partitions[0].error_code == 0
+    fail_for(monkeypatch, GroupPartition, "_replay", lambda *_: True)
+    w.world.kill(node)
+    asked = next(n for n in IDS if n != node)
+    while (heir := (await w.ask(asked, find, 6)).coordinators[0].node_id) in (-1, node):
+        await w.client.sleep(0.1)
+    await w.until(lambda: reported(w) > 0)
+    answer = await w.ask(heir, commit("g"), 8)
+    assert answer.topics[0].partitions[0].error_code == int(Err.COORDINATOR_LOAD_IN_PROGRESS)
+    assert sorted(w.brokers) == sorted({*IDS} - {node})
 
 
 def shard(w: Replicas, node: int) -> Any:
@@ -261,51 +234,41 @@ def commit(group: str) -> OffsetCommitRequest:
                                topics=[topic(name="t", partitions=[partition])])
 
 
-def test_a_controller_s_own_decision_that_fails_is_tried_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+@story()
+async def test_a_controller_s_own_decision_that_fails_is_tried_again_later(
+        w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the controller stops to look at the time, so that no dead broker is ever fenced, or tries without a pause."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        victim = next(n for n in w.followers if n != w.world.controller())
-        with monkeypatch.context() as broken:
-            fail_for(broken, Controller, "tick", lambda *_: True)
-            w.world.kill(victim)
-            await w.client.sleep(20)
-            assert 1 <= reported(w) < 100 and victim in w.brokers[w.leader].node.image.partition("t", 0).isr
-        await w.until(lambda: victim not in w.brokers[w.leader].node.image.partition("t", 0).isr, within=30)
-
-    play(story)
+    victim = next(n for n in w.followers if n != w.world.controller())
+    with monkeypatch.context() as broken:
+        fail_for(broken, Controller, "tick", lambda *_: True)
+        w.world.kill(victim)
+        await w.client.sleep(20)
+        assert 1 <= reported(w) < 100 and victim in w.brokers[w.leader].node.image.partition("t", 0).isr
+    await w.until(lambda: victim not in w.brokers[w.leader].node.image.partition("t", 0).isr, within=30)
 
 
-def test_a_snapshot_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@story(Hurried)
+async def test_a_snapshot_that_fails_is_tried_again(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a node ends because its metadata cannot be written as a snapshot: the log has everything, too."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        with monkeypatch.context() as broken:
-            fail_for(broken, MetadataImage, "to_records", lambda *_: True)
-            await w.client.sleep(6)
-            await w.create("late")
-            assert reported(w) >= 1
+    with monkeypatch.context() as broken:
+        fail_for(broken, MetadataImage, "to_records", lambda *_: True)
         await w.client.sleep(6)
-        await w.create("later")
-        await w.until(lambda: all(b.quorum.log.latest_snapshot is not None for b in w.brokers.values()))
-        assert await serves(w)
+        await w.create("late")
+        assert reported(w) >= 1
+    await w.client.sleep(6)
+    await w.create("later")
+    await w.until(lambda: all(b.quorum.log.latest_snapshot is not None for b in w.brokers.values()))
+    assert await serves(w)
 
-    play(story, Hurried)
 
-
-def test_the_longest_name_of_a_topic_can_be_deleted() -> None:
+@staged(Replicas, 1)
+async def test_the_longest_name_of_a_topic_can_be_deleted(w: Replicas) -> None:
     """Fails if a name that is made of a topic's name is longer than a file's name may be: 249 characters are allowed."""
-
-    async def story(w: Replicas) -> None:
-        await w.begin()
-        name = "x" * 249
-        await w.create(name)
-        states = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)]
-        await w.ask(1, DeleteTopicsRequest(topics=states, timeout_ms=9000), 6)
-        await w.until(lambda: all((name, 0) not in b.replicas.partitions for b in w.brokers.values()))
-        await w.client.sleep(1)
-        assert [n for node in IDS for n in w.disk(node).listdir("/data") if "xxx" in n] == [] and await serves(w)
-
-    whole(Replicas(1), story)
+    await w.begin()
+    name = "x" * 249
+    await w.create(name)
+    states = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)]
+    await w.ask(1, DeleteTopicsRequest(topics=states, timeout_ms=9000), 6)
+    await w.until(lambda: all((name, 0) not in b.replicas.partitions for b in w.brokers.values()))
+    await w.client.sleep(1)
+    assert [n for node in IDS for n in w.disk(node).listdir("/data") if "xxx" in n] == [] and await serves(w)

@@ -19,7 +19,7 @@ from minikafka.log.batch import batches, build
 from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.hold import Message
-from tests.stage import Stage, play
+from tests.stage import Stage, staged
 
 ID = "copier"
 Who = tuple[int, int]
@@ -131,234 +131,195 @@ class Transactions(Stage):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rule_48_a_decision_is_answered_when_it_is_replicated(seed: int) -> None:
+@staged(Transactions)
+async def test_rule_48_a_decision_is_answered_when_it_is_replicated(world: Transactions, seed: int) -> None:
     """Fails if EndTxn is answered, or a marker sent, before the decision is on the followers of the coordinator."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        release = world.hold()
-        ending = world.loop.create_task(world.end(node, who, True))
-        await world.client.sleep(5)
-        world.connect(node)
-        assert not ending.done() and (await world.describe(node))[1] == "Ongoing"
-        assert await world.add(node, who, 1) is Err.CONCURRENT_TRANSACTIONS
-        assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
-        release()
-        assert await ending is Err.NONE
-        await world.until(node, TransactionState.COMPLETE_COMMIT)
-        assert await world.read(0) == (2, 2, 2)
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    release = world.hold()
+    ending = world.loop.create_task(world.end(node, who, True))
+    await world.client.sleep(5)
+    world.connect(node)
+    assert not ending.done() and (await world.describe(node))[1] == "Ongoing"
+    assert await world.add(node, who, 1) is Err.CONCURRENT_TRANSACTIONS
+    assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
+    release()
+    assert await ending is Err.NONE
+    await world.until(node, TransactionState.COMPLETE_COMMIT)
+    assert await world.read(0) == (2, 2, 2)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rule_48_a_decision_that_took_too_long_still_happens(seed: int) -> None:
+@staged(Transactions)
+async def test_rule_48_a_decision_that_took_too_long_still_happens(world: Transactions, seed: int) -> None:
     """Fails if a decision in the log is forgotten because its author was told that it timed out."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        world.brokers[node].transactions.partitions[0].log.timeout_s = 2.0
-        release = world.hold()
-        assert await world.end(node, who, True) is Err.COORDINATOR_NOT_AVAILABLE
-        assert await world.end(node, who, False) is Err.CONCURRENT_TRANSACTIONS, "it is too late for another outcome"
-        release()
-        await world.until(node, TransactionState.COMPLETE_COMMIT)
-        assert await world.end(node, who, True) is Err.NONE
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    world.brokers[node].transactions.partitions[0].log.timeout_s = 2.0
+    release = world.hold()
+    assert await world.end(node, who, True) is Err.COORDINATOR_NOT_AVAILABLE
+    assert await world.end(node, who, False) is Err.CONCURRENT_TRANSACTIONS, "it is too late for another outcome"
+    release()
+    await world.until(node, TransactionState.COMPLETE_COMMIT)
+    assert await world.end(node, who, True) is Err.NONE
 
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_rule_55_the_next_coordinator_finishes_what_is_prepared(seed: int, commit: bool) -> None:
+@staged(Transactions)
+async def test_rule_55_the_next_coordinator_finishes_what_is_prepared(world: Transactions, seed: int, commit: bool) -> None:
     """Fails if a prepared transaction in the loaded log gets no markers: its partitions would be blocked for ever."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        await world.write(who, 1)
-        home = world.brokers[node].transactions.partitions[0]
-        state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
-        prepared = replace(home.transactions[ID].data, state=state)
-        record = build([(transaction_key(ID), transaction_value(stored_value(prepared)))], timestamp_ms=0)
-        manager = world.brokers[node].replicas
-        await world.world.call(node, manager.append("__transaction_state", 0, record, origin="coordinator"))
-        await world.stop(node)                       # it has written the decision and done nothing about it
-        node = await world.coordinator(instead_of=node)
-        await world.until(node, TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
-        assert [await world.read(p) for p in (0, 1)] == [(2, 2, 2), (2, 2, 2)]
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    await world.write(who, 1)
+    home = world.brokers[node].transactions.partitions[0]
+    state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+    prepared = replace(home.transactions[ID].data, state=state)
+    record = build([(transaction_key(ID), transaction_value(stored_value(prepared)))], timestamp_ms=0)
+    manager = world.brokers[node].replicas
+    await world.world.call(node, manager.append("__transaction_state", 0, record, origin="coordinator"))
+    await world.stop(node)                       # it has written the decision and done nothing about it
+    node = await world.coordinator(instead_of=node)
+    await world.until(node, TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT)
+    assert [await world.read(p) for p in (0, 1)] == [(2, 2, 2), (2, 2, 2)]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rule_55_the_next_coordinator_knows_the_open_transaction(seed: int) -> None:
+@staged(Transactions)
+async def test_rule_55_the_next_coordinator_knows_the_open_transaction(world: Transactions, seed: int) -> None:
     """Fails if partitions, identity or timeout are lost at a failover."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        await world.stop(node)
-        node = await world.coordinator(instead_of=node)
-        assert await world.describe(node) == (0, "Ongoing")
-        await world.write(who, 1)
-        assert await world.end(node, who, True) is Err.NONE
-        await world.until(node, TransactionState.COMPLETE_COMMIT)
-        assert [(await world.read(p))[:2] for p in (0, 1)] == [(2, 2), (2, 2)]
-        assert (await world.init(node))[1] == who[1] + 1
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    await world.stop(node)
+    node = await world.coordinator(instead_of=node)
+    assert await world.describe(node) == (0, "Ongoing")
+    await world.write(who, 1)
+    assert await world.end(node, who, True) is Err.NONE
+    await world.until(node, TransactionState.COMPLETE_COMMIT)
+    assert [(await world.read(p))[:2] for p in (0, 1)] == [(2, 2), (2, 2)]
+    assert (await world.init(node))[1] == who[1] + 1
 
 
 @pytest.mark.parametrize("lost_on_the_way_back", [False, True])
-def test_rule_49_a_lost_marker_is_sent_again(lost_on_the_way_back: bool) -> None:
+@staged(Transactions, 1)
+async def test_rule_49_a_lost_marker_is_sent_again(world: Transactions, lost_on_the_way_back: bool) -> None:
     """Fails if a transaction is complete though a partition has no marker, or if a marker counts twice."""
+    node, who = await world.begin()
+    await world.write(who, 0)
+    await world.write(who, 1)
 
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        await world.write(who, 1)
+    def markers(message: Message) -> bool:
+        return message.api is WriteTxnMarkersRequest and message.is_response is lost_on_the_way_back
 
-        def markers(message: Message) -> bool:
-            return message.api is WriteTxnMarkersRequest and message.is_response is lost_on_the_way_back
-
-        lost = world.world.hold(markers)
-        assert await world.end(node, who, True) is Err.NONE
-        await world.world.until(lambda: lost.frames)
-        lost.drop()
-        again = world.world.hold(markers)
-        await world.client.sleep(5)
-        assert again.frames and (await world.describe(node))[1] == TransactionState.PREPARE_COMMIT.value
-        again.release()
-        await world.until(node, TransactionState.COMPLETE_COMMIT)
-        assert [(await world.read(p))[1] for p in (0, 1)] == [2 + lost_on_the_way_back, 2 + lost_on_the_way_back]
-
-    play(Transactions(1), story)
+    lost = world.world.hold(markers)
+    assert await world.end(node, who, True) is Err.NONE
+    await world.world.until(lambda: lost.frames)
+    lost.drop()
+    again = world.world.hold(markers)
+    await world.client.sleep(5)
+    assert again.frames and (await world.describe(node))[1] == TransactionState.PREPARE_COMMIT.value
+    again.release()
+    await world.until(node, TransactionState.COMPLETE_COMMIT)
+    assert [(await world.read(p))[1] for p in (0, 1)] == [2 + lost_on_the_way_back, 2 + lost_on_the_way_back]
 
 
-def test_rule_51_markers_carry_the_epoch_of_their_coordinator() -> None:
+@staged(Transactions, 1)
+async def test_rule_51_markers_carry_the_epoch_of_their_coordinator(world: Transactions) -> None:
     """Fails if the markers of a new coordinator look like those of the one before it, which may still be alive."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        await world.stop(node)
-        node = await world.coordinator(instead_of=node)
-        sent = world.world.hold(lambda message: message.api is WriteTxnMarkersRequest and not message.is_response)
-        assert await world.end(node, who, True) is Err.NONE
-        await world.world.until(lambda: sent.frames)
-        epoch = world.brokers[node].image.partition("__transaction_state", 0).leader_epoch
-        assert epoch > 0 and sent.frames[0].body.markers[0].coordinator_epoch == epoch
-        sent.release()
-
-    play(Transactions(1), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    await world.stop(node)
+    node = await world.coordinator(instead_of=node)
+    sent = world.world.hold(lambda message: message.api is WriteTxnMarkersRequest and not message.is_response)
+    assert await world.end(node, who, True) is Err.NONE
+    await world.world.until(lambda: sent.frames)
+    epoch = world.brokers[node].image.partition("__transaction_state", 0).leader_epoch
+    assert epoch > 0 and sent.frames[0].body.markers[0].coordinator_epoch == epoch
+    sent.release()
 
 
-def test_rule_55_while_a_partition_loads_nothing_is_decided() -> None:
+@staged(Transactions, 1)
+async def test_rule_55_while_a_partition_loads_nothing_is_decided(world: Transactions) -> None:
     """Fails if a loading coordinator answers from half of its log."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        world.brokers[node].transactions.partitions[0].loading = True
-        assert await world.add(node, who, 0) is Err.COORDINATOR_LOAD_IN_PROGRESS
-        assert await world.end(node, who, True) is Err.COORDINATOR_LOAD_IN_PROGRESS
-        assert (await world.describe(node))[0] == Err.COORDINATOR_LOAD_IN_PROGRESS
-
-    play(Transactions(1), story)
+    node, who = await world.begin()
+    world.brokers[node].transactions.partitions[0].loading = True
+    assert await world.add(node, who, 0) is Err.COORDINATOR_LOAD_IN_PROGRESS
+    assert await world.end(node, who, True) is Err.COORDINATOR_LOAD_IN_PROGRESS
+    assert (await world.describe(node))[0] == Err.COORDINATOR_LOAD_IN_PROGRESS
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rule_50_time_runs_out_on_a_silent_producer(seed: int) -> None:
+@staged(Transactions)
+async def test_rule_50_time_runs_out_on_a_silent_producer(world: Transactions, seed: int) -> None:
     """Fails if a transaction whose producer is gone keeps read_committed waiting."""
-
-    async def story(world: Transactions) -> None:
-        node, _ = await world.begin()
-        who = await world.init(node, timeout_ms=3000)
-        await world.write(who, 0)
-        assert (await world.read(0))[1] == 0
-        await world.until(node, TransactionState.COMPLETE_ABORT)
-        assert await world.read(0) == (2, 2, 2)
-        assert await world.end(node, who, True) is Err.PRODUCER_FENCED
-
-    play(Transactions(seed), story)
+    node, _ = await world.begin()
+    who = await world.init(node, timeout_ms=3000)
+    await world.write(who, 0)
+    assert (await world.read(0))[1] == 0
+    await world.until(node, TransactionState.COMPLETE_ABORT)
+    assert await world.read(0) == (2, 2, 2)
+    assert await world.end(node, who, True) is Err.PRODUCER_FENCED
 
 
-def test_time_runs_out_just_as_the_producer_ends_the_transaction() -> None:
+@staged(Transactions, 1)
+async def test_time_runs_out_just_as_the_producer_ends_the_transaction(world: Transactions) -> None:
     """Fails if the abort is decided before its turn to be written comes: then both decisions are, and the broker dies."""
-
-    async def story(world: Transactions) -> None:
-        node, _ = await world.begin()
-        who = await world.init(node, timeout_ms=3000)
-        await world.write(who, 0)
-        coordinator = world.brokers[node].transactions
-        coordinator.partitions[0].abort_timed_out(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
-        await world.world.call(node, coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0))
-        await world.until(node, TransactionState.COMPLETE_COMMIT)
-        assert (await world.read(0))[2] == 2
-
-    play(Transactions(1), story)
+    node, _ = await world.begin()
+    who = await world.init(node, timeout_ms=3000)
+    await world.write(who, 0)
+    coordinator = world.brokers[node].transactions
+    coordinator.partitions[0].abort_timed_out(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
+    await world.world.call(node, coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0))
+    await world.until(node, TransactionState.COMPLETE_COMMIT)
+    assert (await world.read(0))[2] == 2
 
 
-def test_an_unused_id_is_forgotten_and_stays_forgotten() -> None:
+@staged(Transactions, 1)
+async def test_an_unused_id_is_forgotten_and_stays_forgotten(world: Transactions) -> None:
     """Fails if no tombstone is written, or if it is not read."""
-
-    async def story(world: Transactions) -> None:
-        node, _ = await world.begin()
-        await world.client.sleep(30)
-        assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
-        await world.stop(node)
-        node = await world.coordinator(instead_of=node)
-        assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
-
-    play(Transactions(1), story)
+    node, _ = await world.begin()
+    await world.client.sleep(30)
+    assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
+    await world.stop(node)
+    node = await world.coordinator(instead_of=node)
+    assert (await world.describe(node))[0] == Err.TRANSACTIONAL_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_append_waits_for_the_end_of_a_long_poll(seed: int) -> None:
+@staged(Transactions)
+async def test_no_append_waits_for_the_end_of_a_long_poll(world: Transactions, seed: int) -> None:
     """Fails if a replica's fetch registers later than it has looked: what is appended in between would wait 500 ms.
 
     The end of an empty transaction is two appends, the second right after the fetch that commits the first.
     """
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        for _ in range(10):
-            before = world.loop.time()
-            who = await world.end_and_go_on(node, who, False)
-            await world.until(node, TransactionState.COMPLETE_ABORT)
-            assert world.loop.time() - before < 0.2
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    for _ in range(10):
+        before = world.loop.time()
+        who = await world.end_and_go_on(node, who, False)
+        await world.until(node, TransactionState.COMPLETE_ABORT)
+        assert world.loop.time() - before < 0.2
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rule_52_a_transaction_begins_while_the_last_marker_is_on_its_way(seed: int) -> None:
+@staged(Transactions)
+async def test_rule_52_a_transaction_begins_while_the_last_marker_is_on_its_way(world: Transactions, seed: int) -> None:
     """Fails if the marker of a producer's last transaction makes its next one fail: with KIP-890 nothing separates them."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        leader = await world.leader(0)
-        for number in range(20):
-            await world.write(who, 0, leader=leader)
-            who = await world.end_and_go_on(node, who, number % 3 > 0)
-        await world.write(who, 0)
-        assert await world.read(0) == (41, 40, 40)
-
-    play(Transactions(seed), story)
+    node, who = await world.begin()
+    leader = await world.leader(0)
+    for number in range(20):
+        await world.write(who, 0, leader=leader)
+        who = await world.end_and_go_on(node, who, number % 3 > 0)
+    await world.write(who, 0)
+    assert await world.read(0) == (41, 40, 40)
 
 
-def test_the_trace_tells_every_state() -> None:
+@staged(Transactions, 1)
+async def test_the_trace_tells_every_state(world: Transactions) -> None:
     """Fails if a picture of a transaction could miss a change."""
-
-    async def story(world: Transactions) -> None:
-        node, who = await world.begin()
-        await world.write(who, 0)
-        await world.end(node, who, False)
-        await world.until(node, TransactionState.COMPLETE_ABORT)
-        events = world.events(node, "transaction")
-        assert [(e["id"], e["state"], e["partitions"]) for e in events] == [
-            (ID, "Empty", []), (ID, "Ongoing", ["t-0"]), (ID, "PrepareAbort", ["t-0"]), (ID, "CompleteAbort", [])]
-
-    play(Transactions(1), story)
+    node, who = await world.begin()
+    await world.write(who, 0)
+    await world.end(node, who, False)
+    await world.until(node, TransactionState.COMPLETE_ABORT)
+    events = world.events(node, "transaction")
+    assert [(e["id"], e["state"], e["partitions"]) for e in events] == [
+        (ID, "Empty", []), (ID, "Ongoing", ["t-0"]), (ID, "PrepareAbort", ["t-0"]), (ID, "CompleteAbort", [])]
