@@ -5,11 +5,8 @@
     classic_client.py        a consumer of the classic protocol, eager or cooperative
     heartbeat_client.py      a consumer of the consumer protocol
 
-    faults.py                what is wrong with a request: an answer must be one of these errors
-    classic_rules.py         what must be true of a classic group after each event: calls, phases, sessions
-    consumer_rules.py        what must be true of a consumer group after each request: epochs, steps, times
+    group_properties.py      what must be true of a group before and after an event: senders, times, phases, epochs, steps
     assignment_rules.py      what a target assignment must be
-    migration_rules.py       what a change of the protocol must keep
     judged_group.py          the group with its judges
     group_life.py            one seed: clients of one protocol, or of both; topics, records and coordinators that change
 

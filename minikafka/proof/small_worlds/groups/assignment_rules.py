@@ -1,7 +1,6 @@
 """What a target assignment of a consumer group must be: judged by what it is, not by how it is made.
 
     fair(members, counts, found, assignor)           raises RuleFallen where `found` breaks a rule
-    voted(state, default)                            the assignors that most members ask for
 
 Owns: the rules of `uniform` and `range`.
 Invariants: every partition of a subscribed topic has one member, and it subscribes to the topic.
@@ -15,13 +14,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Set
+from functools import partial
 
 from minikafka.broker.groups.consumer.assignors import MemberSubscription
 from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition
-from minikafka.broker.groups.consumer.state import ConsumerGroupState
-from minikafka.proof.small_worlds.groups.classic_rules import same, that
+from minikafka.proof.small_worlds import checks
 from minikafka.protocol.record_codec import Uuid
 
+that, same = partial(checks.that, "I12"), partial(checks.same, "I12")
 Members = Mapping[str, MemberSubscription]
 Found = Mapping[str, Set[TopicIdPartition]]
 
@@ -66,10 +66,3 @@ def _ranges(members: Members, counts: Mapping[Uuid, int], found: Found) -> None:
             same("the ranges in order", [index for part in parts for index in part], [*range(count)])
             sizes = [len(part) for part in parts]
             that(sizes == sorted(sizes, reverse=True) and sizes[0] - sizes[-1] < 2, f"ranges of {sizes} partitions")
-
-
-def voted(state: ConsumerGroupState, default: str) -> set[str]:
-    """Return the assignors with most votes; the default without any."""
-    votes = Counter(one.metadata.assignor for one in state.members.values() if one.metadata.assignor)
-    most = max(votes.values(), default=0)
-    return {name for name, count in votes.items() if count == most} or {default}

@@ -16,8 +16,7 @@ from uuid import UUID
 
 from minikafka.broker.groups.consumer.assignors import ASSIGNORS, MemberSubscription
 from minikafka.proof.small_worlds.checks import fallen
-from minikafka.proof.small_worlds.groups.assignment_rules import fair
-from minikafka.proof.small_worlds.groups.classic_rules import same
+from minikafka.proof.small_worlds.groups.assignment_rules import fair, same
 
 ROUNDS = 16
 

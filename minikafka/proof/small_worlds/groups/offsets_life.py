@@ -19,7 +19,7 @@ from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 from minikafka.broker.groups.records import OffsetKey, committed_offset, offset_key, offset_value, read_key, read_offset
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.proof.small_worlds.checks import fallen
-from minikafka.proof.small_worlds.groups.classic_rules import same
+from minikafka.proof.small_worlds.groups.assignment_rules import same
 from minikafka.proof.small_worlds.groups.expiry_rules import TOPICS, any_group
 from minikafka.proof.small_worlds.groups.offset_history import OffsetHistory, OffsetRecord, belongs
 
