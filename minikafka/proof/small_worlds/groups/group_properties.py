@@ -12,7 +12,7 @@ Invariants: I-GSENDER-1 a request is taken from a present member alone, in its g
             I-GTIME-1 a deadline moves only when its member gives a sign of life, is answered, or takes a step: to now and its
               timeout.
             I-GJOIN-1 a join phase ends when all have joined, or when its time is over (rule 57).
-            I-GLOG-1 a Stable classic group is what its last record says, unless a record is on its way (rules 58, 59).
+            I-GSTORE-1 a Stable classic group is what its last record says, unless a record is on its way (rules 58, 59).
             I-GEPOCH-1 the epoch rises with each change of a subscription, a member or a subscribed topic, and with nothing else.
             I-GSTEP-1 a member gives up first, is given only what it reads, and then reaches the target's epoch (rule 848).
 Source: KIP-134, KIP-345 (classic), KIP-848, KIP-1101, KIP-1251, KIP-1263 (consumer).

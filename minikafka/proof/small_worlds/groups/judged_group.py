@@ -4,6 +4,7 @@ Owns: which sentences are for which event, and the book of open calls.
 Invariants: I-JGROUP-1 each call has one answer, and a refused request changes nothing (I-GROUP-8, I-GROUP-9, I-CGROUP-4).
             I-JGROUP-2 an assignment in an answer stands in the last record that was committed (rule 58).
             I-JGROUP-3 when a group changes its protocol, every member goes over with all that it said and had.
+            I-GSIZE-1 nobody joins a full group, and a group that is not full refuses nobody for its size.
 """
 
 from __future__ import annotations
@@ -76,10 +77,10 @@ class JudgedGroup(LoneGroup):
         same("I-JGROUP-1", "the calls that wait", self.open, {*Moment(group).waiting})
 
     def _logged(self, group: ClassicGroup) -> None:
-        """Check I-GLOG-1 and I-JGROUP-2."""
+        """Check I-GSTORE-1 and I-JGROUP-2."""
         stored = self.stored
         if group.state_name == "Stable" and not self.in_flight:
-            same("I-GLOG-1", "a Stable group", group.snapshot(), stored)
+            same("I-GSTORE-1", "a Stable group", group.snapshot(), stored)
         given = [e.result for e in self.effects if isinstance(e, CompleteCall) and isinstance(e.result, SyncResult)]
         for result in (one for one in given if one.error is Err.NONE):
             known = stored and (stored.protocol_type, stored.protocol, {m.assignment for m in stored.members})
@@ -109,7 +110,7 @@ class JudgedGroup(LoneGroup):
                 same("I-GEPOCH-1", "what the expressions match", {e: one.topics for e, one in after.regexes.items()},
                      {e: rules.matching(e, self.image) for e in after.expressions()})
             rules.consumer_event(before, after, of, self.facts, self.context)
-            that("I-GROUP-13", len(after.members) <= max(len(before.members), self.settings.max_size), "the group is too large")
+            that("I-GSIZE-1", len(after.members) <= max(len(before.members), self.settings.max_size), "the group is too large")
             self.facts = rules.facts(after, self.context) if after.epoch != before.epoch else self.facts
         return answer
 
@@ -151,7 +152,7 @@ class JudgedGroup(LoneGroup):
         before, self.effects = Moment(group), []
         super().serve(group)
         rules.classic_event(before, group, self.effects, self.now, before.ids, ())
-        same("I-GROUP-13", "whether it rebalances", group.state is rules.PREPARING, len(group.members) > group.config.max_size)
+        same("I-GSIZE-1", "whether it rebalances", group.state is rules.PREPARING, len(group.members) > group.config.max_size)
 
     # --- requests of classic members --------------------------------------------------------------------------------
 
@@ -183,7 +184,7 @@ class JudgedGroup(LoneGroup):
             inside = request.instance_id is None or before.instances.get(request.instance_id) == me
         rules.judge("JoinGroup", error, not me or me in before.pending or inside)
         most = group.config.max_size if isinstance(group, ClassicGroup) else self.settings.max_size
-        that("I-GROUP-13", error is not Err.GROUP_MAX_SIZE_REACHED or len(before.ids) >= most, "there is room for a member")
+        that("I-GSIZE-1", error is not Err.GROUP_MAX_SIZE_REACHED or len(before.ids) >= most, "there is room for a member")
         if error is Err.MEMBER_ID_REQUIRED:
             that("I-GROUP-4", answer and answer.member_id not in {"", *before.ids, *before.pending}, "an id is given twice")
         if error is not Err.NONE:
