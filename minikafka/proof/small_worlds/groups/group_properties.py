@@ -1,11 +1,11 @@
 """What must be true of a group of either kind before and after an event. No sentence here decides a request: tests/wire compares
 the answers, error by error, with those of Apache Kafka; the asserts of the groups (check()) say what a state may be.
 
-    before = Moment(group)
+    before = GroupPicture(group)
     ...                                      something happens
     classic_event(before, group, effects, now, signs, leaving)
 
-Owns: Moment; judge(): what an answer says of its sender; a function for each kind of event; told_by_classic() and
+Owns: GroupPicture; judge(): what an answer says of its sender; a function for each kind of event; told_by_classic() and
 told_by_consumer(): what a change of the protocol keeps.
 Invariants: I-GSENDER-1 a request is taken from a present member alone, in its generation or epoch, under its own instance id; the
               answer never calls such a member a stranger (rules 59, 60, 848).
@@ -80,8 +80,8 @@ def picture(group: AnyGroup) -> object:
             [*group.members.pending], [*group.pending_sync])
 
 
-class Moment:
-    """A group before an event. `due`: when a member is removed, by the name of the deadline and the member."""
+class GroupPicture:
+    """A group at a moment. `due`: when a member is removed, by the name of the deadline and the member."""
 
     def __init__(self, group: AnyGroup) -> None:
         self.group, self.ids, self.instances, self.picture = group, roster(group), instances(group), picture(group)
@@ -143,7 +143,7 @@ def judge(what: str, answer: Err, may: bool) -> None:
 # --- a classic group ----------------------------------------------------------------------------------------------------
 
 
-def classic_event(before: Moment, group: ClassicGroup, effects: list[Any], now: float, signs: Collection[str],
+def classic_event(before: GroupPicture, group: ClassicGroup, effects: list[Any], now: float, signs: Collection[str],
                   leaving: Collection[str] | None) -> None:
     """Judge an event of a classic group. `leaving`: the members that it may remove; None: time passes."""
     moves, generation = [e for e in effects if isinstance(e, Moved)], before.generation
@@ -154,7 +154,7 @@ def classic_event(before: Moment, group: ClassicGroup, effects: list[Any], now: 
     ended = any(move.state is COMPLETING for move in moves)
     if ended:
         _joined(before, group, effects, now)
-    longest = max({**before.patience, **Moment(group).patience}.values(), default=0.0)
+    longest = max({**before.patience, **GroupPicture(group).patience}.values(), default=0.0)
     ends = {None, before.sync_deadline, now + longest, now + group.members.rebalance_timeout_ms() / 1000}
     if group.state is PREPARING and (moves or leaving is None):
         most = max(now + max(longest, group.config.initial_rebalance_delay_ms / 1000), before.join_deadline or 0)
@@ -176,7 +176,7 @@ def classic_event(before: Moment, group: ClassicGroup, effects: list[Any], now: 
             _session(before, group, m.member_id, ended or m.member_id in signs or idle and m.member_id in answered, now)
 
 
-def _session(before: Moment, group: ClassicGroup, member_id: str, renewed: bool, now: float) -> None:
+def _session(before: GroupPicture, group: ClassicGroup, member_id: str, renewed: bool, now: float) -> None:
     """Check I-GTIME-1 of a member that nobody's call waits for."""
     m = group.members.get(member_id)
     whole, known = now + m.session_timeout_ms / 1000, ("session", member_id) in before.due
@@ -186,7 +186,7 @@ def _session(before: Moment, group: ClassicGroup, member_id: str, renewed: bool,
     that("I-GTIME-1", m.deadline is not None and m.deadline > now - SOON, f"{member_id} is silent, and stays")
 
 
-def _joined(before: Moment, group: ClassicGroup, effects: list[Any], now: float) -> None:
+def _joined(before: GroupPicture, group: ClassicGroup, effects: list[Any], now: float) -> None:
     """Judge the end of a join phase: its time, who leads, the protocol, and the answers (I-GJOIN-1)."""
     answers = {e.result.member_id: e.result for e in effects if isinstance(e, CompleteCall)
                and isinstance(e.result, JoinResult) and e.result.error is Err.NONE}
@@ -207,11 +207,11 @@ def _joined(before: Moment, group: ClassicGroup, effects: list[Any], now: float)
 # --- a consumer group ---------------------------------------------------------------------------------------------------
 
 
-def consumer_deadlines(before: Moment, group: ConsumerGroup, context: GroupContext, acts: Collection[str], signs: Collection[str],
-                       retried: Collection[str]) -> None:
+def consumer_deadlines(before: GroupPicture, group: ConsumerGroup, context: GroupContext, acts: Collection[str],
+                       signs: Collection[str], retried: Collection[str]) -> None:
     """Check I-GTIME-1 of every member. `acts`: who sent the request; `signs`: whose session begins anew by it."""
     now = context.now
-    for (name, m), due in Moment(group).due.items():
+    for (name, m), due in GroupPicture(group).due.items():
         if m in retried:
             continue
         one = group.state.members[m]

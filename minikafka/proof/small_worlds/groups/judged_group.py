@@ -41,7 +41,7 @@ from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.proof.small_worlds.checks import same, that
 from minikafka.proof.small_worlds.groups import group_properties as rules
-from minikafka.proof.small_worlds.groups.group_properties import Moment
+from minikafka.proof.small_worlds.groups.group_properties import GroupPicture
 from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -61,9 +61,9 @@ class JudgedGroup(LoneGroup):
     # --- events -----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def event(self, *acts: str, leaving: Iterable[str] | None = ()) -> Iterator[Moment]:
+    def event(self, *acts: str, leaving: Iterable[str] | None = ()) -> Iterator[GroupPicture]:
         """Let something happen, and judge the group before and after it. `leaving` None: time passes."""
-        before = Moment(self.present)
+        before = GroupPicture(self.present)
         self.effects, self.removed, self.acts, self.signs = [], [], {*acts}, set()
         yield before
         group, same_group = self.present, self.present is before.group
@@ -74,7 +74,7 @@ class JudgedGroup(LoneGroup):
             rules.classic_event(before, group, self.effects, self.now, self.signs, leaving and {*leaving})
         if isinstance(group, ClassicGroup):
             self._logged(group)
-        same("I-JGROUP-1", "the calls that wait", self.open, {*Moment(group).waiting})
+        same("I-JGROUP-1", "the calls that wait", self.open, {*GroupPicture(group).waiting})
 
     def _logged(self, group: ClassicGroup) -> None:
         """Check I-GSTORE-1 and I-JGROUP-2."""
@@ -149,7 +149,7 @@ class JudgedGroup(LoneGroup):
             super().fail_over()
 
     def serve(self, group: ClassicGroup) -> None:
-        before, self.effects = Moment(group), []
+        before, self.effects = GroupPicture(group), []
         super().serve(group)
         rules.classic_event(before, group, self.effects, self.now, before.ids, ())
         same("I-GSIZE-1", "whether it rebalances", group.state is rules.PREPARING, len(group.members) > group.config.max_size)
@@ -176,7 +176,7 @@ class JudgedGroup(LoneGroup):
             else:
                 self._synced(before, request, answer)
 
-    def _joined(self, before: Moment, call: str, request: Join, answer: JoinResult | None) -> None:
+    def _joined(self, before: GroupPicture, call: str, request: Join, answer: JoinResult | None) -> None:
         """Judge a JoinGroup: who may send it, and that the group has what it says."""
         group, me, error = self.present, request.member_id, Err.NONE if answer is None else answer.error
         inside = before.is_sender(me, request.instance_id)
@@ -192,12 +192,12 @@ class JudgedGroup(LoneGroup):
                 same("I-JGROUP-1", REFUSED, rules.picture(group), before.picture)
         elif isinstance(group, ConsumerGroup) and answer is not None:
             self._joined_consumers(before, request, answer)
-        elif isinstance(group, ClassicGroup) and (me := Moment(group).waiting.get(call, "")):
+        elif isinstance(group, ClassicGroup) and (me := GroupPicture(group).waiting.get(call, "")):
             one = group.members.get(me)
             same("I-JGROUP-3", f"what {me} said", (one.protocols, one.session_timeout_ms, one.rebalance_timeout_ms),
                  (request.protocols, request.session_timeout_ms, request.rebalance_timeout_ms))
 
-    def _joined_consumers(self, before: Moment, request: Join, answer: JoinResult) -> None:
+    def _joined_consumers(self, before: GroupPicture, request: Join, answer: JoinResult) -> None:
         """Judge a JoinGroup in a consumer group: it is a heartbeat that says everything."""
         me, (said, _) = answer.member_id, read_subscription(request.protocols[0][1])
         topics, one = self.image.topics, self.written.members[answer.member_id]
@@ -213,7 +213,7 @@ class JudgedGroup(LoneGroup):
         self.acts, self.signs = {*self.acts, me}, {me}
         that("I-CGROUP-5", me in self.group.awaited, f"the SyncGroup of {me} may never come")
 
-    def _synced(self, before: Moment, request: Sync, answer: SyncResult | None) -> None:
+    def _synced(self, before: GroupPicture, request: Sync, answer: SyncResult | None) -> None:
         """Judge a SyncGroup."""
         group, error = self.present, Err.NONE if answer is None else answer.error
         rules.judge("SyncGroup", error, before.is_sender(request.member_id, request.instance_id, request.generation))
@@ -225,7 +225,7 @@ class JudgedGroup(LoneGroup):
             that("I-CGROUP-5", request.member_id not in group.awaited, "a member is called to sync that did")
             self.signs = {request.member_id}
 
-    def _left(self, before: Moment, leaving: list[Leaving], errors: list[Err]) -> None:
+    def _left(self, before: GroupPicture, leaving: list[Leaving], errors: list[Err]) -> None:
         """Judge a LeaveGroup: the members that are named and known are gone, and nobody else."""
         named: set[str] = set()
         for one, error in zip(leaving, errors, strict=True):
@@ -279,7 +279,7 @@ class JudgedGroup(LoneGroup):
             raise refused
         return answer
 
-    def _answered(self, before: Moment, state: ConsumerGroupState, beat: ConsumerGroupHeartbeat,
+    def _answered(self, before: GroupPicture, state: ConsumerGroupState, beat: ConsumerGroupHeartbeat,
                   answer: HeartbeatResponse) -> None:
         """Judge a heartbeat that is taken: what it makes of its member, and what it is answered."""
         me = beat.member_id
@@ -302,7 +302,8 @@ class JudgedGroup(LoneGroup):
         self.signs = {me}
 
     @staticmethod
-    def _as_it_was(state: ConsumerGroupState, before: Moment, me: str, instance: str | None, joins: bool) -> ConsumerGroupMember:
+    def _as_it_was(state: ConsumerGroupState, before: GroupPicture, me: str, instance: str | None,
+                   joins: bool) -> ConsumerGroupMember:
         """Return a member before its request; a static member that comes back has the place of its predecessor, in epoch 0."""
         was = state.members.get(before.instances.get(instance or "", me), rules.NOBODY)
         return replace(was, current=replace(was.current, epoch=JOINING)) if joins and instance in before.instances else was
