@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.raft.shell.metadata_log import FOLDER
+from minikafka.broker.raft.shell.metadata_log import FOLDER, QUORUM_STATE_FILE
 from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS
 from minikafka.client.admin.admin import Admin
 from minikafka.client.consumer.consumer import Consumer
 from minikafka.client.producer.producer import Producer
 from minikafka.log import build, checkpoint
+from minikafka.proof.invariants.watch import Watch
 from minikafka.proof.swarm.damage import places
 from minikafka.sim.world.loop import DEAD
 from minikafka.sim.world.world import CLIENTS, World
@@ -264,3 +265,22 @@ def test_a_start_that_never_registered_forgets_no_clean_shutdown() -> None:
     world = World(1, config={"min.insync.replicas": 2})
     world.run(story(world))
     world.close()
+
+
+def test_a_vote_survives_a_loss_of_power_right_after_it() -> None:
+    """Fails if the folder of quorum-state is not durable when the vote is: its own name must be synced too, or a loss
+    of power takes vote and metadata log along (rule 34, A10)."""
+    async def story(world: World) -> None:
+        await world.start()
+        for node in world.nodes:
+            world.powerloss(node)
+            watch.sample()
+            assert f"/metadata/{FOLDER}/{QUORUM_STATE_FILE}" in world.hosts[node].disk.names
+            await world.mend()
+
+    for seed in range(4):
+        world = World(seed)
+        watch = Watch(world)
+        world.run(story(world))
+        world.close()
+        assert watch.violations == []

@@ -1,4 +1,4 @@
-"""What only a whole cluster can know, checked from outside on the real brokers: the invariants I1 to I22.
+"""What only a whole cluster can know, checked from outside on the real brokers: the invariants I1 to I20 and I22.
 
 What one state machine can know of itself it asserts itself (minikafka/README.md), and a failed assert is a violation of I14.
 

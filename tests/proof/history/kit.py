@@ -19,7 +19,7 @@ class Told:
 
     def send(self, value: str | None, offset: int | None = None, by: str = "p", outcome: str = "ok", **more: Any) -> Told:
         """Asked for and answered at once. Without an offset the outcome is unknown."""
-        op = self.history.invoke(by, "send", topic="t", value=value, **{"partition": 0, "acks": -1, **more})
+        op = self.history.invoke(by, "send", value=value, **{"topic": "t", "partition": 0, "acks": -1, **more})
         if outcome == "ok" and offset is not None:
             self.history.ok(op, offset=offset)
         elif outcome != "ok":

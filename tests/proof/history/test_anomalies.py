@@ -33,8 +33,10 @@ HAS = {
     "duplicate, never acknowledged": Told().send("a").final("a@0 a@1"),
     "inconsistent-offsets": Told().send("a").send("b").poll("c", "a@0").poll("d", "b@0"),
     "inconsistent-offsets, told": Told().send("a", 0).send("b").poll("c", "b@0"),
+    "inconsistent-offsets, behind the first": Told().send("a", 1).send("b").poll("c", "b@1"),
     "unexpected": Told().send("a", 0).final("a@0 x@1"),
     "misplaced": Told().send("a").final("a@1:0", partition=1),
+    "misplaced, in another topic": Told().send("a", topic="u").final("a@0"),
     "aborted-read": Told().txn("p:1", "a@0", commit=False).poll("c", "a@0", isolation=COMMITTED),
     "aborted-read, refused": Told().send("a", outcome="fail").poll("c", "a@0"),
     "poll-skip": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0").poll("x", "c@2").final("a@0 b@1 c@2"),
@@ -60,6 +62,9 @@ HAS = {
     .poll("c", "a@0", isolation=COMMITTED),
     "torn-txn": Told().txn("p:1", "a@0", "b@1:0", outcome="info").final("a@0").final("", partition=1),
     "repeated-copy": Told().txn("p:1", "a@0", sources=[7]).txn("p:2", "b@1", sources=[7]).final("a@0 b@1"),
+    "repeated-copy, once in a transaction in doubt": Told().txn("p:1", "a@0", sources=[7], outcome="info")
+    .txn("p:2", "b@1", sources=[7]).final("a@0 b@1"),
+    "repeated-copy, read by nobody": Told().txn("p:1", "a@0", sources=[7]).txn("p:2", "b@1", sources=[7]),
     "missing-copy": Told().sources("x@7 y@8 z@9").txn("p:1", "a@0", "c@1", sources=[7, 9], offsets={"s-0": 10})
     .final("a@0 c@1"),
     "lost-commit": Told().commit("c", 5).commit("c", 9).committed(5),
@@ -70,9 +75,15 @@ HAS = {
     "phantom-commit, aborted": Told().commit("c", 5).txn("p:1", offsets={"t-0": 6}, commit=False).committed(6),
     "zombie-commit": Told().assign("c", 0).assign("d", 0).commit("d", 9).commit("c", 5),
     "group-skip": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g").commit("c", 2).final("a@0 b@1"),
+    "group-skip, before the later of two commits": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g").commit("c", 1)
+    .commit("c", 2).final("a@0 b@1"),
+    "group-skip, between two members": Told().send("a", 0).send("b", 1).send("c", 2).poll("c", "a@0", group="g")
+    .poll("d", "c@2", group="g").commit("d", 3).final("a@0 b@1 c@2"),
     "two-owners": Told().assign("c", 0, 1, generation=3).assign("d", 1, 2, generation=3),
     "two-owners, one of each protocol": Told().assign("c", 0, 1, generation=3, protocol="classic")
     .assign("d", 1, 2, generation=3, protocol="consumer"),
+    "two-owners, of a former generation": Told().assign("c", 0, generation=3).assign("d", 1, generation=4)
+    .assign("e", 0, generation=3),
     "two-owners, another partition was given up": Told().assign("c", 0, 1, generation=3).revoke("c", 0)
     .assign("d", 1, generation=3),
 }
@@ -161,6 +172,9 @@ ALMOST = {
     .final("a@0"),
     "missing-copy: before the first": Told().sources("x@6 y@7").txn("p:1", "a@0", sources=[7], offsets={"s-0": 8})
     .final("a@0"),
+    "missing-copy: aborted": Told().sources("x@7 y@8").txn("p:1", "a@0", sources=[7], offsets={"s-0": 8})
+    .txn("p:2", "b@2", sources=[8], offsets={"s-0": 9}, commit=False).final("a@0"),
+    "lost-commit: asked for before the first": Told().committed(-1).commit("c", 5),
     "lost-commit: the newer is in doubt": Told().commit("c", 5).commit("c", 9, outcome="info").committed(5)
     .committed(9),
     "lost-commit: the older is in doubt": Told().commit("c", 5, outcome="info").commit("c", 9).committed(5),
@@ -178,6 +192,8 @@ ALMOST = {
     .txn("d:1", by="d", offsets={"t-0": 9}, commit=False).commit("c", 5),
     "group-skip: given to the other member": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g")
     .poll("d", "b@1", group="g").commit("c", 2).final("a@0 b@1"),
+    "group-skip: the commit is in doubt": Told().send("a", 0).send("b", 1).poll("c", "a@0", group="g")
+    .commit("c", 2, outcome="info").final("a@0 b@1"),
     "group-skip: before its start": Told().send("a", 0).send("b", 1).poll("c", "b@1", group="g").commit("c", 2)
     .final("a@0 b@1"),
     "two-owners: given up": Told().assign("c", 0, 1, generation=3).revoke("c", 1).assign("d", 1, generation=3),

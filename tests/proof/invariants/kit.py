@@ -1,4 +1,4 @@
-"""A small cluster under watch, with a load, for the tests of this folder: healthy, troubled, or tampered with."""
+"""A small cluster under watch, with a producer, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
-from minikafka.client import Client, Producer, Unsure
+from minikafka.client import Client, Consumer, Producer, Unsure
+from minikafka.client.client import GROUP
 from minikafka.client.history import History
 from minikafka.proof.invariants.watch import Watch
 from minikafka.protocol.errors import KafkaError
@@ -47,23 +48,28 @@ class Kit:
             except (KafkaError, Unsure, OSError, TimeoutError):
                 continue
 
-    def load(self, rate: float = 40.0) -> Callable[[], Awaitable[None]]:
-        """Produce in the background; returns what ends it."""
-        going = [True]
+    async def coordinator(self) -> Any:
+        """Commit offset 5 of t-0 in group "g", and return the partition of `__consumer_offsets` of its coordinator."""
+        consumer = Consumer(self.env, self.world.bootstrap, "g", ["t"])
+        await consumer.poll(3.0)
+        await consumer.commit({("t", 0): 5})
+        broker = self.world.hosts[await self.client.coordinator(GROUP, "g")].broker
+        return next(p for p in broker.groups.partitions.values() if "g" in p.groups)
 
-        async def produce() -> None:
-            while going:
-                self.env.spawn(self.send(), "send")
-                await self.world.sleep(1 / rate)
+    async def transact(self, *values: str, **more: Any) -> Producer:
+        """Commit a transaction of one record for each of the values, or for one; return its producer."""
+        producer = Producer(self.env, self.world.bootstrap, transactional_id="txn", transaction_timeout=10.0,
+                            history=self.history, name="txn", **more)
+        for number, value in enumerate(values or ["txn"]):
+            await producer.begin()
+            await producer.send("t", f"{value}-{number}", partition=0)
+            await producer.commit()
+        return producer
 
-        task = self.env.spawn(produce(), "load")
-
-        async def end() -> None:
-            going.clear()
-            await task
-            await self.producer.flush()
-
-        return end
+    def cut(self, node: int, offset: int, topic: str = "t", index: int = 0) -> None:
+        """Make a replica end at this offset, as a truncation does."""
+        partition = self.partition(node, topic, index)
+        partition.carry_out(partition.replica._cut(offset))
 
     def leader(self, topic: str = "t", index: int = 0) -> int:
         for node in self.world.nodes:

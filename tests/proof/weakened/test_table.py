@@ -44,7 +44,7 @@ def test_every_invariant_falls_for_a_row_of_the_table() -> None:
     """Fails when an invariant is new, or its last row is gone, and nothing shows that it can fall. What the rows say is proven
     by the test above and by the stories' transcripts (tests/proof/stories). Three fall for none: the worlds with weakened quorums
     have judges of their own for I7 and I8, and in each world a broker replays its registration as soon as it is committed (I20).
-    They are shown in tampered worlds and on values (tests/proof/invariants)."""
+    They are shown in tampered worlds (tests/proof/invariants)."""
     watched = [one for one in RULES.values() if one.story and load()[one.story].stage is not QuorumStory
                or one.shown_by in ("partition_chaos", "partition_moves")]
     assert {invariant.id for invariant in ALL} - {fall for one in watched for fall in one.falls} == {"I7", "I8", "I20"}
