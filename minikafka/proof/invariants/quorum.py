@@ -160,8 +160,8 @@ class MetadataMatches(Invariant):
         for state in self.cluster.states.values():
             away = [n for n in state.isr if n not in here]
             if away and len(state.isr) > 1:
-                self.fail(f"{state.topic}-{state.index}: brokers {away}, fenced or shutting down, are in an ISR of more than one: "
-                          f"leader {state.leader}, ISR {list(state.isr)}, ELR {list(state.elr)}, replicas {list(state.replicas)} "
+                self.fail(f"{state.topic}-{state.index}: brokers {away}, fenced or shutting down, are in an ISR of more than "
+                          f"one: leader {state.leader}, ISR {list(state.isr)}, ELR {list(state.elr)}, replicas {list(state.replicas)} "
                           f"(partition epoch {state.partition_epoch})", state.topic_id, state.index, state.partition_epoch)
 
     def _committed(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class Violation(AssertionError):
-    """An invariant that does not hold: `id` (of proof/invariants, as "I7"), `text` with the brokers and numbers, `t` in virtual seconds."""
+    """An invariant that does not hold: `id` (as "I7"), `text` with the brokers and numbers, `t` in virtual seconds."""
 
     def __init__(self, id: str, text: str, t: float) -> None:
         super().__init__(id, text, t)
