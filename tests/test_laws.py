@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -346,6 +347,18 @@ def pattern(text: ast.expr, gap: str) -> str:
     if isinstance(text, ast.BinOp) and isinstance(text.op, ast.Add):
         return pattern(text.left, gap) + pattern(text.right, gap)
     return re.escape(text.value) if isinstance(text, ast.Constant) and isinstance(text.value, str) else gap
+
+
+def test_an_invariant_has_an_id_only_where_something_names_it() -> None:
+    """Fails if a page numbers an invariant, and no assert, test, rule or other line names the number: the sentence is enough."""
+    named = re.compile(r"\bI-[A-Z][A-Z0-9]*-\d+\b")
+    top, found = ROOT.parent, Counter[str]()
+    for folder in ("minikafka", "tests", "labs", "solutions", "docs", "tools"):
+        for path in (top / folder).rglob("*"):
+            if path.suffix in {".py", ".md", ".tsv", ".txt", ".ipynb"}:
+                found.update(named.findall(path.read_text()))
+    pages = {path: ast.get_docstring(ast.parse(path.read_text())) or "" for path in ROOT.rglob("*.py")}
+    assert [(path.name, id) for path, page in pages.items() for id in named.findall(page) if found[id] == 1] == []
 
 
 def test_no_setting_without_a_reader() -> None:

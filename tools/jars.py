@@ -7,7 +7,7 @@ once and compared with the SHA-1 that the repository publishes. Whoever only wan
 
 Invariants
   I-LIST-1  the list names paths, sizes and checksums only: no repository, so that any mirror can serve
-  I-LIST-2  two runs over the same versions write the same bytes
+  two runs over the same versions write the same bytes
 """
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ bytes -> server -> handler -> (a pure state machine decides, the log stores, the
 the quorum as committed records and is replayed into the image; the changes go to the replicas and coordinators.
 
 Owns: the parts and their order. The parts own everything else.
-Invariants: I-BRK-1 the clients' listener opens only when this broker is unfenced and has replayed its registration.
-            I-BRK-2 every part sees metadata in the order of the log, one batch of records at a time. The image is ahead of
+Invariants: the clients' listener opens only when this broker is unfenced and has replayed its registration.
+            Every part sees metadata in the order of the log, one batch of records at a time. The image is ahead of
               the partitions while thousands of them are made or deleted: these are others' turns, too (turns.py).
 What Kafka does differently: publishers on threads of their own; one listener may serve clients and brokers alike.
 Source: kafka.server.BrokerServer, SharedServer; KIP-500, KIP-631.

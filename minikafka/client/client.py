@@ -4,8 +4,8 @@
     answer = await client.request(1, HeartbeatRequest(...), 4)
 
 Owns: the connections (opened on demand, one for each node and purpose) and the metadata.
-Invariants: I-CLIENT-1 at most one metadata request is in flight; callers that need fresh metadata meanwhile wait for it.
-            I-CLIENT-2 a node whose connection failed is left alone for a while that grows (reconnect backoff).
+Invariants: at most one metadata request is in flight; callers that need fresh metadata meanwhile wait for it.
+            A node whose connection failed is left alone for a while that grows (reconnect backoff).
 What Kafka does differently: it first agrees with the broker on versions (ApiVersions). Ours are fixed: the newest that our
 brokers and Apache's serve, since all brokers of a simulated cluster run the same code. Kafka's timeouts are longer (30 s for
 a request); the faults of a simulated world are over sooner.

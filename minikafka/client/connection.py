@@ -6,7 +6,7 @@ may be refused while the third is already on its way.
 
 Owns: the socket, the requests that wait for an answer, and the deadline of each.
 Invariants: I-CONNECTION-1 every request ends once: with its answer, with TimeoutError, or with ConnectionError.
-            I-CONNECTION-2 after a timeout the connection is closed; the request may have been carried out or not.
+            After a timeout the connection is closed; the request may have been carried out or not.
             I-CONNECTION-3 callbacks run in the order of the requests.
 What Kafka does differently: one thread polls the sockets of all connections; here the event loop does.
 Source: org.apache.kafka.clients.NetworkClient, InFlightRequests.

@@ -31,7 +31,7 @@ same). An event without duration (assign, revoke, seek, facts) is a single `ok` 
                  may-lose (group, or producer: a transactional id; anomalies, why): they excuse what they explain
 
 Owns: the order of events, the numbers that tie an end to its beginning.
-Invariants: I-HIST-1 an event is appended in one step, so that threads may record into one history; its place in the
+Invariants: an event is appended in one step, so that threads may record into one history; its place in the
               list, not its time, says what happened before what.
             I-HIST-2 loading what was saved gives an equal history.
 """

@@ -5,7 +5,7 @@ connection. It then asks any broker, and a broker that is behind may give an eve
 client sees that, and keeps the newer leader (KIP-320).
 
 Owns: the cache.
-Invariants: I-METADATA-1 of one topic (by id) the leader epoch known for a partition never falls.
+Invariants: of one topic (by id) the leader epoch known for a partition never falls.
 Source: org.apache.kafka.clients.Metadata, MetadataCache.
 """
 

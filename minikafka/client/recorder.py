@@ -4,7 +4,7 @@
 checker reports losses and duplicates that are none; if it says `info` too often, the checker misses real ones.
 
 Owns: the name under which a client appears (its process).
-Invariants: I-RECORDER-1 every invoke is followed by at most one end.
+Invariants: every invoke is followed by at most one end.
 Source: Jepsen's histories (jepsen.history), whose words these are; the fields are those of `minikafka.proof.history`.
 """
 

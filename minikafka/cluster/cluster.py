@@ -10,7 +10,7 @@ Invariants
     I-CLUSTER-1  A cluster is ready when, asked over the wire, every broker knows every broker as registered and unfenced,
                  and a controller leads. Nothing sleeps instead of asking.
     I-CLUSTER-2  If a broker ends though no call asked for that, the next call raises BrokerDied (I-NODES-1).
-    I-CLUSTER-3  `close` and the end of this process, however it comes, end every broker (process.py).
+    `close` and the end of this process, however it comes, end every broker (process.py).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Owns the part of `server.properties` that both engines share: names, listeners, 
 The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka). Simulated brokers: `sim/engine/cluster.py`.
 
 Invariants
-    I-ENGINE-1  The same `config` reaches both engines under the same names, so that an experiment can be repeated on
+    The same `config` reaches both engines under the same names, so that an experiment can be repeated on
                 Apache Kafka word for word.
 """
 

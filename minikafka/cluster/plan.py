@@ -10,7 +10,7 @@ Invariants
               client's connection could get the port of a broker that is down, and even connect to itself. While the cluster
               is open no other program gets the port: `reserve` holds it, also while its broker is down.
 
-    I-PLAN-2  Data and metadata are two folders, on two disks in production: `wipe` empties only the data.
+    Data and metadata are two folders, on two disks in production: `wipe` empties only the data.
     I-PLAN-3  Only the owner of a cluster can read its secret, its logs and its records.
 """
 

@@ -7,7 +7,7 @@ Invariants
               the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
     I-PROC-2  One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
               the thread that started the child ends, and the threads of a notebook's widgets end early.
-    I-PROC-3  The interrupt button of a notebook reaches no broker: each is a session of its own.
+    The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
 
 from __future__ import annotations

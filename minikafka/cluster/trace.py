@@ -9,8 +9,8 @@ Owns: reading and merging, and the writer of the events that no broker can write
 clients write `sent`, `acked`, `failed`, `position`, `assigned`, `committed` (fields in watch.py).
 
 Invariants
-    I-TRACE-2  Reading never blocks a writer and needs no live broker: the picture works when brokers are dead.
-    I-TRACE-3  A torn last event (its writer was killed) is ignored. No event comes after it in its file, because every start
+    Reading never blocks a writer and needs no live broker: the picture works when brokers are dead.
+    A torn last event (its writer was killed) is ignored. No event comes after it in its file, because every start
                of a broker writes to a file of its own.
 """
 

@@ -11,8 +11,8 @@ position{client, group, member, tp, first, position, records}: the application g
 assigned{client, group, partitions}: all that it reads from now on; committed{client, group, tp, offset}.
 
 Invariants
-    I-WATCH-1  Watching changes nothing that the client does: arguments, results and exceptions pass through.
-    I-WATCH-2  `acked` is written only after the client itself has learned of it.
+    Watching changes nothing that the client does: arguments, results and exceptions pass through.
+    `acked` is written only after the client itself has learned of it.
     I-WATCH-3  `certain` is true only if, by the last answer, no attempt's record can be in a log.
 """
 

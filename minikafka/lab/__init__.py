@@ -45,7 +45,7 @@ only `Cluster.view` and the commands `picture` and `demos` know it.
 
 Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
-  I-LAB-2  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
+  what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
 from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo

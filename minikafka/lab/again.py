@@ -8,8 +8,8 @@ something else, and with a cluster end the clients that were connected to it.
 
 Owns: what each cell has begun.
 Invariants
-  I-AGAIN-1  what another cell has begun goes on, as long as a name holds it
-  I-AGAIN-2  nobody waits longer than PATIENCE for an end; what a cell puts out does not tell a second run from the first
+  what another cell has begun goes on, as long as a name holds it
+  nobody waits longer than PATIENCE for an end; what a cell puts out does not tell a second run from the first
              (what ended is said in HTML, which nothing compares)
 """
 from __future__ import annotations

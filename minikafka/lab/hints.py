@@ -8,7 +8,7 @@ Owns the register of hints, and where the checks of a lab are found: hints stand
           "minikafka/broker/replication/shell/partition.py: where the high watermark is moved")
 
 Invariants
-  I-HINT-1  every exercise has all three (a test asks); asking for a hint changes no verdict
+  every exercise has all three (a test asks); asking for a hint changes no verdict
 """
 from __future__ import annotations
 

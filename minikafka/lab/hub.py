@@ -9,7 +9,7 @@ anyway.
 Owns: what a student's folder has in it.
 Invariants
   I-HUB-1  a notebook that is there is never written again: what a student typed stays
-  I-HUB-2  no other student can read the folder, and nothing is written outside of the student's home and /tmp
+  no other student can read the folder, and nothing is written outside of the student's home and /tmp
 """
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 function was given, what it returned, and whether an error came from it or from the check.
 
 Owns: the last call of a student's function. Invariants
-  I-TRIAL-1  no text shows an error of the check's own code: an answer that it stumbles over is told in the exercise's words
+  no text shows an error of the check's own code: an answer that it stumbles over is told in the exercise's words
   I-TRIAL-2  that a `return` is missing is said of a function that has none
 """
 from __future__ import annotations

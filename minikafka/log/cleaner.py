@@ -9,8 +9,8 @@ records that the map supersedes, small ones joined, and each copy is put in the 
 Owns: what may be cleaned and whether it is worth it; the order of the work.
 Invariants: I-CLEAN-3 nothing at or beyond the last stable offset, in the active segment, or younger than
               min.compaction.lag.ms is touched; so every transaction in the cleaned part is decided.
-            I-CLEAN-4 for every key its last record below the clean point is there; offsets do not change.
-            I-CLEAN-5 a cleaning has file handles of its own and touches the log in `swap_in` only, so its slices may run in a
+            For every key its last record below the clean point is there; offsets do not change.
+            A cleaning has file handles of its own and touches the log in `swap_in` only, so its slices may run in a
               thread; if the log changed meanwhile, the cleaning leaves nothing behind.
             I-CLEAN-6 a batch with a wrong checksum ends the cleaning. Otherwise its records would supersede sound ones, and
               the rest of it would get a right checksum (as in Apache Kafka).

@@ -1,6 +1,6 @@
 """The disk as the log needs it: two interfaces, filled in by the live world and by the simulator.
 
-Invariants: I-FS-1 what pwrite accepted has reached the kernel; only fsync makes it survive a loss of power.
+Invariants: what pwrite accepted has reached the kernel; only fsync makes it survive a loss of power.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns: the order of fsyncs. It is an object of its own because an fsync may take a second: the log goes on appending in
 the event loop while `sync` runs in a thread.
-Invariants: I-FLUSH-1 `sync` touches no state of the log; it only leaves `error`.
+Invariants: `sync` touches no state of the log; it only leaves `error`.
             I-FLUSH-2 a file that was deleted meanwhile needs no fsync: the log dropped its data on purpose.
 """
 

@@ -6,7 +6,7 @@ the rest of that segment and all later ones are deleted (rule 63).
 
 Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended, whole batches only.
             I-LOAD-2 loading again changes nothing.
-            I-LOAD-3 leader epochs and producer state are those of that prefix.
+            Leader epochs and producer state are those of that prefix.
             I-LOAD-4 a clean stop counts for a segment only if its indexes and its end fit; otherwise it is recovered.
             I-LOAD-5 segments that were deleted, here or by a truncation before a crash, are gone for good before the log is
               open: a loss of power would bring them back behind what is appended next. Kafka has no such sync.

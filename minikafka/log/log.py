@@ -8,7 +8,7 @@
 Owns: an append's validation, offsets, leader epoch and producer state; start_offset. `segments.py` has the files.
 Invariants: I-LOG-1 start_offset <= end_offset; a leader's batch begins at the end offset of the one before;
               only compaction leaves gaps, and a follower that copies a compacted log has them too.
-            I-LOG-2 a refused append changed nothing; an append that returned is in the kernel, whole (law 3).
+            A refused append changed nothing; an append that returned is in the kernel, whole (law 3).
             I-LOG-3 `read` returns whole batches, stored bytes unchanged.
             I-LOG-4 epochs and producer state are always those of the batches in the log (rule 23).
             I-LOG-5 the topic's id is on disk before any batch is: a folder without one has no batches (rule 68).

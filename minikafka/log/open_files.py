@@ -6,7 +6,7 @@ descriptor back when other files need one. The code that uses the file does not 
 
 Owns: which files have a descriptor now, and in what order they were used.
 Invariants: I-OPEN-1 there are never more than `limit` descriptors, apart from those in use at this moment (one a thread).
-            I-OPEN-2 a file in use keeps its descriptor.
+            A file in use keeps its descriptor.
             I-OPEN-3 what was written is fsynced before a descriptor is given back: the kernel reports a failed write-back
               only to descriptors that were open then. Files without unsynced bytes give theirs back first, so this is rare;
               an error of the fsync is raised at the file's next use.

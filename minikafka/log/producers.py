@@ -10,7 +10,7 @@ A batch with a known sequence range is a duplicate and gets its old offset; any 
 Owns: the entries and the snapshot files of one partition.
 Invariants: I-PROD-1 sequences in the log of one producer and epoch are consecutive (rule 44).
             I-PROD-2 state is what replaying the log would give: snapshots only shorten the replay (rule 46).
-            I-PROD-3 `check` changes nothing; `update` refuses nothing.
+            `check` changes nothing; `update` refuses nothing.
             I-PROD-4 a transaction begins in this log only with a guard that was made before its coordinator was called
               and has seen no marker since (rule 52).
 A snapshot is not fsynced: if it is torn, its checksum is wrong, and an older snapshot or the log itself is used. As in Kafka

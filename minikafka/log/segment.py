@@ -4,7 +4,7 @@
 Owns: the files of one segment, its size and next offset, and how a position is found in it.
 Invariants: I-SEG-1 `size` is a batch boundary; bytes beyond it (a torn write) are cut before anything else happens.
             I-SEG-2 batches are in order: each begins where the one before ended, or later (compaction leaves gaps).
-            I-SEG-3 `recover` of a recovered segment changes nothing.
+            `recover` of a recovered segment changes nothing.
 Source: org.apache.kafka.storage.internals.log.LogSegment.
 """
 

@@ -6,7 +6,7 @@ Owns: the order of the checks. It matters: the first check that fails decides th
     counts    offsets, count, no control batch          INVALID_RECORD
     records   lengths, timestamps, keys if compacted    INVALID_RECORD, INVALID_TIMESTAMP
 A batch that passes is stored as it is if every client reads the same in it (survey.py); else it is written again.
-Invariants: I-VALID-1 a refusal is raised before any state is touched.
+Invariants: a refusal is raised before any state is touched.
             I-VALID-2 the maximum timestamp in the log's header is that of the records, whatever the client claimed.
             I-VALID-3 every client can read a batch that passes: n ordinary records with the offsets 0 to n-1.
 Only RecordValidationError and OwnLimit carry a text to the client; all others are a code alone on the wire, as in Kafka.

@@ -6,7 +6,7 @@ run the same code, so they need not negotiate versions. The APIs for clients hav
 
 Owns: one class per request and response. Brokers send each other `version=X.max_version` (the only one).
 Invariants: I-RPC-1 none of the APIs between brokers is registered on the clients' listener (tests/broker/raft/test_raft_wire.py).
-            I-ADM-1 the versions of the clients' APIs are those of Kafka 4.3.
+            The versions of the clients' APIs are those of Kafka 4.3.
 What Kafka does differently: it serves older versions between brokers too, for rolling upgrades.
 Source: clients/src/main/resources/common/message/*.json; KIP-595 (quorum), KIP-631 (registration), KIP-497 (ISR),
 KIP-500 (UnregisterBroker), KIP-48 (delegation tokens), KIP-848 (groups of the consumer protocol).

@@ -6,7 +6,7 @@ versions except for ApiVersions, whose response must be readable before client a
 
 Owns: REQUESTS and RESPONSES by API key: the messages are kafka-python's. Bodies are written by our `writer` and read by our
 strict `reader`.
-Invariants: I-WIRE-1 a frame that cannot be parsed raises ProtocolError, whatever is in it.
+Invariants: a frame that cannot be parsed raises ProtocolError, whatever is in it.
 """
 
 from __future__ import annotations

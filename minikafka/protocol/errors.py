@@ -1,8 +1,8 @@
 """Kafka's error codes, with the text that a client gets when the broker has no more precise one.
 
 Owns: the numbers of the protocol and the two exceptions that carry them through the broker.
-Invariants: I-ERR-1 a KafkaError is raised before the state it complains about was changed.
-            I-ERR-2 a ProtocolError means that bytes cannot be parsed: the connection is closed without an answer.
+Invariants: a KafkaError is raised before the state it complains about was changed.
+            A ProtocolError means that bytes cannot be parsed: the connection is closed without an answer.
 Source: org.apache.kafka.common.protocol.Errors (numbers, names and texts are part of the protocol).
 """
 

@@ -7,14 +7,14 @@ but checks every length against the bytes that are left, and returns record sets
 Owns: only a count of elements and of memory; a reader is a pure function (data, pos) -> (value, next pos), built once per
 struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
-            I-READ-2 for well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
+            For well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
             I-READ-4 every text that was read can be written again. Bytes that are no UTF-8 become replacement characters, and
               these take more bytes. If the text is then too long for a string, Kafka 4.3 never answers (the connection hangs);
               we refuse to read it.
             I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: an element of two bytes on the wire
               takes hundreds in memory, and no other connection is served while a request is read.
-            I-READ-6 what a message takes in memory is known when it was read, from its schema and the lengths of its lists.
+            What a message takes in memory is known when it was read, from its schema and the lengths of its lists.
 Lenient where Kafka is (tried on 4.3): any negative length of a nullable field is null, bytes after the body and unknown
 tags are ignored, a boolean is any byte but 0, text that is not UTF-8 is read with replacement characters.
 """

@@ -4,7 +4,7 @@ The counterpart of reader.py: it walks the same schemas, and a struct's writer i
 its fields and compiled. The bytes are those of kafka-python's own encoder, which writes into one growing buffer instead.
 
 Owns: nothing; a writer is a function (value, put), where `put` takes the next piece, built once per struct and version.
-Invariants: I-WRITE-1 the bytes of a message are those that kafka.protocol writes (tests/protocol/test_writer.py).
+Invariants: the bytes of a message are those that kafka.protocol writes (tests/protocol/test_writer.py).
             I-WRITE-2 no string is longer than MAX_STRING, though a compact one could be: Kafka neither writes nor reads such.
 """
 

@@ -16,7 +16,7 @@
 Fences of any other kind (```text, ```console) stay in the text. A source that does not begin with `# ` gets a title cell.
 
 Invariants
-  I-NB-4  the same source gives the same cells, ids included: a cell's id is its lab and place, or what `id=` says
+  the same source gives the same cells, ids included: a cell's id is its lab and place, or what `id=` says
 """
 from __future__ import annotations
 

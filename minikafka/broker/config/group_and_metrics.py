@@ -4,7 +4,7 @@
 client metrics (KIP-714) are not served here; their configurations are kept and described, because tools set and list them.
 
 Owns: GROUP_CONFIGS, METRICS_CONFIGS, and the checks of them beyond their types.
-Invariants: I-CFG-7 a group's value lies between the brokers' group.*.min.* and group.*.max.* of the same name.
+Invariants: a group's value lies between the brokers' group.*.min.* and group.*.max.* of the same name.
 Source: GroupConfig, GroupCoordinatorConfig, ClientMetricsConfigs.
 """
 

@@ -1,7 +1,7 @@
 """Which names a topic may have, and which topics are internal.
 
 Owns: the rules of names; the texts are Kafka's.
-Invariants: I-NAME-1 a name that passed check_name() is a safe file name: ASCII letters, digits, '.', '_', '-', and
+Invariants: a name that passed check_name() is a safe file name: ASCII letters, digits, '.', '_', '-', and
 neither '.' nor '..'. Source: org.apache.kafka.common.internals.Topic.
 """
 

@@ -5,7 +5,7 @@ counts for every entity of this type that has no quota of its own. broker/quotas
 a client.
 
 Owns: alter_quotas(), which makes records, and describe_quotas(). Both read the image and change nothing.
-Invariants: I-QUOTA-1 each entity is answered once; a refusal of one entity does not touch the others.
+Invariants: each entity is answered once; a refusal of one entity does not touch the others.
 What Kafka does differently: an ip may be any name that Kafka's resolver knows; here it is an address or `localhost`. Kafka
 answers in the order of a hash table. As in Kafka, of an entity that is named twice the first alteration is done, and the
 second is refused.

@@ -9,7 +9,7 @@ Owns: which replica is sent to a snapshot; the pieces, on both sides.
 Invariants: I-RAFT-11 a log that does not begin at 0 begins at the end of its oldest snapshot, which is never above the
               high watermark (rule 41).
             I-RAFT-12 only a follower loads a snapshot, a leader never (rule 41).
-            I-RAFT-13 the fetch of a replica that is sent to a snapshot acknowledges nothing.
+            The fetch of a replica that is sent to a snapshot acknowledges nothing.
 What Kafka does differently: a follower whose last epoch is older than the snapshot's is sent to the snapshot even if the
 log still has all records that it lacks.
 Source: KIP-630; org.apache.kafka.raft.ReplicatedLog.validateOffsetAndEpoch, KafkaRaftClient.handleFetchSnapshotRequest.

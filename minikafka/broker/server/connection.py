@@ -13,7 +13,7 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
             I-CONN-2 memory grows with the bytes received, never with a length that a frame claims; a client that sends
               requests and reads no answers is not read from either.
             I-CONN-3 no request, however bad, takes the broker down or stops another connection.
-            I-CONN-5 reading a request, serving it and writing its answer each hold up the others no longer than a slice
+            Reading a request, serving it and writing its answer each hold up the others no longer than a slice
               (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
             A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).

@@ -5,7 +5,7 @@ The same broker code runs on real sockets (`live.py`) and in the seeded simulato
 asyncio event loop too; the methods that touch the machine are left to the two subclasses.
 
 Owns: the interfaces Fs, File, Env; the strong references to running tasks.
-Invariants: I-ENV-1 no other module of broker/ reads a clock, opens a file or socket, draws a random number
+Invariants: no other module of broker/ reads a clock, opens a file or socket, draws a random number
               or starts a task (tests/test_laws.py).
             I-ENV-2 a task that dies of an unexpected exception takes the broker down, loudly; work that a client's bad input
               could reach is `contained`: the error is reported, and the rest goes on.

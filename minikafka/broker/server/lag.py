@@ -4,7 +4,7 @@ While one piece of code runs, nobody else is served. Long work is done in slices
 is seen here. It runs on real brokers only: in the simulator time stands still while code runs.
 
 Owns: the timer that should fire every PERIOD_S.
-Invariants: I-LAG-1 a lag above LAG_S is told once, when it is over.
+Invariants: a lag above LAG_S is told once, when it is over.
 What Kafka does differently: idle percentages of its threads, as metrics.
 """
 

@@ -1,10 +1,10 @@
 """The real Env: sockets, files, clocks and threads of this machine, and faults on command.
 
 Owns: LiveFs (unbuffered files, their names, byte budget), LiveEnv (asyncio or uvloop), the commands on standard input.
-Invariants: I-LIVE-1 a write that returned has reached the kernel: kill -9 loses none of it.
+Invariants: a write that returned has reached the kernel: kill -9 loses none of it.
             I-LIVE-2 when the process that started us ends, we end: standard input ends, and a thread of its own notices even
               if the loop hangs; the parent-death signal ends us also when we are stopped (SIGSTOP).
-            I-LIVE-3 jump_clock moves the wall clock only.
+            jump_clock moves the wall clock only.
 """
 
 from __future__ import annotations

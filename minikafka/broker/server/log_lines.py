@@ -1,6 +1,6 @@
 """Log entries that stay one line each, whatever names a client sends.
 
-Invariants: I-LINE-1 text from outside cannot begin a new line, move a terminal's cursor, or fill the disk with one entry.
+Invariants: text from outside cannot begin a new line, move a terminal's cursor, or fill the disk with one entry.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Owns: one connection for each Peer, opened on demand, and the requests on it that wait for their answers.
 Invariants: I-PEER-1 every request ends: with its answer, with TimeoutError, or with ConnectionError.
-            I-PEER-2 after a timeout the connection is closed, so that a late answer cannot meet a new request.
+            After a timeout the connection is closed, so that a late answer cannot meet a new request.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ So work of a few steps, which is nearly all there is, is done at once, with neit
 a `yield` may have changed after it; `yield` returns True if others had a turn.
 
 Owns: the queue of long work.
-Invariants: I-TURN-1 no slice is longer than SLICE_S and one step, nor has it more than MOST_STEPS (the simulator's time stands
+Invariants: no slice is longer than SLICE_S and one step, nor has it more than MOST_STEPS (the simulator's time stands
               still while code runs, so there the number of steps alone counts).
             I-TURN-2 however many long works there are, one slice of one of them is done between two looks at the sockets;
               they take turns in the order of their arrival.

@@ -6,8 +6,8 @@
                          until its owner has given it up, which takes a second round (KIP-429)
 
 Owns: nothing; functions of the members' subscriptions.
-Invariants: I-ASSIGN-1 no partition goes to two members; with range, every partition of a subscribed topic goes to one.
-            I-ASSIGN-2 members differ by one partition at most where all subscribe to the same topics.
+Invariants: no partition goes to two members; with range, every partition of a subscribed topic goes to one.
+            Members differ by one partition at most where all subscribe to the same topics.
 Source: RangeAssignor, AbstractStickyAssignor, CooperativeStickyAssignor; KIP-429, KIP-54.
 """
 

@@ -6,9 +6,9 @@ SyncGroup. From then on heartbeats tell the coordinator that the member lives, a
 
 Owns: the member id, the generation, the task that joins and the one that sends heartbeats.
 Invariants: I-MEMBER-1 a member without a valid generation has no partitions: it sets `lost` before it joins again.
-            I-MEMBER-2 one join at a time; it goes on while the consumer polls, so a cooperative consumer reads meanwhile.
-            I-MEMBER-3 an answer that belongs to an earlier generation changes nothing.
-            I-MEMBER-4 a transaction's offsets are sent with the generation that was joined last, even if the member was
+            One join at a time; it goes on while the consumer polls, so a cooperative consumer reads meanwhile.
+            An answer that belongs to an earlier generation changes nothing.
+            A transaction's offsets are sent with the generation that was joined last, even if the member was
               removed since: by that old generation the coordinator fences it (ConsumerGroupMetadata).
 Source: org.apache.kafka.clients.consumer.internals.AbstractCoordinator, ConsumerCoordinator; KIP-62, KIP-345, KIP-394.
 """

@@ -2,7 +2,7 @@
 
 Owns: nothing; conversations with the group's coordinator.
 Invariants: I-COMMITS-1 a commit counts as failed only if no attempt of it can have been carried out; else it is `Unsure`.
-            I-COMMITS-2 only stable offsets are fetched: none while a transaction that wrote some of them is open.
+            Only stable offsets are fetched: none while a transaction that wrote some of them is open.
             I-COMMITS-3 a client that is no member any more sends no commit (Kafka's CommitFailedException). An empty group
               takes commits without a generation, so nothing would fence this client.
 Source: ConsumerCoordinator.sendOffsetCommitRequest, sendOffsetFetchRequest; KIP-447 (stable offsets).

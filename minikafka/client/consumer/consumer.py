@@ -10,7 +10,7 @@ and taken away, and offsets are committed automatically, only inside poll.
 
 Owns: the parts below it (positions, fetcher, questions, membership, commits) and what it writes into the history.
 Invariants: I-CONSUMER-1 positions are committed: an earlier poll has returned everything before them.
-            I-CONSUMER-2 an eager consumer gives its partitions up before it joins again; a cooperative one gives up those
+            An eager consumer gives its partitions up before it joins again; a cooperative one gives up those
               that the new assignment lacks. With auto_commit it commits first.
 What Kafka does differently: background threads; here tasks of one loop.
 Source: org.apache.kafka.clients.consumer.internals.ClassicKafkaConsumer, ConsumerCoordinator.

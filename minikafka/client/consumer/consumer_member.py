@@ -6,7 +6,7 @@ heartbeat, and reads the others meanwhile. Its commits carry the member's own ep
 
 Owns: the member id, for life; the epoch; the task that sends heartbeats.
 Invariants: I-MEMBER848-1 a removed member sets `lost` and sends no heartbeat until the consumer has given all partitions up.
-            I-MEMBER848-2 the member reports the partitions that the consumer owns at the start and after each change.
+            The member reports the partitions that the consumer owns at the start and after each change.
             I-MEMBER848-3 after a heartbeat without an answer the next one has every field again.
 Its methods are those of Membership (classic_member.py), so that a Consumer can use either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.

@@ -1,7 +1,7 @@
 """The client's half of a fetch session (KIP-227): name all partitions once, later only what has changed.
 
 Owns: our copy of what the broker remembers.
-Invariants: I-SESSIONS-1 what the broker remembers and what this client remembers are equal after each answer without error;
+Invariants: what the broker remembers and what this client remembers are equal after each answer without error;
               after any error or lost answer a new session begins.
 Source: org.apache.kafka.clients.FetchSessionHandler.
 """

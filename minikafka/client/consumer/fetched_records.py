@@ -5,7 +5,7 @@ records of aborted transactions are among them. The answer lists the aborted tra
 consumer with read_committed drops the producer's records from that offset up to the abort marker.
 
 Owns: nothing; this is a function of the bytes.
-Invariants: I-READING-1 no record of an aborted transaction and no control record comes out (read_committed).
+Invariants: no record of an aborted transaction and no control record comes out (read_committed).
 Source: org.apache.kafka.clients.consumer.internals.CompletedFetch; KIP-98.
 """
 

@@ -1,7 +1,7 @@
 """The requests about positions that a consumer sends before it can fetch: where a log begins or ends, and where an epoch ended.
 
 Owns: the requests in flight.
-Invariants: I-QUESTIONS-1 one request at a time about each partition; after an error a pause.
+Invariants: one request at a time about each partition; after an error a pause.
             I-QUESTIONS-2 an answer about the end of an epoch counts only while the position is in that epoch: while the
               request is in flight, poll may return records fetched earlier, and move the position.
 Source: org.apache.kafka.clients.consumer.internals.OffsetFetcher, OffsetsForLeaderEpochClient; KIP-320.

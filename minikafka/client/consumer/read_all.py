@@ -3,7 +3,7 @@
 It is used at the end of a run, when everything is healed, and writes what it finds into the history as `final`.
 
 Owns: nothing.
-Invariants: I-READER-1 it reads to the end that the leader named before it began, or says that it did not get there.
+Invariants: it reads to the end that the leader named before it began, or says that it did not get there.
 """
 
 from __future__ import annotations

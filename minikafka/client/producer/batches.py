@@ -1,7 +1,7 @@
 """Records on their way to a partition: gathered into batches, sent, sent again, done.
 
 Owns: for each partition the batches that wait, in the order in which they must be sent, and those under way.
-Invariants: I-BATCHES-1 a batch ends once: with its offset or with an error, and so does every record in it.
+Invariants: a batch ends once: with its offset or with an error, and so does every record in it.
             I-BATCHES-2 batches with sequence numbers wait in the order of these numbers, before all batches without.
 What Kafka does differently: a pool of buffers bounds the memory; here callers that await their sends bound it.
 Source: org.apache.kafka.clients.producer.internals.RecordAccumulator, ProducerBatch.

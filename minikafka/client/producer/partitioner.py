@@ -1,6 +1,6 @@
 """Which partition a record goes to: by the hash of its key; without a key, to the same one as the record before.
 
-Invariants: I-PARTITIONER-1 equal keys go to equal partitions, the same as Kafka's own clients choose.
+Invariants: equal keys go to equal partitions, the same as Kafka's own clients choose.
 Source: org.apache.kafka.common.utils.Utils.murmur2, BuiltInPartitioner (KIP-480, KIP-794).
 """
 

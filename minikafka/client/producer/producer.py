@@ -8,7 +8,7 @@
 
 Owns: the parts below it (sender, idempotence, transactions) and what it writes into the history. Each record is a `send`
 that ends in `ok`; in `fail` if the record is certainly not in the log; in `info` if that is unknown, as always with acks=0.
-Invariants: I-PRODUCER-1 records of one partition are in the log in the order of their sends, unless a producer without
+Invariants: records of one partition are in the log in the order of their sends, unless a producer without
               idempotence has several requests under way.
 Source: org.apache.kafka.clients.producer.KafkaProducer.
 """

@@ -4,9 +4,9 @@ One loop looks at all queues, sends what may be sent, and sleeps until something
 connection, metadata, a deadline. Answers are handled in callbacks, in the order in which they arrive.
 
 Owns: the queues, the fate of every batch.
-Invariants: I-SENDER-1 a batch is retried until it is acknowledged, or refused for good, or `delivery_timeout` is over.
+Invariants: a batch is retried until it is acknowledged, or refused for good, or `delivery_timeout` is over.
             I-SENDER-2 a batch counts as failed only if no attempt of it can have been appended; else it is `Unsure`.
-            I-SENDER-3 with max_in_flight=1 a partition's next batch waits for the one in flight, even at another leader.
+            With max_in_flight=1 a partition's next batch waits for the one in flight, even at another leader.
 Source: org.apache.kafka.clients.producer.internals.Sender.
 """
 

@@ -7,7 +7,7 @@
 
 Owns: the state, the partitions of the transaction, the conversation with the coordinator.
 Invariants: I-TRANSACTOR-1 no EndTxn is sent before every batch of the transaction is done, and every announcement.
-            I-TRANSACTOR-2 after an error only an abort is possible; after a fatal error nothing is.
+            After an error only an abort is possible; after a fatal error nothing is.
             I-TRANSACTOR-3 a commit or abort without an answer is sent again, never replaced by the other; until one answer tells,
               every error is `Unsure`.
 Source: org.apache.kafka.clients.producer.internals.TransactionManager; KIP-98, KIP-360, KIP-447, KIP-890.

@@ -3,7 +3,7 @@
 Owns: what was sent, and where each acknowledged record lies, as the producer itself learned it.
 
 Invariants
-  I-DEMO-1  `acknowledged` holds a flight only after its future succeeded: the cluster promised not to lose it.
+  `acknowledged` holds a flight only after its future succeeded: the cluster promised not to lose it.
 """
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """Three books of progress as three lanes on one axis: Kafka's log and who leads it, Spark's checkpoint, the rows of the sink.
 
 Owns: the drawing of demo D12. Everything in it comes from the frame. Invariants
-  I-BOOK-1  an offset has one place in all three lanes; each row of the sink is a box of its own
+  an offset has one place in all three lanes; each row of the sink is a box of its own
 """
 from __future__ import annotations
 

@@ -16,7 +16,7 @@
 Owns: the values above and the stage, which records one scene.
 Invariants
   I-STAGE-3  the moments of a scene have different names and stand in the order of time; "ask" is the first
-  I-STAGE-4  the cluster of a scene is closed when its story ends, however it ends
+  the cluster of a scene is closed when its story ends, however it ends
 """
 from __future__ import annotations
 

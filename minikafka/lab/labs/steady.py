@@ -9,7 +9,7 @@ Both are watched: what they send, learn and read stands in the cluster's trace.
 
 Owns: the two tasks, and what each of them was told. Times are seconds of the cluster's clock.
 Invariants
-  I-STEADY-1  every record that was sent is in exactly one of `acked`, `failed` and `waiting`
+  every record that was sent is in exactly one of `acked`, `failed` and `waiting`
 """
 from __future__ import annotations
 

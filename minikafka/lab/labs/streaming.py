@@ -10,8 +10,8 @@ Spark: the one with the rows, and one without rows, in which the watermark that 
 
 Owns: the query of a step-by-step run, its checkpoint (a folder of its own) and the steps so far.
 Invariants
-  I-STEP-1  a step ends when Spark has worked off every record sent so far, so the next step sees its watermark
-  I-STEP-2  what a step tells is Spark's own: the rows that it gave to the sink, and the progress that it reported
+  a step ends when Spark has worked off every record sent so far, so the next step sees its watermark
+  what a step tells is Spark's own: the rows that it gave to the sink, and the progress that it reported
 """
 from __future__ import annotations
 

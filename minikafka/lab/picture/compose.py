@@ -2,7 +2,7 @@
 
 Owns: the choice of what is shown of long logs (cells for the last records, spans for the rest) and the order of lanes.
 Invariants
-  I-COMPOSE-1  composing asks nothing but the scene and changes nothing in it: same events, same moment, equal frame
+  composing asks nothing but the scene and changes nothing in it: same events, same moment, equal frame
 """
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ Units: times in seconds since the run began; offsets as Kafka counts them (an en
 
 Invariants
   I-FRAME-1  a frame is a value: equal frames, equal pictures, byte for byte
-  I-FRAME-2  a renderer computes layout, never facts: every number and word on the picture stands in the frame
+  a renderer computes layout, never facts: every number and word on the picture stands in the frame
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ Owns: how a session is started, and the answer to "which format name reads Kafka
 Invariants
   I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
               after a minute, and the message says nothing of the cause.
-  I-SPARK-14  Without connector and without network everything still runs, on our Python source.
+  Without connector and without network everything still runs, on our Python source.
 """
 import logging
 import os

@@ -5,7 +5,7 @@ Owns: which columns mean what, and the one producer of a task.
 Invariants
   I-SPARK-11  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all,
               idempotent); the first failure fails the task.
-  I-SPARK-12  The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns:
+  The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns:
               value (required), key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector
               does.
 

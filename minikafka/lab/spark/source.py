@@ -7,7 +7,7 @@ streaming reader with admission control, its writers. One notebook runs on eithe
 Invariants
   I-SPARK-9   Offsets live in the query's checkpoint, in the connector's form {"topic": {"0": 23}}; a restarted query
               goes on from them, whatever startingOffsets says.
-  I-SPARK-10  With availableNow the end is fixed once, when the query starts; later records wait for the next run.
+  With availableNow the end is fixed once, when the query starts; later records wait for the next run.
 
 Differences from the connector
   * Where a query dies in its very first micro-batch, before it is committed, the connector finds the start in its own

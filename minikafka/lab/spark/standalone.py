@@ -10,7 +10,7 @@ package, so a worker on another machine needs it installed; the official connect
 Owns: the processes and their folder. The processes end with the object, or with this process; the folder with the object, or
 when the next cluster starts.
 Invariants
-  I-SPARK-15  Ready is a condition asked of the master (each worker is alive in its eyes), never a sleep.
+  Ready is a condition asked of the master (each worker is alive in its eyes), never a sleep.
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ at all. `wish` wakes it, or starts it again.
 
 Owns: the thread, the cursor, and the order in which wishes are granted.
 Invariants
-  I-PAINTER-1  one painter has at most one thread
+  one painter has at most one thread
   I-PAINTER-2  between two frames at least as much time passes as the last one took to draw, so a kernel with work is not
                slowed to less than half
   I-PAINTER-3  an error in drawing is said in one line; the thread goes on

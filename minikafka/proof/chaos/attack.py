@@ -4,7 +4,7 @@ It is a process of its own, so that its work is not what the ordinary client wai
 broker hangs up, or nothing comes for a while (long polls); all three are counted by API with the codes of the answers.
 
 Owns: the connections, the counts.
-Invariants: I-HOSTILE-2 what a thread does is decided by its seed; only what it learns from answers depends on the moment.
+Invariants: what a thread does is decided by its seed; only what it learns from answers depends on the moment.
 """
 
 from __future__ import annotations

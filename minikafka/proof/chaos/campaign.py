@@ -1,7 +1,7 @@
 """One live campaign: a cluster, its clients, a nemesis, and at the end the checker's verdicts.
 
 Owns: the settings, the clients' number and names, the order: start, break, mend, finish, read all, judge.
-Invariants: I-CHAOS-5 each failure (a broker that dies unasked, a cluster that does not recover) is reported beside the
+Invariants: each failure (a broker that dies unasked, a cluster that does not recover) is reported beside the
               verdicts and makes the campaign fail; nothing is retried to make it pass.
             I-CHAOS-6 the minutes are those of breaking: however long the cluster takes to start, something is broken.
 """

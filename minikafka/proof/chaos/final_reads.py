@@ -1,7 +1,7 @@
 """The last look: after healing, every partition from its first to its last offset, by both libraries.
 
 Owns: the `final` operations of a live history.
-Invariants: I-CHAOS-4 a `final` is `ok` only if its consumer got to the high watermark, as a read_uncommitted consumer
+Invariants: a `final` is `ok` only if its consumer got to the high watermark, as a read_uncommitted consumer
               was told it; one that is held back by a hanging transaction says `info`.
 """
 

@@ -1,7 +1,7 @@
 """Frames that a broker must survive: requests of every API and version, ordinary, absurd, or with spoiled bytes.
 
 Owns: the ordinary values, the absurd ones, and the ways to spoil bytes.
-Invariants: I-FRAMES-3 no frame that is made here destroys what a campaign needs: topics are created with validate_only, deleted
+Invariants: no frame that is made here destroys what a campaign needs: topics are created with validate_only, deleted
               only if they do not exist, and a batch of records never has the right checksum.
 """
 

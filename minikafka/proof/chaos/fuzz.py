@@ -12,7 +12,7 @@ on a connection of its own, WIDTH of them at once:
 At the end of a piece the broker is killed and started again, and must serve: poison in metadata or logs shows there.
 
 Owns: how frames are sent, the verdict, which process runs which piece.
-Invariants: I-FRAMES-1 a problem is: an exception in the broker, or one that its log tells of; a frame that is answered twice; a
+Invariants: a problem is: an exception in the broker, or one that its log tells of; a frame that is answered twice; a
               frame by which a record is appended; an ordinary request that is not answered at the end, or after the restart.
             I-FRAMES-2 a piece is repeated by its kind and its seed alone.
 """

@@ -7,7 +7,7 @@ produces, reads, commits and asks meanwhile. Then each broker is killed and star
 or logs shows there.
 
 Owns: the order of the campaign, the watch over memory and descriptors, the verdict.
-Invariants: I-HOSTILE-3 a problem is: a broker that ends or does not come back, an entry of the level ERROR in a broker's log, an
+Invariants: a problem is: a broker that ends or does not come back, an entry of the level ERROR in a broker's log, an
               ordinary request that fails or waits longer than LONGEST_S, memory or descriptors beyond what they may be,
               a record of the ordinary client that was acknowledged and cannot be read.
 """

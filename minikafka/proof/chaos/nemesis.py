@@ -4,7 +4,7 @@ One round breaks something, waits a little, mends it, and waits until the cluste
 timing of the machine is not.
 
 Owns: the choice of faults, their count, and the limits of what a correct cluster may take to recover.
-Invariants: I-CHAOS-3 after every round all faults are mended, and the cluster must serve again within PATIENCE:
+Invariants: after every round all faults are mended, and the cluster must serve again within PATIENCE:
               every partition led and enough replicas in sync; otherwise the round raises NotReady.
 """
 

@@ -1,7 +1,7 @@
 """The ordinary client beside a hostile campaign: it produces, reads, commits and asks, and notes how long each request took.
 
 Owns: its connections, the longest wait by API, what it complains of, what was acknowledged.
-Invariants: I-HOSTILE-4 only codes by which Kafka tells a client to ask again are no complaint, and nothing is one while a broker
+Invariants: only codes by which Kafka tells a client to ask again are no complaint, and nothing is one while a broker
               is being restarted (`excused`).
 """
 

@@ -3,7 +3,7 @@
 Owns: the thread, what the client's library raised, and the moment of its last sign of life.
 Invariants: I-CHAOS-1 an error of a library ends neither the campaign nor the client: it is counted, and the client is
               made again. Operations without an answer stay unknown in the history.
-            I-CHAOS-2 a client made again is a new process of the history: nothing is promised across its death.
+            A client made again is a new process of the history: nothing is promised across its death.
 """
 
 from __future__ import annotations

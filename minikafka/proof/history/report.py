@@ -1,7 +1,7 @@
 """The report of a checker: one three-valued verdict per anomaly, with the operations that show it.
 
 Owns: the merging of verdicts (False beats None beats True, as Jepsen merges them) and how they are printed.
-Invariants: I-VERD-1 False is said only with evidence; None only with a reason.
+Invariants: False is said only with evidence; None only with a reason.
 """
 
 from __future__ import annotations

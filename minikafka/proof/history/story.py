@@ -1,7 +1,7 @@
 """A history arranged for the checks: operations with a beginning and an end, what was written, what was read.
 
 Owns: the pairing of invokes with their ends, and the tables every check reads (nothing here judges).
-Invariants: I-TABLE-1 time is the place in the list of events: A was before B if A's end stands before B's invoke.
+Invariants: time is the place in the list of events: A was before B if A's end stands before B's invoke.
             I-TABLE-2 an operation without an end is `info`, and ends after everything else.
 """
 

@@ -3,7 +3,7 @@
 Owns: the newest committed metadata, taken from the node that has replayed most of it.
 Invariants: I-SEEN-1 `image` never goes back: if the node that is ahead dies, its image is kept until another node has
               replayed as much.
-            I-SEEN-2 nothing here writes to the world, or reads from anything that can fail.
+            Nothing here writes to the world, or reads from anything that can fail.
 """
 
 from __future__ import annotations

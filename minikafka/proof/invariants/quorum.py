@@ -161,8 +161,9 @@ class MetadataMatches(Invariant):
             away = [n for n in state.isr if n not in here]
             if away and len(state.isr) > 1:
                 self.fail(f"{state.topic}-{state.index}: brokers {away}, fenced or shutting down, are in an ISR of more than "
-                          f"one: leader {state.leader}, ISR {list(state.isr)}, ELR {list(state.elr)}, replicas {list(state.replicas)} "
-                          f"(partition epoch {state.partition_epoch})", state.topic_id, state.index, state.partition_epoch)
+                          f"one: leader {state.leader}, ISR {list(state.isr)}, ELR {list(state.elr)}, replicas "
+                          f"{list(state.replicas)} (partition epoch {state.partition_epoch})",
+                          state.topic_id, state.index, state.partition_epoch)
 
     def _committed(self) -> None:
         ends = {node: broker.quorum.raft.state.high_watermark for node, broker in self.cluster.brokers.items()

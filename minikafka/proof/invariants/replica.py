@@ -1,9 +1,9 @@
 """The memory of the watch: the committed records of each partition, and how far each replica was compared with them.
 
 Owns: Truth (the true high watermark and the batches below it), ReplicaSeen (one replica in one life of its broker), LogCursor.
-Invariants: I-TRUTH-1 the true high watermark is the highest that any leader has had: records below it may have been
+Invariants: the true high watermark is the highest that any leader has had: records below it may have been
               acknowledged or read, so they must never be lost (inv_true_hwm of Vanlightly's specification).
-            I-TRUTH-2 the bytes below it are those of the leader that first had it; they are kept here even when
+            The bytes below it are those of the leader that first had it; they are kept here even when
               compaction or retention removes them from the logs.
 """
 

@@ -5,7 +5,7 @@
     tree(source, 3)                     the file with that change, to be compiled
 
 Owns: the kinds of changes. Texts, traces, logs, assertions and annotations are not changed: no property can see them.
-Invariants: I-MUTANT-1 the same source gives the same mutants in the same order, so a number names one.
+Invariants: the same source gives the same mutants in the same order, so a number names one.
 Source: the operators of Mothra (King and Offutt 1991) that fit Python.
 """
 

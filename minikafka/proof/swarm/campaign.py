@@ -7,7 +7,7 @@
 A seed is run by one process and depends on nothing outside it, so the order in which seeds end does not matter.
 
 Owns: which process runs which seeds, the report, tests/seeds/ledger.tsv and regress.txt.
-Invariants: I-CAMP-1 a seed's outcome is the same alone, in any campaign, and on any number of processes.
+Invariants: a seed's outcome is the same alone, in any campaign, and on any number of processes.
 """
 
 from __future__ import annotations

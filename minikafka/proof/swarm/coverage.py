@@ -4,7 +4,7 @@ A campaign that finds nothing has shown nothing unless elections, truncations, t
 So each run counts them, the sums are printed, and a campaign of enough seeds that met one of them too seldom fails.
 
 Owns: the names of the counts, and the least that a hundred seeds must show of each.
-Invariants: I-COV-1 the counts follow from the trace and the requests that were answered, so they are the same
+Invariants: the counts follow from the trace and the requests that were answered, so they are the same
               whenever the seed is run again.
 """
 

@@ -8,8 +8,8 @@ A process may be ended between two of its steps or, which is worse, in the middl
 disk. Then only a part of a change that belongs together is on the disk, and nothing after it runs.
 
 Owns: the plan; how each kind begins and ends. The world and the clients' processes carry the faults out.
-Invariants: I-PLOT-1 a plan is a function of the seed; leaving faults out leaves the others as they are.
-            I-PLOT-2 every fault ends by itself, or with the healing that comes after the last, except two: a broker that
+Invariants: a plan is a function of the seed; leaving faults out leaves the others as they are.
+            Every fault ends by itself, or with the healing that comes after the last, except two: a broker that
               is killed for good, and flipped bits, which recovery.py mends. At most one node is killed for good or has
               its metadata damaged: a minority.
 """

@@ -1,7 +1,7 @@
 """The progress of a campaign: one line on a terminal, written over and over; without a terminal nothing is written.
 
 Owns: that line, and other lines printed while it stands there.
-Invariants: I-PROGRESS-1 the output in a file or a pipe is the same with a terminal and without.
+Invariants: the output in a file or a pipe is the same with a terminal and without.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
        wait to be moved to it, are moved to living ones
 
 Owns: the order of these steps.
-Invariants: I-OPERATOR-1 no broker is stopped to mend its disk while one that could take over is still catching up.
+Invariants: no broker is stopped to mend its disk while one that could take over is still catching up.
 """
 
 from __future__ import annotations

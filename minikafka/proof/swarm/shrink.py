@@ -1,7 +1,7 @@
 """Make a failing plan smaller: leave faults out as long as the same invariant still fails (delta debugging).
 
 Owns: the search; the caller says what a plan is, and whether it still fails.
-Invariants: I-SHRINK-1 the result fails in the same way, and is a part of the given plan, in its order.
+Invariants: the result fails in the same way, and is a part of the given plan, in its order.
 Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (ddmin).
 """
 

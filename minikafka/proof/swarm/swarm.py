@@ -7,7 +7,7 @@ The faults stop, the clients stop, and everything that can be repaired is repair
 record to the last must get every acknowledged record, and the invariants look for the last time.
 
 Owns: the course of a run, and the settings drawn for it.
-Invariants: I-SWARM-1 the same seed, the same faults kept: the same trace, to the hash.
+Invariants: the same seed, the same faults kept: the same trace, to the hash.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ Every client may give up at any time and be replaced by a new one: that is part 
 processes (client_process.py).
 
 Owns: the topics and the clients of each kind. Their operations and the answers go into the run's history.
-Invariants: I-WORK-1 every value is sent once: the history's checker tells records apart by their values.
-            I-WORK-2 when told to stop, every client ends within its own timeouts.
+Invariants: every value is sent once: the history's checker tells records apart by their values.
+            When told to stop, every client ends within its own timeouts.
 """
 
 from __future__ import annotations

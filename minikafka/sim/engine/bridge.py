@@ -8,7 +8,7 @@ A thread drives the world at `speed` times the pace of the wall clock, and carri
 for each broker and a connection inside of the world. The brokers advertise these sockets.
 
 Owns: the thread, the sockets. The world belongs to the thread while the bridge is open; others reach it through `do`.
-Invariants: I-BRIDGE-1 bytes of a connection arrive in order; when either end closes, the other is closed too.
+Invariants: bytes of a connection arrive in order; when either end closes, the other is closed too.
 The price: the wall clock and a real client take part, so the same seed does not give the same run. No other module of sim/
 knows sockets or the real time.
 """

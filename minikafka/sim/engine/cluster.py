@@ -9,7 +9,7 @@ The same seed and the same calls give the same outcome, to the last offset and t
         c.kill(c.leader("flights", partition))
 
 Owns: the world, and the translation of the live cluster's calls to it.
-Invariants: I-SIMCLUSTER-1 the public names of the live cluster are all here, with the same arguments and errors.
+Invariants: the public names of the live cluster are all here, with the same arguments and errors.
 What differs: clients are the world's own (`producer`, `consumer`, `admin`), and no socket leads in from outside; there are no
 folders and no process ids; all chance comes from the seed.
 """

@@ -4,7 +4,7 @@ Every fault acts at once and is written to the trace. `heal` ends faults of link
 was killed or lost power comes back by `boot`, `restart` or `mend`.
 
 Owns: only the names and the events; hosts, links, disks and clocks carry the faults out.
-Invariants: I-BREAK-1 each fault has random numbers of its own, so that one more fault changes no other.
+Invariants: each fault has random numbers of its own, so that one more fault changes no other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The wall clock of one simulated host: it drifts with the host's own pace and can jump.
 
-Invariants: I-SIMCLOCK-1 a jump moves the wall clock only; the clock that measures durations never jumps.
+Invariants: a jump moves the wall clock only; the clock that measures durations never jumps.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A hold keeps the frames that it matches when they are written. Frames behind a h
 connection, because TCP keeps their order. Other connections between the same hosts go on, so a held request can be overtaken.
 To drop a frame means to break its connection: nothing is lost inside a connection.
 
-Owns: the frames that are held. Invariants: I-HOLD-1 when a hold has ended, each frame that it kept is sent or dropped.
+Owns: the frames that are held. Invariants: when a hold has ended, each frame that it kept is sent or dropped.
 """
 
 from __future__ import annotations

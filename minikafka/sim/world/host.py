@@ -2,7 +2,7 @@
 
 Owns: the life of the process. A broker is started as `python -m minikafka.broker` starts it, and ends as it does: by
 `stop`, by a signal, or by an error of its own, which the trace calls a crash.
-Invariants: I-HOST-1 no earlier incarnation runs, writes, sends or appears in the trace.
+Invariants: no earlier incarnation runs, writes, sends or appears in the trace.
 """
 
 from __future__ import annotations

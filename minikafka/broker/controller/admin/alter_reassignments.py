@@ -1,7 +1,7 @@
 """AlterPartitionReassignments and ListPartitionReassignments: what is checked, in which order, in which words.
 
 Owns: the verdicts on both. How a reassignment runs is in broker/controller/reassignment_steps.py.
-Invariants: I-MOVE-3 partitions of a request are answered one by one, each as the image was before the request.
+Invariants: partitions of a request are answered one by one, each as the image was before the request.
 Source: ReplicationControlManager.alterPartitionReassignments, listPartitionReassignments; KIP-455, KIP-860 (version 1).
 """
 

@@ -1,7 +1,7 @@
 """CreatePartitions: a topic gets more partitions, placed by hand or like those of a new topic. It never gets fewer.
 
 Owns: create_partitions(). It reads the image and makes records; it changes nothing.
-Invariants: I-TOPIC-5 a topic's partitions are numbered without a gap. I-TOPIC-3 (validate_only makes no record) holds here too.
+Invariants: a topic's partitions are numbered without a gap. I-TOPIC-3 (validate_only makes no record) holds here too.
 What Kafka does differently: nothing that a client sees; keys go to other partitions from now on, there as here.
 Source: ControllerApis.createPartitions, ReplicationControlManager.createPartitions; KIP-195.
 """

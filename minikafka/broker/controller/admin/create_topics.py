@@ -3,8 +3,8 @@
 Owns: create_topics(). It reads the image and makes records; it changes nothing.
 
 Invariants
-  I-TOPIC-1  the topics of a request succeed or fail one by one; the records of one topic are all or none.
-  I-TOPIC-2  a new partition's ISR is its live replicas, its leader the first of them, both its epochs 0.
+  the topics of a request succeed or fail one by one; the records of one topic are all or none.
+  A new partition's ISR is its live replicas, its leader the first of them, both its epochs 0.
   I-TOPIC-3  validate_only answers as if, and makes no record.
 
 What Kafka does differently: authorisation and creation policies come between these checks.

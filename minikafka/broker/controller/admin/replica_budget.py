@@ -1,7 +1,7 @@
 """How many replicas a broker may have: each costs memory, a folder, files, and time at every start.
 
 Owns: the limit, and the count of one request's replicas on top of those that the image has.
-Invariants: I-BUDGET-1 no request gives a broker more than MOST_REPLICAS replicas; what has no room gets POLICY_VIOLATION, the
+Invariants: no request gives a broker more than MOST_REPLICAS replicas; what has no room gets POLICY_VIOLATION, the
               others of the request what they asked for.
 What Kafka does differently: it takes as many as clients ask for, until its brokers run out of memory or descriptors.
 """

@@ -1,7 +1,7 @@
 """Topics that are created because a client asked for their metadata or needs them (auto.create.topics.enable).
 
 Owns: the names that are being created, so that many clients which ask at once cause one request.
-Invariants: I-AUTO-1 one broker has at most one request under way for a topic.
+Invariants: one broker has at most one request under way for a topic.
 What Kafka does differently: it forwards the creation under the client's principal. Source: AutoTopicCreationManager.
 """
 

@@ -4,7 +4,7 @@ Owns: one connection to the controller; the search for the next controller when 
 Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
               again after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so
               each request carries an epoch, or its second execution is refused (TOPIC_ALREADY_EXISTS, for example).
-            I-CHN-2 when another controller is known, no request goes on waiting for the old one.
+            When another controller is known, no request goes on waiting for the old one.
 What Kafka does differently: brokers forward client requests in an envelope with the client's principal (KIP-590).
 Source: kafka.server.NodeToControllerChannelManager.
 """

@@ -9,9 +9,9 @@ range     each topic by itself is cut into contiguous ranges, in the order of th
           read together.
 
 Owns: ASSIGNORS, pure functions by name.
-Invariants: I-CASSIGN-1 every partition of a subscribed topic has exactly one member, and it subscribes to the topic.
-            I-CASSIGN-2 under `uniform` no single partition can move to a member that has two fewer.
-            I-CASSIGN-3 equal members and topics give an equal assignment, whatever order they are listed in.
+Invariants: every partition of a subscribed topic has exactly one member, and it subscribes to the topic.
+            Under `uniform` no single partition can move to a member that has two fewer.
+            Equal members and topics give an equal assignment, whatever order they are listed in.
 
 What Kafka does differently: `uniform` is two algorithms there, for equal and for unequal subscriptions, and which members
 have one partition more is left to a hash map. Source: UniformAssignor, RangeAssignor; KIP-848.

@@ -8,7 +8,7 @@ Owns: these files, and the form of metadata records in batches. A batch of recor
 control batch holds the LeaderChange that opens an epoch.
 Invariants: I-MLOG-1 `persist` and `flush` return when the data is on disk. An election state that cannot be read stops the
               node: if it forgot its vote, it could vote twice in an epoch (A10).
-            I-MLOG-2 fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
+            fsync is awaited; nothing else changes the log meanwhile (I-QRM-1).
             I-MLOG-3 a log that ends before its latest snapshot, or in an older epoch, is replaced by an empty one at the
               snapshot's end; if the process died before that, the next start does it.
             I-MLOG-4 records that could not be flushed are cut off before the node ends with the error: the kernel takes them

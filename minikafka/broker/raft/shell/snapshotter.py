@@ -6,7 +6,7 @@ were any. The image is turned into records at once, between two batches; the fil
 Owns: the bytes and the time since the last snapshot; whether one is being written.
 Invariants: I-SNAP-3 a snapshot is the image at a batch's end. The image holds committed records only, so all of the snapshot is
               committed (rule 41).
-            I-SNAP-4 the log begins at the end of the oldest snapshot. The older snapshot is deleted before the log's start
+            The log begins at the end of the oldest snapshot. The older snapshot is deleted before the log's start
               moves, so that a crash in between leaves too many records, never too few.
 What Kafka does differently: it keeps the log below its first snapshot until there is a second snapshot and
 `metadata.max.retention.*` let the first one go; here the log below the first snapshot is deleted at once, and the log is also

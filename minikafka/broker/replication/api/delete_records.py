@@ -5,7 +5,7 @@ fetch. `low_watermark` is the first offset that some live replica may still have
 
 Versions of DeleteRecords: 1 as 0; 2 flexible.
 
-Owns: nothing; the partition does it. Invariants: I-DEL-1 a partition named twice is answered once, by its last offset.
+Owns: nothing; the partition does it. Invariants: a partition named twice is answered once, by its last offset.
 Source: ReplicaManager.deleteRecords, Partition.deleteRecordsOnLeader, DelayedDeleteRecords; KIP-107.
 """
 

@@ -15,9 +15,9 @@ Invariants
   I-FET-1  a consumer never sees beyond the high watermark, read_committed never beyond the last stable offset (rule 9).
   I-FET-2  a fetch tells the leader how far a follower is only once, at its first read, and only on the internal listener.
            On the clients' listener a replica id lets its sender read to the log end, as in Kafka, and proves nothing.
-  I-FET-3  the first non-empty partition gets one whole batch however small the limits; the order of the partitions is
+  The first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
-  I-FET-5  a client that has used up a quota gets an empty answer; what was read counts neither for the quota nor the session.
+  A client that has used up a quota gets an empty answer; what was read counts neither for the quota nor the session.
   I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
   I-FET-7  a request that waits keeps what it still needs, not the message; the connection counts what it keeps.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.

@@ -13,7 +13,7 @@ Versions of OffsetForLeaderEpoch
 Owns: nothing. Invariants
   I-OFF-1  a new leader does not name a latest offset before its high watermark has reached the start of its epoch: it
            might be smaller than one a client has already seen (rule 6).
-  I-OFF-2  consumers are not told of records beyond what they could fetch.
+  Consumers are not told of records beyond what they could fetch.
 Without tiered storage -5 and -6 answer -1. Source: ReplicaManager.fetchOffset, Partition.fetchOffsetForTimestamp,
 Partition.lastOffsetForLeaderEpoch; KIP-79, KIP-207, KIP-320, KIP-734, KIP-1005, KIP-1023.
 """

@@ -8,7 +8,7 @@ Versions of Produce
 Owns: nothing beyond the request being served.
 Invariants
   I-PRO-1  what is refused was not appended; what was appended is never called refused, only late or uncertain (rule 8).
-  I-PRO-2  the client's bytes reach the log without being decoded or copied here.
+  The client's bytes reach the log without being decoded or copied here.
   I-PRO-3  a batch that begins a transaction in a log is appended only after the coordinator has said that the partition
            belongs to it (rule 52).
 What Kafka does differently: an internal topic can be written by a client that calls itself `__admin_client`. Where Kafka

@@ -9,7 +9,7 @@ Event: behind{tp, epoch, follower, behind, check_in, every}: in leader epoch `ep
 processes differ.
 
 Owns: what was told last of each follower.
-Invariants: I-BEHIND-1 looking changes nothing but the trace: it sets no timer and decides nothing.
+Invariants: looking changes nothing but the trace: it sets no timer and decides nothing.
 What Kafka does differently: metrics of the lag in records only (MaxLag); the time is seen by nobody.
 """
 

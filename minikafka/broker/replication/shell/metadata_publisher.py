@@ -4,7 +4,7 @@ Owns: whether this process's own registration has been replayed.
 Invariants
   I-PUB-1  nothing is made of metadata before this process's own registration has been replayed: what stands before it
            in the log is the past, and acting on it could delete logs that live again later.
-  I-PUB-2  an error in one partition keeps no other from its role (I-REP-2 in replica_manager.py).
+  An error in one partition keeps no other from its role (I-REP-2 in replica_manager.py).
 What Kafka does differently: one publisher tells every part of the broker; here broker.py does that.
 Source: BrokerMetadataPublisher, ReplicaManager.applyDelta.
 """

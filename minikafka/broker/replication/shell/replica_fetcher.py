@@ -9,7 +9,7 @@ Owns: which partition is fetched from whom, the pauses after errors, one connect
 Invariants
   I-FETCH-1  an answer counts only if the partition still follows the same leader epoch and its log ends where it ended
              when the request left.
-  I-FETCH-2  the fetch offset is the log end offset: what is asked for tells the leader what is here.
+  The fetch offset is the log end offset: what is asked for tells the leader what is here.
   I-FETCH-3  after an answer whose watermarks were not taken over the session begins anew: the leader believes them known
              and would not repeat them before they move.
 What Kafka does differently: threads, several per leader if num.replica.fetchers says so; the first pause after an error

@@ -4,7 +4,7 @@ Owns: the log folder, the logs that no partition has claimed yet, the folders to
 written down about the logs, and when, is in checkpoints.py; compaction is in log_cleaner.py.
 Invariants
   I-LOGS-1  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
-  I-LOGS-2  no file names a log any more when its folder is set aside; only then the folder is deleted.
+  No file names a log any more when its folder is set aside; only then the folder is deleted.
 What Kafka does differently: several log folders, of which one may fail; a deleted log's folder stays for a minute
 (file.delete.delay.ms). Source: kafka.log.LogManager.
 """

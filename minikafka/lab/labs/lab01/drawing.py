@@ -8,7 +8,7 @@ committed offset as a flag. A pattern and a word go with every colour.
 
 Owns: nothing; all numbers are those of the moments (experiment.py).
 Invariants
-  I-SIDES-1  every bar carries its number; a number that is 0 is written too
+  every bar carries its number; a number that is 0 is written too
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@
 
 Owns: the members, and what each of them was handed. Times are seconds of the simulator's clock.
 Invariants
-  I-CROWD-1  `read` has a row for each record that a member's poll returned, at the moment when its work on it ended
+  `read` has a row for each record that a member's poll returned, at the moment when its work on it ended
 """
 from __future__ import annotations
 

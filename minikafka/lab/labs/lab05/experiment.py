@@ -8,7 +8,7 @@ The commit policies are the functions at the top; read them first, they are what
 
 Owns: the policies, and what is counted after a crash.
 Invariants
-  I-L5-6  processed records are those whose work ended, and what comes again is what C2 really gets
+  processed records are those whose work ended, and what comes again is what C2 really gets
 """
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ parent knows of it. kafka-python's own messages go to a log in the cluster's fol
 
 Owns: the processes, the records that they said they had worked on, and their logs.
 Invariants
-  I-L5-2  a member ends when its parent does, however that ends (its standard input closes)
+  a member ends when its parent does, however that ends (its standard input closes)
 """
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ process go on from what was committed. Each record's work also fails once: that 
 
 Owns: the paper log, the steps, the crash.
 Invariants
-  I-L5-3  a crash loses the position and nothing else: what was committed, and the work that was done, stay
-  I-L5-4  without offsets `commit` commits the position: everything that poll has returned, as Kafka's does
+  a crash loses the position and nothing else: what was committed, and the work that was done, stay
+  without offsets `commit` commits the position: everything that poll has returned, as Kafka's does
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Time 0 is the moment of Consumer 1's first record.
 
 Owns: the cluster, the consumers' histories, the requests that were overheard.
 Invariants
-  I-L5-1  nothing is counted by a rule: the committed offset is the coordinator's, commits are requests that a consumer sent
+  nothing is counted by a rule: the committed offset is the coordinator's, commits are requests that a consumer sent
 """
 from __future__ import annotations
 

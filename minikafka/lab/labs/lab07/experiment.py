@@ -8,8 +8,8 @@
 
 Owns: the room: one partition, led by broker 1, and the delay of every link. Times are seconds of the simulator's clock.
 Invariants
-  I-L7-1  "lost" means: the producer was told that all is well, and a new reader does not find the value
-  I-L7-2  without `jitter` a message takes the delay that the room was given, to the microsecond
+  "lost" means: the producer was told that all is well, and a new reader does not find the value
+  without `jitter` a message takes the delay that the room was given, to the microsecond
 """
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     twins({"twin 1": first_room, "twin 2": second_room}, D, since=20)
 
 Owns: nothing. Invariants
-  I-ROOM-5  every point is a note of a room; nothing is smoothed or drawn beyond what was measured
+  every point is a note of a room; nothing is smoothed or drawn beyond what was measured
 """
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ Everything happens in simulated time: half a minute takes half a second, and hap
 
 Owns: the room, the pacing of a follower's fetches, what is noted ten times a second.
 Invariants
-  I-ROOM-1  a number in a note is the leader's own (its log, its memory of each follower) or the trace's, never ours
-  I-ROOM-2  a paced follower is slowed by nothing but the moment at which its fetch requests leave
+  a number in a note is the leader's own (its log, its memory of each follower) or the trace's, never ours
+  a paced follower is slowed by nothing but the moment at which its fetch requests leave
 """
 from __future__ import annotations
 

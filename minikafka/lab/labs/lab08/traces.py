@@ -8,7 +8,7 @@
 
 Owns: the logs, which are made of plain arithmetic (times are multiples of half a second), and nothing of the rule.
 Invariants
-  I-ROOM-4  what is right is said by `broker/replication/isr.py`, the code that runs in the brokers
+  what is right is said by `broker/replication/isr.py`, the code that runs in the brokers
 """
 from __future__ import annotations
 

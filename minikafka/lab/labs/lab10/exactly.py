@@ -6,7 +6,7 @@
 
 Owns: the scripts; what a reader gets is asked of a new reader each time.
 Invariants
-  I-L10-2  a worker that dies sends nothing more: no abort, no commit, no offset
+  a worker that dies sends nothing more: no abort, no commit, no offset
 """
 from __future__ import annotations
 

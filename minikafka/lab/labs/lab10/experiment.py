@@ -7,7 +7,7 @@
 Owns: the wire: which answer is dropped, which bit is flipped, what each attempt carried. Brokers and clients
 are unchanged.
 Invariants
-  I-L10-1  an answer is dropped after the broker has sent it: the record is in the log then
+  an answer is dropped after the broker has sent it: the record is in the log then
 """
 from __future__ import annotations
 

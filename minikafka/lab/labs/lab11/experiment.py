@@ -6,7 +6,7 @@
     python -m minikafka.lab.labs.lab11.experiment BOOTSTRAP TOPIC GROUP STOP_AT     is that program
 
 Owns: nothing that lasts.
-Invariants: I-LAB11-1 the counter's commit and its table are of the same records at the moment at which it is killed.
+Invariants: the counter's commit and its table are of the same records at the moment at which it is killed.
 """
 from __future__ import annotations
 

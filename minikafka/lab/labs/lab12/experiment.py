@@ -1,7 +1,7 @@
 """Lab 12, what is too long for a cell: lost rows by delay, a taxi in a tunnel.
 
 Owns: nothing that lasts.
-Invariants: I-LAB12-1 `lost` counts by Spark's rule: a row is dropped if its window had ended at or before the watermark that
+Invariants: `lost` counts by Spark's rule: a row is dropped if its window had ended at or before the watermark that
               its batch began with.
 """
 from __future__ import annotations

@@ -9,8 +9,8 @@ The sink is a table of SQLite in a file; `save(db, rows, batch)` writes the rows
 
 Owns: the folder of a job, with the checkpoint and the database in it.
 Invariants
-  I-JOB-1  a crash comes after the database's commit and before Spark's: the sink keeps what was written
-  I-JOB-2  nothing of a run lasts but the folder: the next run knows what the files say, and no more
+  a crash comes after the database's commit and before Spark's: the sink keeps what was written
+  nothing of a run lasts but the folder: the next run knows what the files say, and no more
 """
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
     mirror(cluster, away, topic)                  # a topic into another cluster
 
 Owns: the Java programs of a call; each is a process that ends with the call, or with this process.
-Invariants: I-STOP-1 a stop ends on a condition: the results are there, or PATIENCE is over and the program's last lines are told.
+Invariants: a stop ends on a condition: the results are there, or PATIENCE is over and the program's last lines are told.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Carrying out a schedule: the same for simulated and for real brokers, for the model of Spark and for Spark.
 
 Owns: nothing.
-Invariants: I-CARRY-1 a fault that an engine cannot do, or that did not happen in time, is named in what is returned.
+Invariants: a fault that an engine cannot do, or that did not happen in time, is named in what is returned.
 """
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
 Spark dies as a query dies: its `foreachBatch` raises right after the sink has committed, and the query is started again on
 what is left, its checkpoint or nothing. Every run has a topic of its own.
 Owns: the query and the producer of one performance, stopped at its end; the files in `folder`.
-Invariants: I-PERFORM-1 a query that ends by another error than the one that was asked for is raised, not restarted.
+Invariants: a query that ends by another error than the one that was asked for is raised, not restarted.
 """
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ mended, and what stands in the sink. Nothing that only Spark or a broker knows.
 Owns: the judgement; it reads no clock, no file and no broker. The log itself is judged by minikafka/proof/history.
 Invariants
   I-NOTARY-1  FAIL is said only with evidence that nothing unseen could undo
-  I-NOTARY-2  PASS is said only if everything was seen: the whole sink, the whole log, and a pipeline that had come to the end
+  PASS is said only if everything was seen: the whole sink, the whole log, and a pipeline that had come to the end
   I-NOTARY-3  everything else is UNKNOWN, with the reason
 """
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 A minute takes seconds. Brokers and producer are those of the simulator. Spark is microbatch.py, and a consumer that reads exactly
 the planned ranges.
-Owns: the cluster of one rehearsal, closed at its end. Invariants: I-REH-1 equal pipeline, equal schedule, equal run.
+Owns: the cluster of one rehearsal, closed at its end. Invariants: equal pipeline, equal schedule, equal run.
 """
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ Owns: which offsets get a cell of their own (as many of the last as have room fo
 the high watermark), which stretches are folded into one narrow column, and how wide a cell is.
 
 Invariants
-  I-AXIS-1  `x` never decreases as the offset grows, and never leaves [left, right]
-  I-AXIS-2  what is asked for is what is drawn: cells for which there is no room are folded, never dropped
+  `x` never decreases as the offset grows, and never leaves [left, right]
+  what is asked for is what is drawn: cells for which there is no room are folded, never dropped
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ lie, straight lines at a moment or a limit with their words, linear and logarith
 Owns: how the SVG looks: one panel for each of the figure's pairs of axes, its legend on top of it.
 
 Invariants
-  I-CHARTSTILL-1  the SVG is drawn from the figure alone: every trace of it, every mark, the same colours and dashes
+  the SVG is drawn from the figure alone: every trace of it, every mark, the same colours and dashes
   I-CHARTSTILL-2  lines may share pixels, but no extreme value is left out: of a column of pixels the lowest and the highest stay
 """
 from __future__ import annotations

@@ -6,8 +6,8 @@ Owns: which series are read from the events, and how they look: grey letters on 
 JupyterLab; Okabe-Ito colours, and for every broker a dash of its own.
 
 Invariants
-  I-CHARTS-1  every point is an event of the run (rates: a count of events); nothing is smoothed or filled in
-  I-CHARTS-2  a promise is drawn when the client heard of it, a record when the broker wrote it
+  every point is an event of the run (rates: a count of events); nothing is smoothed or filled in
+  a promise is drawn when the client heard of it, a record when the broker wrote it
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ the partitions, the lesser entries of the ledger. The crown, the sentence, the l
 the time line always stay.
 
 Invariant
-  I-DOCK-1  of the layouts that fit into the place the richest is drawn; if none fits, the poorest
+  of the layouts that fit into the place the richest is drawn; if none fits, the poorest
 """
 from __future__ import annotations
 

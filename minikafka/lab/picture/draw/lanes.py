@@ -7,7 +7,7 @@ the loss (hatched ghosts).
 
 Invariants
   I-LANES-1  every replica has a lane; out of sync it sinks below the bracket, it never vanishes
-  I-LANES-2  only the leader of the partition's epoch wears the filled crown
+  only the leader of the partition's epoch wears the filled crown
 """
 from __future__ import annotations
 

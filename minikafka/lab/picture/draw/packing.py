@@ -3,7 +3,7 @@
 Owns: which stretches of which row are taken.
 
 Invariant
-  I-PACKING-1  what `take` gives to two labels never overlaps, gap included
+  what `take` gives to two labels never overlaps, gap included
 """
 from __future__ import annotations
 

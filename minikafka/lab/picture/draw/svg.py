@@ -10,8 +10,8 @@ cell, acked, folded, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr
 controllers, ledger, entry, timeline, mark; with data-broker, data-offset, data-partition and so on.
 
 Invariants
-  I-SVG-1  equal frames give equal strings; nothing but the frame, the theme and the size is looked at
-  I-SVG-2  the ids of a picture are its own, so that several may stand on one page
+  equal frames give equal strings; nothing but the frame, the theme and the size is looked at
+  the ids of a picture are its own, so that several may stand on one page
 """
 from __future__ import annotations
 

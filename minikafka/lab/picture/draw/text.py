@@ -5,8 +5,8 @@
 Owns: the order in which a frame is told: the sentence first, then the partition lane by lane, then who is around it.
 
 Invariants
-  I-TEXT-1  every number on the picture stands in the text as well (words.py formats both)
-  I-TEXT-2  a line is one fact; nothing depends on columns
+  every number on the picture stands in the text as well (words.py formats both)
+  a line is one fact; nothing depends on columns
 """
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ A colour never stands alone: every level, process state and kind of mark has a s
 Colours for letters are darker versions (in the dark theme: lighter) of those for shapes, so that they can be read.
 
 Invariants
-  I-THEME-1  letters stand out from what is behind them by at least 4.5 to 1, in both themes
-  I-THEME-2  every rule and every id of the style sheet carries the picture's own id: two pictures share a page
-  I-THEME-3  an element's look stands in its attributes, in plain colours: programs that know no style sheets (mail, office,
+  letters stand out from what is behind them by at least 4.5 to 1, in both themes
+  every rule and every id of the style sheet carries the picture's own id: two pictures share a page
+  an element's look stands in its attributes, in plain colours: programs that know no style sheets (mail, office,
              PDF) show the light picture; only a page adds the dark one
 """
 from __future__ import annotations

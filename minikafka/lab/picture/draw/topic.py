@@ -7,8 +7,8 @@ the order in which one key's records were sent. What a reader got, and in which 
 
 Owns: what a key looks like: colour, shape and label, so that no two keys of a topic depend on colour alone.
 Invariants
-  I-KEYS-1  a record stands in its own partition, at the place of its offset; records that do not fit are counted in words
-  I-KEYS-2  the line of a key joins its records in the order of their sending; a number that a reader gets after a larger
+  a record stands in its own partition, at the place of its offset; records that do not fit are counted in words
+  the line of a key joins its records in the order of their sending; a number that a reader gets after a larger
              one of the same key is framed
 """
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns: how an undecided and a decided transaction look. A dashed bracket is open: it ends nowhere, and readers of committed
 records stop where the first one begins. A solid bracket ends under a marker: a tick for commit, a cross for abort.
 Invariant
-  I-DRAWTXN-1  shapes and words tell what colours tell: it reads without colours
+  shapes and words tell what colours tell: it reads without colours
 """
 from __future__ import annotations
 

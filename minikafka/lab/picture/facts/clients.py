@@ -3,7 +3,7 @@
 Owns: producers, consumers and groups.
 Invariants
   I-WATCHED-1  sent = acknowledged + failed + unknown + waiting, for every producer, at every moment
-  I-WATCHED-2  a timeout or a lost connection is unknown: the record may be stored or not, and may be yet
+  a timeout or a lost connection is unknown: the record may be stored or not, and may be yet
 """
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ offset (no leader gives one offset twice), so a log of any length is a handful o
 
 Owns: the offsets of one replica, and the ghosts of what it has lost.
 Invariants
-  I-LANELOG-1  the epochs ascend and each starts where the one before it ends; the last one ends at `end`
-  I-LANELOG-2  what the trace did not tell is None: the epoch of records that were there before the trace began, a start that
+  the epochs ascend and each starts where the one before it ends; the last one ends at `end`
+  what the trace did not tell is None: the epoch of records that were there before the trace began, a start that
            nobody named
 """
 from __future__ import annotations

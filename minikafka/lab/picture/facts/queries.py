@@ -7,7 +7,7 @@ verdict{client, counts}.
 Owns: the last few plans of each query, and what was told of its sink.
 Invariants
   I-QUERY-1  a batch begins where the one before it ended; where that is not told, its beginning is unknown
-  I-QUERY-2  `done` never exceeds `planned`
+  `done` never exceeds `planned`
 """
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Owns: every node's word on the quorum, and the active controller's word on the brokers.
 Invariants
-  I-QUORUM-1  the active controller is the leader of the highest epoch told of, until it dies or a higher epoch comes
+  the active controller is the leader of the highest epoch told of, until it dies or a higher epoch comes
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 Owns: the last transactions of a partition. Of a producer that wrote before the trace began, the start is not known: such a
 transaction begins with the first batch that the trace tells.
 Invariants
-  I-TXNFACTS-1  of one producer at most one transaction is open
+  of one producer at most one transaction is open
   I-TXNFACTS-2  what a new leader writes over an old one's offsets undoes what stood there: records, and decisions
 """
 from __future__ import annotations

@@ -5,7 +5,7 @@ partition before the others, and says who, how long of how long, and what it mea
 
 Owns: the order of the rules; those about groups and about calm. The others stand in say_cluster.py and say_replicas.py.
 Invariants
-  I-SENTENCE-1  every number in a sentence was told by the trace, or follows from what was told by subtraction
+  every number in a sentence was told by the trace, or follows from what was told by subtraction
   I-SENTENCE-2  what the trace does not tell is not claimed: a rule that lacks a fact is silent
 """
 from __future__ import annotations

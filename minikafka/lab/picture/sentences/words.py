@@ -3,7 +3,7 @@
 Owns: formats of seconds, counts, rates, offsets, lists of brokers; "?" for what is unknown.
 
 Invariant
-  I-WORDS-1  None reads "?", never 0 and never nothing
+  None reads "?", never 0 and never nothing
 """
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ what is left of the log and believes the index of aborted transactions.
 Owns: the history; what of it is in the files.
 Invariants: I-COMPACT-1 a record goes only if it is aborted, has a later valid record of its key in the dirty part, or is a
               tombstone whose time is over; and then it does go.
-            I-COMPACT-2 a tombstone, and a marker without batches, get their time (delete.retention.ms from then on) in the first
+            A tombstone, and a marker without batches, get their time (delete.retention.ms from then on) in the first
               cleaning that sees them so, and keep it.
-            I-COMPACT-3 of a batch without records the header stays if it ends a segment, or is all that tells of a producer.
+            Of a batch without records the header stays if it ends a segment, or is all that tells of a producer.
             I-COMPACT-4 only whole closed segments below the last stable offset, older than min.compaction.lag.ms, are cleaned.
 Source: KIP-58, KIP-98, KIP-354, KIP-534.
 """

@@ -4,8 +4,8 @@
 
 Owns: the ways to spoil a batch, and the error code that each must get.
 Invariants: I-LBATCH-1 a sound batch is taken, and every record is what it was, but for the topic's own time or codec.
-            I-LBATCH-2 a batch that is spoiled gets the code of its fault, and no other.
-            I-LBATCH-3 of a body with any byte changed, what is taken can be decoded record by record, with offsets 0 to n-1.
+            A batch that is spoiled gets the code of its fault, and no other.
+            Of a body with any byte changed, what is taken can be decoded record by record, with offsets 0 to n-1.
 """
 
 from __future__ import annotations

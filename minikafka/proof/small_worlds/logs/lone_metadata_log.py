@@ -7,11 +7,11 @@ The quorum's simulator (small_worlds/raft/world.py) has a disk of entries; this 
 dies while it is being opened.
 
 Owns: the model of what was written, and the moments of death.
-Invariants: I-LMET-1 after any death every flushed record is there, and after the death of the process alone every written one.
+Invariants: after any death every flushed record is there, and after the death of the process alone every written one.
               No other record is there, except that a truncation in progress may have left what it cuts off.
-            I-LMET-2 the Raft core is told the end and epoch of the records that are in the log or, if it is empty, those of its
+            The Raft core is told the end and epoch of the records that are in the log or, if it is empty, those of its
               snapshot. A snapshot from a leader replaces the whole log or nothing, at whichever step the voter died.
-            I-LMET-3 the log begins where its oldest snapshot ends, or at 0, and never above the committed records.
+            The log begins where its oldest snapshot ends, or at 0, and never above the committed records.
 """
 
 from __future__ import annotations

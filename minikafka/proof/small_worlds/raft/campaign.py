@@ -6,7 +6,7 @@ minority stays dead. Then the quorum must agree on one log within HEAL_WITHIN. A
 and its timer runs out again and again: the others must keep their leader.
 
 Owns: the settings and the plan drawn from a seed, and the verdict on it.
-Invariants: I-RCAMP-1 a seed, and the list of its faults that are left in, determine the run.
+Invariants: a seed, and the list of its faults that are left in, determine the run.
 Source: the shape is that of org.apache.kafka.raft.RaftEventSimulationTest, whose invariants oracle.py has.
 """
 

@@ -4,8 +4,8 @@ Requests travel on connections. A process that dies breaks its connections; a cu
 message breaks its connection; an answer that comes after its timeout is dropped.
 
 Owns: the messages in flight, the cuts, and which node waits for which answer.
-Invariants: I-RNET-1 every request ends once: with its answer, or with a failure; unless the process that asked is dead.
-            I-RNET-2 one node's messages to another arrive in order, except those that travel on another connection
+Invariants: every request ends once: with its answer, or with a failure; unless the process that asked is dead.
+            One node's messages to another arrive in order, except those that travel on another connection
               (Settings.reorder).
 """
 

@@ -4,7 +4,7 @@ The world tells the oracle of every effect as it happens, so a crash right after
 what has just changed: the rest was checked before (induction).
 
 Owns: all records committed or written, all leaders and all votes of one run.
-Invariants: I-RORC-1 a check has no effect on what it looks at.
+Invariants: a check has no effect on what it looks at.
 What is checked (the ids are those of proof/invariants/):
     I7  one leader per epoch; the epoch and the vote on disk never go back, and are what the process acts on
     I8  committed records are on a majority of disks, are never truncated or replaced, and every later leader has them;

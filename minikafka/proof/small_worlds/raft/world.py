@@ -5,8 +5,8 @@ one event at a time and executes its effects from left to right. A Persist or a 
 and the node may crash.
 
 Owns: the time and the processes. The links are in net.py, the disks in disk.py, the faults in campaign.py.
-Invariants: I-RWORLD-1 everything that happens follows from the seed and the calls: no clock, no order of a set.
-            I-RWORLD-2 a process that is dead or paused executes nothing.
+Invariants: everything that happens follows from the seed and the calls: no clock, no order of a set.
+            A process that is dead or paused executes nothing.
 """
 
 from __future__ import annotations

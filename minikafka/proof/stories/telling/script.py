@@ -12,7 +12,7 @@ The function's name is the name of the script and of its transcript, tests/stori
 again with a rule switched off (proof/weakened): then it ends as it did before the rule was found, and an invariant falls.
 
 Owns: the scripts by name, and how one is told.
-Invariants: I-STORY-1 a telling depends on the script, its seed and the code, and on nothing else.
+Invariants: a telling depends on the script, its seed and the code, and on nothing else.
             I-STORY-2 with every rule on a story ends without a violation; otherwise telling it raises an error.
 """
 

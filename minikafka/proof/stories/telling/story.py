@@ -5,7 +5,7 @@ client's answer, and the invariant that fell. Events of the same time are told b
 brokers changes with every change of the code. A story has a controller of its own, 101, so that any broker may die.
 
 Owns: the client's requests and their history, the watch over the invariants.
-Invariants: I-STORY-3 what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
+Invariants: what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ new epoch. With `classic` it speaks the one before: AddPartitionsToTxn first, Pr
 transactions.
 
 Owns: the producer's identity and its sequences; and what the history says of it.
-Invariants: I-STORY-4 a value is one `send` in the history however often it goes out; an end of a transaction likewise.
+Invariants: a value is one `send` in the history however often it goes out; an end of a transaction likewise.
 Source: TransactionManager, Sender; KIP-98, KIP-890.
 """
 
