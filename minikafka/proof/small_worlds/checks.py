@@ -2,15 +2,17 @@
 
     same("I-SESSION-3", "the partitions told", found, wanted)      raises RuleFallen if the two differ
     that("I-HW-1", high <= end, "the high watermark is beyond the end")
+    Twin("I12", store, history).same("get", group, key)            compares a part with its model
     fallen(life.live)                                              () if every rule was kept, else the one that fell
 
-Owns: RuleFallen.
+Owns: RuleFallen, Twin.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 
 class RuleFallen(AssertionError):
@@ -31,6 +33,24 @@ def same(id: str, what: str, found: object, wanted: object) -> None:
     """Raise RuleFallen unless what was found is what was wanted."""
     if found != wanted:
         raise RuleFallen(id, f"{what}: {found!r}, not {wanted!r}")
+
+
+class Twin:
+    """A part of the broker and its model, which is simpler: what happens goes to both, and both answer alike."""
+
+    def __init__(self, id: str, part: Any, model: Any) -> None:
+        self.id, self.part, self.model = id, part, model
+
+    def apply(self, event: object) -> Any:
+        """Let something happen to both; return what the part returns."""
+        self.model.apply(event)
+        return self.part.apply(event)
+
+    def same(self, what: str, *arguments: object, form: Callable[[Any], object] = lambda answer: answer) -> Any:
+        """Call a method of both, compare the answers, and return the answer."""
+        found, wanted = (form(getattr(one, what)(*arguments)) for one in (self.part, self.model))
+        same(self.id, f"{what}{arguments}", found, wanted)
+        return found
 
 
 def fallen(live: Callable[[], object]) -> tuple[str, ...]:

@@ -1,11 +1,7 @@
-"""Three cases of the consumer group by hand. Its seeds are in test_group_random.py, its answers beside Kafka's in tests/wire."""
+"""Two cases of the consumer group by hand. Its seeds are in test_group_random.py, its answers beside Kafka's in tests/wire."""
 
 from __future__ import annotations
 
-from uuid import UUID
-
-from minikafka.broker.groups.consumer.reconciliation import STABLE, ConsumerGroupMember, Goal, reconcile, unpack
-from minikafka.broker.groups.consumer.records import CurrentMember
 from minikafka.broker.groups.consumer.state import ConsumerState
 from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
 
@@ -25,14 +21,6 @@ def test_a_partition_goes_over_when_it_is_given_up() -> None:
     assert w.beat("A", 2, ["t-0"]).epoch == 3
     assert w.told(w.beat("B", 3)) == ["t-1"]
     assert w.group.state.phase is ConsumerState.STABLE
-
-
-def test_a_partition_is_a_members_from_the_epoch_in_which_it_got_it() -> None:
-    """Fails if a commit of an older epoch would be taken for it (I-COFF-1), or if it is given a topic that it does not want."""
-    wanted, other = (UUID(int=1), 0), (UUID(int=2), 0)
-    member = ConsumerGroupMember(current=CurrentMember(4, 3, STABLE, (), ()))
-    after = reconcile(member, Goal(7, {wanted, other}, {wanted[0]}, set()), subscription_changed=False, owned=set())
-    assert (unpack(after.assigned), after.epoch) == ({wanted: 7}, 7)
 
 
 def test_a_static_member_that_returns_under_its_old_id_has_a_session() -> None:

@@ -6,7 +6,7 @@ from tests.wire.consumer_groups.consumer_protocol import Group, Member, Partitio
 
 
 def shares(group: Group, members: list[Member], count: int) -> list[Partitions]:
-    """Return the partitions by member of a stable group with so many partitions."""
+    """Return the partitions of each member, once the group is stable and its members have `count` partitions together."""
     def balanced() -> bool:
         """all partitions have an owner"""
         return sum(len(m.owned) for m in members) == count and group.is_stable()

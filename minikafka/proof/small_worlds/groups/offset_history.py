@@ -1,103 +1,82 @@
 """What a partition of __consumer_offsets says, told from its whole history: a list of records, and nothing else.
 
-    history.committed(group, key)       the value that a client must get, None if there is none
-    history.open(group, key)            whether an open transaction holds an offset of the key
+The store under test (broker/groups/offsets.py) keeps tables and changes them. The history has the same methods, and reads the
+records again from the beginning for each answer: it never changes what it has written down.
 
-The store under test keeps tables and changes them. The history never changes what it has written down: each question is answered
-by reading it again from the beginning.
-
-Owns: OffsetRecord, OffsetHistory.
+Owns: OffsetHistory.
 Invariants: I-OHIST-1 of a key counts the record with the highest place whose transaction, if it has one, was committed.
 Source: OffsetMetadataManager.replay; KIP-447 (offsets of transactions), KIP-848 (the topic's id).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 
-from minikafka.broker.groups.offsets import CommittedOffset, Key
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetChange, TransactionEnd
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 
-NO_PRODUCER = -1
 
-
-@dataclass(frozen=True)
-class OffsetRecord:
-    """One record. `value` None: a tombstone, or, where `commits` says how a transaction ended, a marker."""
-
-    place: int
-    group: str = ""
-    key: Key = ("", 0)
-    value: CommittedOffset | None = None
-    producer: int = NO_PRODUCER
-    commits: bool | None = None
-
-
-@dataclass
 class OffsetHistory:
-    """Every record, in the order of the log."""
+    """Every record, in the order of the log. `ends`: the markers of transactions, each with its place in the list."""
 
-    records: list[OffsetRecord] = field(default_factory=list)
-    markers: list[OffsetRecord] = field(default_factory=list)  # those that end a transaction
+    def __init__(self) -> None:
+        self.records: list[OffsetChange | TransactionEnd] = []
+        self.ends: list[tuple[int, TransactionEnd]] = []
 
-    def write(self, record: OffsetRecord) -> None:
+    def apply(self, record: OffsetChange | TransactionEnd) -> None:
+        if isinstance(record, TransactionEnd):
+            self.ends.append((len(self.records), record))
         self.records.append(record)
-        if record.commits is not None:
-            self.markers.append(record)
 
-    def ends(self, record: OffsetRecord) -> bool | None:
-        """Return how a record's transaction ended: True if it was committed, None if it is open."""
-        if record.producer == NO_PRODUCER:
-            return True
-        ends = (one for one in self.markers if one.producer == record.producer and one.place > record.place)
-        return next((one.commits for one in ends), None)
+    def outcome(self, place: int, producer_id: int | None) -> bool | None:
+        """Return how the transaction of a record ended: True if it was committed, or there is none; None if it is open."""
+        return producer_id is None or next(
+            (end.commit for at, end in self.ends if at > place and end.producer_id == producer_id), None)
 
-    def of_key(self, group: str, key: Key) -> Iterator[OffsetRecord]:
-        """Yield the records of a key, the newest first, from the last tombstone on."""
-        for record in reversed(self.records):
-            if record.commits is None and (record.group, record.key) == (group, key):
-                yield record
+    def of_key(self, group: str, key: Key) -> Iterator[tuple[OffsetChange, bool | None]]:
+        """Yield the records of a key and their outcomes, the newest first, back to the last tombstone."""
+        for place, record in reversed([*enumerate(self.records)]):
+            if isinstance(record, OffsetChange) and (record.group, record.key) == (group, key):
+                yield record, self.outcome(place, record.producer_id)
                 if record.value is None:
                     return
 
-    def committed(self, group: str, key: Key) -> CommittedOffset | None:
-        """Return the value that counts (I-OHIST-1)."""
-        return next((one.value for one in self.of_key(group, key) if one.value is None or self.ends(one)), None)
-
     def waiting(self, group: str, key: Key) -> list[CommittedOffset]:
         """Return the values of a key in open transactions, one of each producer, its last."""
-        found: dict[int, CommittedOffset] = {}
-        for one in self.of_key(group, key):
-            if one.value is not None and self.ends(one) is None:
-                found.setdefault(one.producer, one.value)
+        found: dict[int | None, CommittedOffset] = {}
+        for record, outcome in self.of_key(group, key):
+            if record.value is not None and outcome is None:
+                found.setdefault(record.producer_id, record.value)
         return [*found.values()]
 
-    def open(self, group: str, key: Key) -> bool:
+    def keys(self) -> set[tuple[str, Key]]:
+        return {(one.group, one.key) for one in self.records if isinstance(one, OffsetChange)}
+
+    # --- as the store has it ------------------------------------------------------------------------------------------
+
+    def get(self, group: str, key: Key) -> CommittedOffset | None:
+        """Return the value that counts (I-OHIST-1)."""
+        return next((one.value for one, outcome in self.of_key(group, key) if one.value is None or outcome), None)
+
+    def of_group(self, group: str) -> Iterator[tuple[Key, CommittedOffset]]:
+        found = ((key, self.get(name, key)) for name, key in self.keys() if name == group)
+        return ((key, value) for key, value in found if value is not None)
+
+    def is_unstable(self, group: str, key: Key) -> bool:
         return bool(self.waiting(group, key))
 
-    def ended(self) -> set[int]:
-        """Return the producers without an open transaction."""
-        last = {one.producer: one.commits for one in self.records if one.producer != NO_PRODUCER}
-        return {producer for producer, commits in last.items() if commits is not None}
+    def has_pending(self, group: str) -> bool:
+        return any(self.is_unstable(name, key) for name, key in self.keys() if name == group)
 
-    def keys(self) -> set[tuple[str, Key]]:
-        return {(one.group, one.key) for one in self.records if one.commits is None}
+    def keys_of(self, group: str) -> dict[Key, None]:
+        return {key: None for name, key in self.keys() if name == group and (self.get(name, key) or self.is_unstable(name, key))}
 
-    def of_group(self, group: str) -> dict[Key, CommittedOffset]:
-        """Return every offset of a group."""
-        found = {key: self.committed(name, key) for name, key in self.keys() if name == group}
-        return {key: value for key, value in found.items() if value is not None}
-
-    def foreign(self, topics: Mapping[str, Uuid]) -> dict[str, set[Key]]:
-        """Return the keys with an offset, committed or waiting, of another topic than the one that has the name now."""
-        found: dict[str, set[Key]] = {}
+    def stale(self, topic_id: Callable[[str], Uuid | None]) -> dict[str, dict[Key, None]]:
+        found: dict[str, dict[Key, None]] = {}
         for group, key in self.keys():
-            values = [*self.waiting(group, key)]
-            counted = self.committed(group, key)
-            values += [counted] if counted is not None else []
-            if any(not belongs(value, topics.get(key[0])) for value in values):
-                found.setdefault(group, set()).add(key)
+            values = [*self.waiting(group, key), self.get(group, key)]
+            if any(value and not belongs(value, topic_id(key[0])) for value in values):
+                found.setdefault(group, {})[key] = None
         return found
 
 

@@ -15,13 +15,13 @@ from random import Random
 from uuid import UUID
 
 from minikafka.broker.groups.offset_expiration import sweep
-from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
+from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetChange, OffsetStore, TransactionEnd
 from minikafka.broker.groups.records import OffsetKey, committed_offset, offset_key, offset_value, read_key, read_offset
 from minikafka.broker.metadata.records import ZERO_UUID, Uuid
-from minikafka.proof.small_worlds.checks import fallen
+from minikafka.proof.small_worlds.checks import Twin, fallen
 from minikafka.proof.small_worlds.groups.assignment_rules import same
 from minikafka.proof.small_worlds.groups.expiry_rules import TOPICS, any_group
-from minikafka.proof.small_worlds.groups.offset_history import OffsetHistory, OffsetRecord, belongs
+from minikafka.proof.small_worlds.groups.offset_history import OffsetHistory, belongs
 
 STEPS, GROUPS, PRODUCERS, RETENTION_MS = 60, ("g", "h"), (1, 2), 1000
 START_MS = 1_000_000
@@ -38,6 +38,7 @@ class OffsetsLife:
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:offsets")
         self.store, self.history = OffsetStore(), OffsetHistory()
+        self.both = Twin("I12", self.store, self.history)
         self.now_ms, self.place, self.swept = START_MS, 0, 0
         self.topics: dict[str, Uuid] = {name: UUID(int=number + 1) for number, name in enumerate(TOPICS)}
 
@@ -60,9 +61,7 @@ class OffsetsLife:
         if what < 0.35:
             self.commit(group, key)
         elif what < 0.6:
-            value, producer = self.value(key), rng.choice(PRODUCERS)
-            self.history.write(OffsetRecord(self.place, group, key, value, producer))
-            self.store.stage(producer, group, key, value)
+            self.both.apply(OffsetChange(group, key, self.value(key), rng.choice(PRODUCERS)))
         elif what < 0.72:
             self.end(rng.choice(PRODUCERS), commits=rng.random() < 0.6)
         elif what < 0.78:
@@ -77,13 +76,11 @@ class OffsetsLife:
             self.change_topic(key[0])
 
     def commit(self, group: str, key: Key) -> None:
-        value = self.value(key)
-        self.history.write(OffsetRecord(self.place, group, key, value))
-        same("whether the last record of the log is taken", self.store.put(group, key, value), True)
+        same("whether the last record of the log is taken", self.both.apply(OffsetChange(group, key, self.value(key))), True)
 
     def again(self, group: str, key: Key) -> None:
         """Deliver a record once more, or one from an earlier place than the last: it is not taken then."""
-        counted = self.history.committed(group, key)
+        counted = self.history.get(group, key)
         if counted is not None:
             same("whether a record is taken twice", self.store.put(group, key, counted), True)
             older = replace(counted, offset=-5, record_offset=counted.record_offset - 1)
@@ -91,22 +88,18 @@ class OffsetsLife:
 
     def forget(self, group: str, key: Key) -> None:
         """Write a tombstone."""
-        self.history.write(OffsetRecord(self.place, group, key))
-        self.store.remove(group, key)
+        self.both.apply(OffsetChange(group, key))
 
     def delete_group(self, group: str) -> None:
         """Delete a group: every key that has an offset gets a tombstone, also one that only an open transaction has."""
-        for key in self.store.keys_of(group):
+        for key in self.both.same("keys_of", group):
             self.place += 1
             self.forget(group, key)
-        held = {key for name, key in self.history.keys() if name == group and self.history.open(group, key)}
-        same(f"what is left of {group}, which was deleted", {*self.history.of_group(group)} | held, set())
 
     def end(self, producer: int, commits: bool) -> None:
         """Write a transaction's marker."""
         self.place += 1
-        self.history.write(OffsetRecord(self.place, producer=producer, commits=commits))
-        self.store.settle(producer, commits)
+        self.both.apply(TransactionEnd(producer, commits))
 
     def change_topic(self, topic: str) -> None:
         """Delete a topic, or create it anew; mostly the offsets of the old one are deleted then, as a coordinator does."""
@@ -139,15 +132,14 @@ class OffsetsLife:
         """Look for expired offsets of a group that is in any state, and perhaps delete them (I-OFFLIFE-2)."""
         one, history = any_group(self.rng, name), self.history
         entered = self.now_ms - self.rng.choice((0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 1))
-        offsets = history.of_group(name)
+        offsets = dict(history.of_group(name))
         ends = [value.expire_ms for value in offsets.values() if value.expire_ms >= self.now_ms]
         now = self.rng.choice([*ends, *(self.now_ms + later for later in (0, RETENTION_MS - 1, RETENTION_MS, 2000))])
         wanted = {key for key, value in offsets.items()
-                  if not history.open(name, key) and one.forgets(key[0], value, entered, now, RETENTION_MS)}
-        waits = any(history.open(group, key) for group, key in history.keys() if group == name)
+                  if not history.is_unstable(name, key) and one.forgets(key[0], value, entered, now, RETENTION_MS)}
         found, gone = sweep(one.group, entered, self.store, now, RETENTION_MS)
         same(f"what expires in a group that is {one}", sorted(found), sorted(wanted))
-        same("whether the group goes", gone, one.group.is_empty and wanted == {*offsets} and not waits)
+        same("whether the group goes", gone, one.group.is_empty and wanted == {*offsets} and not history.has_pending(name))
         self.swept += len(found)
         for key in found if self.rng.random() < 0.5 else ():
             self.place += 1
@@ -155,22 +147,17 @@ class OffsetsLife:
 
     def check(self) -> None:
         """Compare the store with the history (I-OFFLIFE-1)."""
-        history, store = self.history, self.store
-        keys = {*history.keys(), ("g", ("t", 7)), ("nobody", ("t", 0))}
-        counted = {(group, key): history.committed(group, key) for group, key in keys}
-        waits = {(group, key) for group, key in keys if history.open(group, key)}
-        for group, key in keys:
-            found = store.get(group, key)
-            same(f"the offset of {group}, {key}", found, counted[group, key])
-            same(f"whether a transaction holds {group}, {key}", store.is_unstable(group, key), (group, key) in waits)
+        both = self.both
+        for group, key in {*self.history.keys(), ("g", ("t", 7)), ("nobody", ("t", 0))}:
+            found = both.same("get", group, key)
+            both.same("is_unstable", group, key)
             if found is not None:
                 same("whether it is of the topic", found.is_of(self.topics.get(key[0])), belongs(found, self.topics.get(key[0])))
         for group in (*GROUPS, "nobody"):
-            rows = {key: value for (name, key), value in counted.items() if name == group and value is not None}
-            same(f"the offsets of {group}", dict(store.of_group(group)), rows)
-            same(f"whether {group} is remembered", group in store.groups, bool(rows))
-            same(f"whether {group} waits for a transaction", store.has_pending(group), any(name == group for name, _ in waits))
-        same("ended transactions that are remembered", history.ended() & {*store.pending}, set())
+            rows = both.same("of_group", group, form=dict)
+            same(f"whether {group} is remembered", group in self.store.groups, bool(rows))
+            both.same("has_pending", group)
+        last = {one.producer_id: isinstance(one, TransactionEnd) for one in self.history.records}
+        same("the ended transactions in memory", {one for one in self.store.pending if last.get(one)}, set())
         if self.place % 3 == 0:
-            same("the offsets of other topics", {group: {*one} for group, one in store.stale(self.topics.get).items()},
-                 history.foreign(self.topics))
+            both.same("stale", self.topics.get)
