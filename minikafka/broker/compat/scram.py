@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,27 +59,25 @@ class ScramUpsertion:
     salted_password: bytes
 
 
-Verdicts = dict[str, KafkaError | None]     # by user; None: done
+Verdict = tuple[str, KafkaError | None]     # on a user; None: done
 
 
 def alter_scram(image: MetadataImage, deletions: Sequence[ScramDeletion],
-                upsertions: Sequence[ScramUpsertion]) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
-    """Return the records of the credentials that change, and a verdict for each user."""
-    verdicts: Verdicts = {}
-    records: dict[str, MetadataRecord] = {}
-    for wanted in (*deletions, *upsertions):
-        yield None
-        if verdicts.get(wanted.name) is not None:
-            continue
+                upsertions: Sequence[ScramUpsertion]) -> Iterator[tuple[list[MetadataRecord], Verdict]]:
+    """Yield the record and the verdict of each user: that on its first credential, or, if this is granted, that it is named
+    twice (I-SCRAM-1)."""
+    counts = Counter(wanted.name for wanted in (*deletions, *upsertions))
+    first = {wanted.name: wanted for wanted in (*reversed(upsertions), *reversed(deletions))}
+    for name, count in counts.items():
+        wanted = first[name]
         try:
-            if wanted.name in verdicts:
+            record = _remove(image, wanted) if isinstance(wanted, ScramDeletion) else _upsert(wanted)
+            if count > 1:
                 raise KafkaError(Err.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
-            records[wanted.name] = _remove(image, wanted) if isinstance(wanted, ScramDeletion) else _upsert(wanted)
-            verdicts[wanted.name] = None
         except KafkaError as refusal:
-            records.pop(wanted.name, None)
-            verdicts[wanted.name] = refusal
-    return list(records.values()), verdicts
+            yield [], (name, refusal)
+        else:
+            yield [record], (name, None)
 
 
 def _remove(image: MetadataImage, wanted: ScramDeletion) -> MetadataRecord:

@@ -19,7 +19,7 @@ KIP-339.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -82,13 +82,11 @@ class Alteration:
 # --- on the broker that received the request ------------------------------------------------------------------------------
 
 
-def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
-                      ) -> Generator[None, None, list[KafkaError | None]]:
-    """Return this broker's refusal for each of `wanted`, or None: then the controller decides."""
+def refused_by_broker(image: MetadataImage, config: BrokerConfig,
+                      wanted: list[Alteration]) -> Iterator[KafkaError | None]:
+    """Yield this broker's refusal for each of `wanted`, or None: then the controller decides."""
     counts = Counter((one.kind, one.name) for one in wanted)
-    refusals: list[KafkaError | None] = []
     for one in wanted:
-        yield None
         try:
             if counts[one.kind, one.name] > 1:
                 raise KafkaError(Err.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -96,10 +94,9 @@ def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[A
             if one.kind == BROKER_RESOURCE:
                 _check_broker(image, config, one)
         except KafkaError as refused:
-            refusals.append(refused)
+            yield refused
         else:
-            refusals.append(None)
-    return refusals
+            yield None
 
 
 def without_effect(wanted: list[Alteration]) -> list[str]:
@@ -150,21 +147,16 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
 # --- on the controller -----------------------------------------------------------------------------------------
 
 
-def alter_configs(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration], elr: bool,
-                  ) -> Generator[None, None, tuple[list[MetadataRecord], list[KafkaError | None]]]:
-    """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`. `elr`: eligible
-    leader replicas are in use (I-CFG-6)."""
-    changes: list[ConfigRecord] = []
-    refusals: list[KafkaError | None] = []
+def alter_configs(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
+                  elr: bool) -> Iterator[tuple[list[MetadataRecord], KafkaError | None]]:
+    """Yield for each of `wanted` its records, and the refusal or None. `elr`: eligible leader replicas are in use (I-CFG-6)."""
     for one in wanted:
-        yield None
         try:
-            changes += _alter(image, config, one, elr)
+            changes = _alter(image, config, one, elr)
         except KafkaError as refused:
-            refusals.append(refused)
+            yield [], refused
         else:
-            refusals.append(None)
-    return [*changes, *(_clearing(changes) if elr else ())], refusals
+            yield [*changes, *(_clearing(changes) if elr else ())], None
 
 
 def _clearing(changes: Iterable[ConfigRecord]) -> list[ClearElrRecord]:

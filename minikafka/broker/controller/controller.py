@@ -22,7 +22,7 @@ ProducerIdControlManager, ActivationRecordsGenerator; KIP-500, KIP-631, KIP-966.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -35,7 +35,7 @@ from minikafka.broker.controller.admin.alter_reassignments import (
     alter_reassignments,
 )
 from minikafka.broker.controller.admin.elect_leaders import elect_leaders
-from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
+from minikafka.broker.controller.admin.verdicts import PartitionVerdict
 from minikafka.broker.controller.alter_partition import Proposal, ProposalVerdict, alter_partition
 from minikafka.broker.controller.heartbeats import (
     NEVER,
@@ -267,14 +267,14 @@ class Controller:
 
     # --- administration ----------------------------------------------------------------------------------------
 
-    def elect_leaders(self, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,
-                      ) -> Generator[None, None, tuple[Records, TopicPartitionVerdicts]]:
-        """Return the records of the elections requested, and a verdict for each partition (admin/elect_leaders.py)."""
+    def elect_leaders(self, kind: Election,
+                      requested: Sequence[tuple[str, Sequence[int]]]) -> Iterator[tuple[Records, PartitionVerdict]]:
+        """Yield the record of the election and the verdict for each partition requested (admin/elect_leaders.py)."""
         return elect_leaders(self.image, kind, requested, self.elect_leader)
 
-    def reassign(self, requested: Sequence[tuple[str, Sequence[Reassignment]]], allow_replication_factor_change: bool,
-                 ) -> Generator[None, None, tuple[Records, TopicPartitionVerdicts]]:
-        """Return the records of the reassignments requested, and a verdict for each partition."""
+    def reassign(self, requested: Sequence[tuple[str, Sequence[Reassignment]]],
+                 allow_replication_factor_change: bool) -> Iterator[tuple[Records, PartitionVerdict]]:
+        """Yield the record of the reassignment and the verdict for each partition requested."""
         ctx = ReassignmentContext(self.image, self._reassigned, self._unclean)
         return alter_reassignments(ctx, requested, allow_replication_factor_change)
 
@@ -283,8 +283,8 @@ class Controller:
         return change(partition, self._rules(partition, self.image.is_active), self._election(partition.topic),
                       Target(isr, assignment))
 
-    def alter_configs(self, wanted: list[Alteration]) -> Generator[None, None, tuple[Records, list[KafkaError | None]]]:
-        """Return the records of the alterations that are allowed, and a refusal or None for each of `wanted`."""
+    def alter_configs(self, wanted: list[Alteration]) -> Iterator[tuple[Records, KafkaError | None]]:
+        """Yield for each of `wanted` its records, and the refusal or None."""
         return alter_configs(self.image, self.config, wanted, self.elr)
 
     # --- producer ids ------------------------------------------------------------------------------------------

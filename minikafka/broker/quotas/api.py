@@ -23,12 +23,12 @@ from minikafka.broker.metadata.image import QuotaEntity, quota_entity
 from minikafka.broker.quotas.limits import (
     FilterComponent,
     QuotaAlteration,
-    Verdicts,
+    Verdict,
     alter_quotas,
     describe_quotas,
 )
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import Steps, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQuotasResponse.EntryData
@@ -39,26 +39,23 @@ def _alter(ctx: Context, controller: Controller,
            request: AlterClientQuotasRequest) -> Steps[tuple[Records, AlterClientQuotasResponse]]:
     requested = [QuotaAlteration(_entity(entry), tuple((op.key, None if op.remove else op.value) for op in entry.ops))
                  for entry in request.entries]
-    records, verdicts = yield from alter_quotas(controller.image, requested)
-    rows = yield from each(_altered_row, list(verdicts.items()))
+    records, verdicts = yield from collected(alter_quotas(controller.image, requested))
+    rows = yield from each(_altered_row, dict(verdicts).items())
     response = AlterClientQuotasResponse(throttle_time_ms=0, entries=rows)
     return [] if request.validate_only else records, response
 
 
 def refuse_quotas(request: AlterClientQuotasRequest, code: Err) -> AlterClientQuotasResponse:
     """Return the response that has one error for every entity."""
-    return _altered({_entity(entry): KafkaError(code) for entry in request.entries})
+    refused = {_entity(entry): KafkaError(code) for entry in request.entries}
+    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[_altered_row(one) for one in refused.items()])
 
 
 def _entity(entry: AlterClientQuotasRequest.EntryData) -> QuotaEntity:
     return quota_entity((part.entity_type, part.entity_name) for part in entry.entity)
 
 
-def _altered(verdicts: Verdicts) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(throttle_time_ms=0, entries=[_altered_row(one) for one in verdicts.items()])
-
-
-def _altered_row(verdict: tuple[QuotaEntity, KafkaError | None]) -> AlteredRow:
+def _altered_row(verdict: Verdict) -> AlteredRow:
     entity, refusal = verdict
     return AlteredRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else None,
                       entity=_parts(AlteredRow.EntityData, entity))

@@ -14,7 +14,7 @@ Source: ClientQuotaControlManager, ClientQuotasImage, QuotaConfig; KIP-546, KIP-
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -45,26 +45,25 @@ class QuotaAlteration:
     quotas: tuple[tuple[str, float | None], ...]
 
 
-Verdicts = dict[QuotaEntity, KafkaError | None]             # None: done
+Verdict = tuple[QuotaEntity, KafkaError | None]             # None: done
 
 
 def alter_quotas(image: MetadataImage,
-                 requested: Sequence[QuotaAlteration]) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
-    """Return the records of the quotas that change, and a verdict for each entity."""
-    verdicts: Verdicts = {}
-    records: list[MetadataRecord] = []
+                 requested: Sequence[QuotaAlteration]) -> Iterator[tuple[list[MetadataRecord], Verdict]]:
+    """Yield the records and the verdict of each alteration; of an entity that is named twice the last verdict is the answer."""
+    seen: set[QuotaEntity] = set()
     for wanted in requested:
-        yield None
-        quotas = dict(wanted.quotas)
-        if wanted.entity in verdicts or len(quotas) < len(wanted.quotas):
-            verdicts[wanted.entity] = _invalid(f"Ignoring duplicate entity {_shown(wanted.entity)}")
-            continue
-        try:
-            records += _alter(image, wanted.entity, quotas)
-            verdicts[wanted.entity] = None
-        except KafkaError as refusal:
-            verdicts[wanted.entity] = refusal
-    return records, verdicts
+        entity, quotas = wanted.entity, dict(wanted.quotas)
+        if entity in seen or len(quotas) < len(wanted.quotas):
+            yield [], (entity, _invalid(f"Ignoring duplicate entity {_shown(entity)}"))
+        else:
+            try:
+                records = _alter(image, entity, quotas)
+            except KafkaError as refusal:
+                yield [], (entity, refusal)
+            else:
+                yield records, (entity, None)
+        seen.add(entity)
 
 
 def _shown(entity: QuotaEntity) -> str:

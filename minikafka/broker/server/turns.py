@@ -8,7 +8,8 @@ to have it called in a thread (decompression, a long scan: what touches nothing 
         return DescribeGroupsResponse(groups=rows)
 
 So work of a few steps, which is nearly all there is, is done at once, with neither a task nor a future. What has been read before
-a `yield` may have changed after it; `yield` returns True if others had a turn.
+a `yield` may have changed after it; `yield` returns True if others had a turn. A state machine knows nothing of turns: if it
+decides on many things, it yields one decision after the other, and `collected` gives others a turn between two of them.
 
 Owns: the queue of long work.
 Invariants: no slice is longer than SLICE_S and one step, nor has it more than MOST_STEPS (the simulator's time stands
@@ -45,6 +46,16 @@ def each(make: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
         made.append(make(item))
         yield None
     return made
+
+
+def collected(decisions: Iterable[tuple[list[A], T]]) -> Steps[tuple[list[A], list[T]]]:
+    """Return the records of all decisions, and the verdict of each; others may have a turn after each decision."""
+    records, verdicts = [], []
+    for made, verdict in decisions:
+        records += made
+        verdicts.append(verdict)
+        yield None
+    return records, verdicts
 
 
 def at_once(steps: Steps[T]) -> T:

@@ -26,21 +26,21 @@ from minikafka.broker.controller.admin.update_features import (
     FeatureUpdate,
     update_features,
 )
-from minikafka.broker.controller.admin.verdicts import TopicPartitionVerdicts
+from minikafka.broker.controller.admin.verdicts import PartitionVerdict
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.controller.reassignment_steps import Assignment, completed, reverted, towards
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, FeatureLevelRecord
-from minikafka.broker.server.turns import at_once
+from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
 
 UNCLEAN, PREFERRED = Election.UNCLEAN, Election.PREFERRED
 
 
-def code(topics: TopicPartitionVerdicts) -> Err:
+def code(verdicts: list[PartitionVerdict]) -> Err:
     """The verdict on the only partition."""
-    ((_, (verdict,)),) = topics
+    (verdict,) = verdicts
     return verdict.refusal.code if verdict.refusal else Err.NONE
 
 
@@ -55,7 +55,7 @@ def move(w: World, replicas: list[int] | None, other_factor: bool = True) -> Err
 
 def configure(w: World, kind: int, name: str, **values: str) -> None:
     ops = tuple(AlterConfigOp(key.replace("_", "."), SET, value) for key, value in values.items())
-    records, refusals = at_once(w.core.alter_configs([Alteration(kind, name, ops, whole=False)]))
+    records, refusals = at_once(collected(w.core.alter_configs([Alteration(kind, name, ops, whole=False)])))
     assert refusals == [None]
     w.append(records)
 
@@ -105,7 +105,7 @@ def test_a_value_may_not_grow_without_bound():
     w.create()
     w.append([ConfigRecord(BROKER_RESOURCE, "", "log.cleanup.policy", "x" * 32760)])
     ops = (AlterConfigOp("log.cleanup.policy", APPEND, "y" * 20),)
-    records, refusals = at_once(w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)]))
+    records, refusals = at_once(collected(w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)])))
     assert records == [] and refusals[0].code is Err.INVALID_CONFIG
     assert refusals[0].message == ("The configuration value cannot be added because it exceeds the maximum value size "
                                    "of 32767 bytes.")
@@ -352,7 +352,7 @@ def test_a_broker_gets_no_more_replicas_than_it_can_hold(monkeypatch):
     told = w.decide(create_partitions(ctx, more))
     assert [one.refusal and one.refusal.code for one in told] == [None, Err.POLICY_VIOLATION, Err.POLICY_VIOLATION]
     moved = w.decide(w.core.reassign([("t", [Reassignment(2, (1, 3)), Reassignment(0, (3, 2))])], True))
-    assert [one.refusal and one.refusal.code for one in moved[0][1]] == [Err.POLICY_VIOLATION, None]
+    assert [one.refusal and one.refusal.code for one in moved] == [Err.POLICY_VIOLATION, None]
 
 
 def test_an_unregistered_broker_is_gone_from_everywhere():

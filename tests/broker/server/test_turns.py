@@ -23,7 +23,7 @@ from minikafka.broker.replication.api.fetch import ServedFetch
 from minikafka.broker.server import connection, peer, turns
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.lag import PERIOD_S, LagMonitor
-from minikafka.broker.server.turns import Steps, Turns, at_once
+from minikafka.broker.server.turns import Steps, Turns
 from minikafka.log.batch import build
 from minikafka.proof.chaos.one_broker import OneBroker
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_response
@@ -390,7 +390,7 @@ def test_topics_to_delete_are_not_looked_for_in_lists() -> None:
     image = MetadataImage()
     for i in range(5):
         image.apply(TopicRecord(f"t{i}", UUID(int=i + 1)))
-    at_once(delete_topics(image, [f"t{i}" for i in range(5)], Watched(UUID(int=i + 100) for i in range(5)), lambda _: None))
+    list(delete_topics(image, [f"t{i}" for i in range(5)], Watched(UUID(int=i + 100) for i in range(5)), lambda _: None))
     assert Watched.looks == 0
 
 

@@ -13,12 +13,12 @@ from kafka.protocol.admin import (
     DescribeUserScramCredentialsResponse,
 )
 
-from minikafka.broker.compat.scram import ScramDeletion, ScramUpsertion, Verdicts, alter_scram, describe_scram
+from minikafka.broker.compat.scram import ScramDeletion, ScramUpsertion, Verdict, alter_scram, describe_scram
 from minikafka.broker.controller.api.forwarding import forwarded
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import Steps, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
@@ -27,23 +27,24 @@ DescribedRow = DescribeUserScramCredentialsResponse.DescribeUserScramCredentials
 
 def _alter(ctx: Context, controller: Controller,
            request: AlterUserScramCredentialsRequest) -> Steps[tuple[Records, AlterUserScramCredentialsResponse]]:
-    records, verdicts = yield from alter_scram(
+    records, verdicts = yield from collected(alter_scram(
         controller.image, [ScramDeletion(d.name, d.mechanism) for d in request.deletions],
         [ScramUpsertion(u.name, u.mechanism, u.iterations, bytes(u.salt), bytes(u.salted_password))
-         for u in request.upsertions])
+         for u in request.upsertions]))
     return records, _altered(verdicts)
 
 
 def refuse_scram(request: AlterUserScramCredentialsRequest, code: Err) -> AlterUserScramCredentialsResponse:
     """Return the response that has one error for every user."""
-    return _altered({one.name: KafkaError(code) for one in [*request.deletions, *request.upsertions]})
+    names = dict.fromkeys(one.name for one in [*request.deletions, *request.upsertions])
+    return _altered([(name, KafkaError(code)) for name in names])
 
 
-def _altered(verdicts: Verdicts) -> AlterUserScramCredentialsResponse:
+def _altered(verdicts: list[Verdict]) -> AlterUserScramCredentialsResponse:
     return AlterUserScramCredentialsResponse(throttle_time_ms=0, results=[
         AlteredRow(user=name, error_code=int(refusal.code) if refusal else 0,
                    error_message=refusal.message if refusal and refusal.code is not Err.UNKNOWN_SERVER_ERROR else None)
-        for name, refusal in verdicts.items()])
+        for name, refusal in verdicts])
 
 
 forwarded(AlterUserScramCredentialsRequest, _alter, refuse_scram)

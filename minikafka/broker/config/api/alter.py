@@ -32,7 +32,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.server.registry import INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import Steps, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.config")
@@ -50,7 +50,8 @@ Row: TypeAlias = AlterConfigsResponse.AlterConfigsResourceResponse
 async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Response:
     """Change configurations, or only check (validate_only)."""
     resources = list(request.resources)
-    refusals = await ctx.node.env.turns.take(refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request)))
+    refusals = await ctx.node.env.turns.take(
+        each(lambda refusal: refusal, refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request))))
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
     for name in without_effect(_alterations(request)):
         log.warning("the configuration %s has no effect here", name)
@@ -69,7 +70,7 @@ async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Res
 async def alter_configs_on_controller(ctx: Context, request: Request, active: ActiveController) -> Response:
     """Change configurations if this node is the active controller."""
     def decision(controller: Controller, now: float) -> Steps[tuple[Records, list[KafkaError | None]]]:
-        records, refusals = yield from controller.alter_configs(_alterations(request))
+        records, refusals = yield from collected(controller.alter_configs(_alterations(request)))
         return [] if request.validate_only else records, refusals
 
     try:

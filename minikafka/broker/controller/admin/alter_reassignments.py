@@ -7,12 +7,12 @@ Source: ReplicationControlManager.alterPartitionReassignments, listPartitionReas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.controller.admin.create_topics import check_assignment
 from minikafka.broker.controller.admin.replica_budget import ReplicaBudget
-from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
+from minikafka.broker.controller.admin.verdicts import PartitionVerdict
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas, reverted, towards
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import MetadataRecord, PartitionChangeRecord
@@ -40,23 +40,17 @@ class Reassignment:
 
 def alter_reassignments(
         ctx: ReassignmentContext, requested: Sequence[tuple[str, Sequence[Reassignment]]],
-        allow_replication_factor_change: bool) -> Generator[None, None, tuple[list[MetadataRecord], TopicPartitionVerdicts]]:
-    """Return the records that begin or cancel reassignments, and a verdict for each partition requested, by topic."""
-    records: list[MetadataRecord] = []
-    topics, budget = [], ReplicaBudget(ctx.image)
+        allow_replication_factor_change: bool) -> Iterator[tuple[list[MetadataRecord], PartitionVerdict]]:
+    """Yield for each partition requested the record that begins or cancels its reassignment, and the verdict."""
+    budget = ReplicaBudget(ctx.image)
     for topic, reassignments in requested:
-        verdicts = []
         for wanted in reassignments:
-            yield None
             try:
                 record = _alter(ctx, topic, wanted, allow_replication_factor_change, budget)
             except KafkaError as refusal:
-                verdicts.append(PartitionVerdict(wanted.partition, refusal))
+                yield [], PartitionVerdict(topic, wanted.partition, refusal)
             else:
-                records += [record] if record else []
-                verdicts.append(PartitionVerdict(wanted.partition))
-        topics.append((topic, verdicts))
-    return records, topics
+                yield [record] if record else [], PartitionVerdict(topic, wanted.partition)
 
 
 def _alter(ctx: ReassignmentContext, topic: str, wanted: Reassignment, other_factor: bool,

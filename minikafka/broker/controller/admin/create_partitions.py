@@ -9,7 +9,7 @@ Source: ControllerApis.createPartitions, ReplicationControlManager.createPartiti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from minikafka.broker.controller.admin.create_topics import (
@@ -37,24 +37,21 @@ class NewPartitions:
 
 
 def create_partitions(ctx: CreateTopicsContext, requested: Sequence[NewPartitions],
-                      validate_only: bool = False) -> Generator[None, None, tuple[list[MetadataRecord], list[TopicVerdict]]]:
-    """Return the records of the new partitions, and a verdict for each topic; no records if `validate_only`."""
+                      validate_only: bool = False) -> Iterator[tuple[list[MetadataRecord], TopicVerdict]]:
+    """Yield for each topic the records of its new partitions, none if `validate_only`, and the verdict."""
     counts = Counter(wanted.topic for wanted in requested)
     twice = KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")
-    verdicts = [TopicVerdict(name, twice) for name, count in counts.items() if count > 1]
-    records: list[MetadataRecord] = []
+    yield from (([], TopicVerdict(name, twice)) for name, count in counts.items() if count > 1)
     budget = ReplicaBudget(ctx.image)
     for wanted in requested:
-        yield None
         if counts[wanted.topic] > 1:
             continue
         try:
-            records += _create(ctx, wanted, budget)
+            records = _create(ctx, wanted, budget)
         except KafkaError as refusal:
-            verdicts.append(TopicVerdict(wanted.topic, refusal))
+            yield [], TopicVerdict(wanted.topic, refusal)
         else:
-            verdicts.append(TopicVerdict(wanted.topic))
-    return [] if validate_only else records, verdicts
+            yield [] if validate_only else records, TopicVerdict(wanted.topic)
 
 
 def _create(ctx: CreateTopicsContext, wanted: NewPartitions, budget: ReplicaBudget) -> list[MetadataRecord]:

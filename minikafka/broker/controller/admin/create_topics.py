@@ -14,7 +14,7 @@ Source: ControllerApis.createTopics, ReplicationControlManager.createTopics; KIP
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,43 +88,41 @@ class CreatedTopic:
     configs: list[ShownConfig]
 
 
-Verdicts = list[tuple[str, CreatedTopic | KafkaError]]          # by topic name
+Decisions = Iterator[tuple[list[MetadataRecord], tuple[str, CreatedTopic | KafkaError]]]     # records, (name, verdict)
 
 
-def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic],
-                  validate_only: bool = False) -> Generator[None, None, tuple[list[MetadataRecord], Verdicts]]:
-    """Return the records of the new topics, and a verdict for each name; no records if `validate_only` (I-TOPIC-3)."""
+def create_topics(ctx: CreateTopicsContext, requested: Sequence[NewTopic], validate_only: bool = False) -> Decisions:
+    """Yield for each name the records of the new topic, none if `validate_only` (I-TOPIC-3), and the verdict."""
     counts = Counter(topic.name for topic in requested)
     wanted = [topic for topic in requested if counts[topic.name] == 1 and topic.name != METADATA_TOPIC]
     partitions = sum(_requested_partitions(ctx, topic) for topic in wanted)
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        return [], _too_large(requested, "Excessively large number of partitions per request.")
+        return _too_large(requested, "Excessively large number of partitions per request.")
     if partitions + sum(1 + len({name for name, _ in topic.configs}) for topic in wanted) > MAX_RECORDS:
-        return [], _too_large(requested, "Unable to perform excessively large batch operation.")
-    records: list[MetadataRecord] = []
-    verdicts: Verdicts = []
+        return _too_large(requested, "Unable to perform excessively large batch operation.")
+    return _create_all(ctx, wanted, counts, validate_only)
+
+
+def _create_all(ctx: CreateTopicsContext, wanted: Sequence[NewTopic], counts: Counter[str], validate_only: bool) -> Decisions:
     unified, budget = unify(ctx.image.topics), ReplicaBudget(ctx.image)
     for topic in wanted:
-        yield None
         try:
             made, created = _create(ctx, topic, unified, budget)
         except KafkaError as refusal:
-            verdicts.append((topic.name, refusal))
+            yield [], (topic.name, refusal)
         else:
-            records += made
-            verdicts.append((topic.name, created))
+            yield [] if validate_only else made, (topic.name, created)
     for name, count in counts.items():
         if count > 1:
-            verdicts.append((name, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")))
+            yield [], (name, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name."))
         elif name == METADATA_TOPIC:
             text = f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-            verdicts.append((name, KafkaError(Err.INVALID_REQUEST, text)))
-    return ([] if validate_only else records), verdicts
+            yield [], (name, KafkaError(Err.INVALID_REQUEST, text))
 
 
-def _too_large(requested: Sequence[NewTopic], text: str) -> Verdicts:
+def _too_large(requested: Sequence[NewTopic], text: str) -> Decisions:
     refusal = KafkaError(Err.POLICY_VIOLATION, text)
-    return [(topic.name, refusal) for topic in requested]
+    return (([], (topic.name, refusal)) for topic in requested)
 
 
 def _requested_partitions(ctx: CreateTopicsContext, topic: NewTopic) -> int:

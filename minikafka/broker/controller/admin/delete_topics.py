@@ -9,7 +9,7 @@ Source: ControllerApis.deleteTopics; KIP-516 (ids), KIP-599 (texts).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from minikafka.broker.metadata.image import MetadataImage, TopicImage
@@ -26,44 +26,37 @@ class Deletion(NamedTuple):
 
 
 def delete_topics(image: MetadataImage, names: Sequence[str], ids: Sequence[Uuid],
-                  charge: Callable[[int], None]) -> Generator[None, None, tuple[list[MetadataRecord], list[Deletion]]]:
-    """Return the records that remove the topics of these names and ids, and a verdict for each name and each id.
+                  charge: Callable[[int], None]) -> Iterator[tuple[list[MetadataRecord], Deletion]]:
+    """Yield the verdict on each of these names and ids, and the record that removes its topic if it is granted.
 
     `charge` takes a topic's number of partitions and raises KafkaError if the client's quota of changes is used up.
     """
-    verdicts: list[Deletion] = []
     doomed: dict[Uuid, TopicImage] = {}
     by_id = Counter(ids)
     for topic_id, count in by_id.items():
-        yield None
         topic = image.topic_by_id(topic_id)
         if count > 1:
-            verdicts.append(Deletion(None, topic_id, KafkaError(Err.INVALID_REQUEST, "Duplicate topic id.")))
+            yield [], Deletion(None, topic_id, KafkaError(Err.INVALID_REQUEST, "Duplicate topic id."))
         elif topic is None:
-            verdicts.append(Deletion(None, topic_id, KafkaError(Err.UNKNOWN_TOPIC_ID)))
+            yield [], Deletion(None, topic_id, KafkaError(Err.UNKNOWN_TOPIC_ID))
         else:
             doomed[topic_id] = topic
     for name, count in Counter(names).items():
-        yield None
         topic = image.topics.get(name)
         if count > 1:
-            verdicts.append(Deletion(name, None, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name.")))
+            yield [], Deletion(name, None, KafkaError(Err.INVALID_REQUEST, "Duplicate topic name."))
         elif topic is None:
-            verdicts.append(Deletion(name, None, KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION)))
+            yield [], Deletion(name, None, KafkaError(Err.UNKNOWN_TOPIC_OR_PARTITION))
         elif topic.id in by_id:
             doomed.pop(topic.id, None)
             text = "The provided topic name maps to an ID that was already supplied."
-            verdicts.append(Deletion(name, topic.id, KafkaError(Err.INVALID_REQUEST, text)))
+            yield [], Deletion(name, topic.id, KafkaError(Err.INVALID_REQUEST, text))
         else:
             doomed[topic.id] = topic
-    records: list[MetadataRecord] = []
     for topic_id, topic in doomed.items():
-        yield None
         try:
             charge(len(topic.partitions))
         except KafkaError as refusal:
-            verdicts.append(Deletion(topic.name, topic_id, refusal))
+            yield [], Deletion(topic.name, topic_id, refusal)
         else:
-            verdicts.append(Deletion(topic.name, topic_id))
-            records.append(RemoveTopicRecord(topic_id))
-    return records, verdicts
+            yield [RemoveTopicRecord(topic_id)], Deletion(topic.name, topic_id)

@@ -7,9 +7,9 @@ Source: ReplicationControlManager.electLeaders; KIP-183 (preferred), KIP-460 (un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from minikafka.broker.controller.admin.verdicts import PartitionVerdict, TopicPartitionVerdicts
+from minikafka.broker.controller.admin.verdicts import PartitionVerdict
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import NO_LEADER, MetadataRecord, PartitionChangeRecord
@@ -20,30 +20,17 @@ NO_CANDIDATE = {Election.PREFERRED: Err.PREFERRED_LEADER_NOT_AVAILABLE,
 Elect = Callable[[PartitionRegistration, Election], PartitionChangeRecord | None]
 
 
-def elect_leaders(image: MetadataImage, kind: Election, requested: Sequence[tuple[str, Sequence[int]]] | None,
-                  elect: Elect) -> Generator[None, None, tuple[list[MetadataRecord], TopicPartitionVerdicts]]:
-    """Return the records of the elections, and a verdict for each partition of `requested` (topic, partitions).
-
-    None requests all partitions of the cluster; partitions that need no election are then not listed.
-    """
-    everything = requested is None
-    if requested is None:
-        requested = [(topic.name, list(topic.partitions)) for topic in image.topics.values()]
-    records: list[MetadataRecord] = []
-    topics = []
+def elect_leaders(image: MetadataImage, kind: Election, requested: Sequence[tuple[str, Sequence[int]]],
+                  elect: Elect) -> Iterator[tuple[list[MetadataRecord], PartitionVerdict]]:
+    """Yield the record of the election and the verdict for each partition of `requested` (topic, partitions)."""
     for name, indexes in requested:
-        verdicts = []
         for index in indexes:
-            yield None
             try:
-                records.append(_elect(image, name, index, kind, elect))
+                record = _elect(image, name, index, kind, elect)
             except KafkaError as refusal:
-                if not everything or refusal.code != Err.ELECTION_NOT_NEEDED:
-                    verdicts.append(PartitionVerdict(index, refusal))
+                yield [], PartitionVerdict(name, index, refusal)
             else:
-                verdicts.append(PartitionVerdict(index))
-        topics.append((name, verdicts))
-    return records, topics
+                yield [record], PartitionVerdict(name, index)
 
 
 def _elect(image: MetadataImage, name: str, index: int, kind: Election, elect: Elect) -> PartitionChangeRecord:

@@ -5,6 +5,8 @@ Owns: the way between the wire and controller/admin/. Source: ControllerApis; KI
 
 from __future__ import annotations
 
+from itertools import islice
+
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -22,7 +24,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import Steps, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
@@ -38,14 +40,14 @@ def _elect_leaders(ctx: Context, controller: Controller,
     kind = KINDS.get(request.election_type)
     if kind is None:
         return [], _refuse_elections(request, Err.INVALID_REQUEST, f"Unknown election type {request.election_type}")
-    requested = None                                        # null: all partitions of the cluster
-    if request.topic_partitions is not None:
-        requested = [(topic.topic, list(topic.partitions)) for topic in request.topic_partitions]
-    records, topics = yield from controller.elect_leaders(kind, requested)
-    results = []
-    for name, verdicts in topics:
-        rows = yield from each(lambda v: _elected(v.partition, *_error(v.refusal)), verdicts)
-        results.append(ElectionTopic(topic=name, partition_result=rows))
+    everything = request.topic_partitions is None           # then only what needs an election is in the response
+    requested = [(topic.name, list(topic.partitions)) for topic in controller.image.topics.values()] if everything else [
+        (topic.topic, list(topic.partitions)) for topic in request.topic_partitions]
+    records, verdicts = yield from collected(controller.elect_leaders(kind, requested))
+    rows = iter((yield from each(lambda v: _elected(v.partition, *_error(v.refusal)), verdicts)))
+    results = [ElectionTopic(topic=name, partition_result=[
+        row for row in islice(rows, len(indexes)) if not everything or row.error_code != Err.ELECTION_NOT_NEEDED])
+        for name, indexes in requested]
     return records, ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=results)
 
 
@@ -74,11 +76,9 @@ def _reassign(ctx: Context, controller: Controller,
               request: AlterPartitionReassignmentsRequest) -> Steps[tuple[Records, AlterPartitionReassignmentsResponse]]:
     requested = [(topic.name, [Reassignment(p.partition_index, None if p.replicas is None else tuple(p.replicas))
                                for p in topic.partitions]) for topic in request.topics]
-    records, topics = yield from controller.reassign(requested, request.allow_replication_factor_change)
-    results = []
-    for name, verdicts in topics:
-        rows = yield from each(lambda v: _reassigned(v.partition, *_error(v.refusal)), verdicts)
-        results.append(ReassignedTopic(name=name, partitions=rows))
+    records, verdicts = yield from collected(controller.reassign(requested, request.allow_replication_factor_change))
+    rows = iter((yield from each(lambda v: _reassigned(v.partition, *_error(v.refusal)), verdicts)))
+    results = [ReassignedTopic(name=name, partitions=list(islice(rows, len(wanted)))) for name, wanted in requested]
     return records, AlterPartitionReassignmentsResponse(
         throttle_time_ms=0, error_code=0, error_message=None if request.topics else "",
         allow_replication_factor_change=request.allow_replication_factor_change or not request.topics,

@@ -41,7 +41,7 @@ from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.broker.metadata.topic_names import METADATA_TOPIC
 from minikafka.broker.quotas.throttling import FREE, Charge
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import Steps, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
@@ -100,7 +100,7 @@ async def create_topics_on_controller(ctx: Context, request: CreateTopicsRequest
 
     def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreateTopicsResponse]]:
         made = _context(ctx, controller, charge)
-        records, verdicts = yield from create_topics(made, requested, request.validate_only)
+        records, verdicts = yield from collected(create_topics(made, requested, request.validate_only))
         rows = yield from each(lambda one: _created(*one) if isinstance(one[1], CreatedTopic) else
                                _not_created(one[0], one[1].code, one[1].message), verdicts)
         return records, CreateTopicsResponse(throttle_time_ms=0, topics=rows)
@@ -152,7 +152,7 @@ async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest
         if not controller.config["delete.topic.enable"]:
             return [], _refuse_deletion(request, _deletion_disabled(ctx.version))
         names, ids, malformed = _split(request)
-        records, verdicts = yield from delete_topics(controller.image, names, ids, charge)
+        records, verdicts = yield from collected(delete_topics(controller.image, names, ids, charge))
         rows = yield from each(_deleted_row, [*malformed, *verdicts])
         return records, DeleteTopicsResponse(throttle_time_ms=0, responses=rows)
 
@@ -227,7 +227,7 @@ async def create_partitions_on_controller(ctx: Context, request: CreatePartition
 
     def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreatePartitionsResponse]]:
         made = _context(ctx, controller, charge)
-        records, verdicts = yield from create_partitions(made, requested, request.validate_only)
+        records, verdicts = yield from collected(create_partitions(made, requested, request.validate_only))
         rows = yield from each(_grown_row, verdicts)
         return records, CreatePartitionsResponse(throttle_time_ms=0, results=rows)
 

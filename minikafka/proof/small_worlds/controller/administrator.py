@@ -24,7 +24,7 @@ from minikafka.broker.controller.admin.update_features import FeatureUpdate, upd
 from minikafka.broker.controller.leader_election import Election
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import BROKER_RESOURCE, NO_LEADER, TOPIC_RESOURCE
-from minikafka.broker.server.turns import at_once
+from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.checks import same, that
 from minikafka.proof.small_worlds.controller.judged_controller import ELR_FEATURE, JudgedController, Reasons
 from minikafka.proof.small_worlds.controller.lone_controller import SUPPORTED
@@ -90,7 +90,7 @@ class Administrator:
             spent.clear()
             ctx = CreateTopicsContext(world.image, world.config, type(self.rng)(seed), self.new_id, charge)
             if only:
-                records, answer = at_once(request(ctx, validate_only=True))
+                records, answer = at_once(collected(request(ctx, validate_only=True)))
                 same("I-ALONE-6", f"the records to validate {what}", records, [])
             else:
                 answer = world.ask(what, lambda ctx=ctx: request(ctx), {})
@@ -270,13 +270,13 @@ class Administrator:
         what = f"AlterPartitionReassignments {wanted}"
         answer = world.ask(what, lambda: world.core.reassign(wanted, other_factor), {})
         granted = set()
-        for (topic, of_topic), (_, verdicts) in zip(wanted, answer or (), strict=answer is not None):
-            for one, verdict in zip(of_topic, verdicts, strict=True):
-                p = before.partition(topic, one.partition)
-                world.judge(f"{topic} {one}", codes(verdict), self.against_move(before, p, one.replicas, other_factor))
-                if verdict.refusal is None and p is not None:
-                    granted.add((topic, p.index))
-                    check_move(p, one.replicas, world.partition(topic, p.index))
+        moves = [(topic, one) for topic, of_topic in wanted for one in of_topic]
+        for (topic, one), verdict in zip(moves, answer or (), strict=answer is not None):
+            p = before.partition(topic, one.partition)
+            world.judge(f"{topic} {one}", codes(verdict), self.against_move(before, p, one.replicas, other_factor))
+            if verdict.refusal is None and p is not None:
+                granted.add((topic, p.index))
+                check_move(p, one.replicas, world.partition(topic, p.index))
         if answer is not None:
             self.check_changed(what, before, granted, needed=False)
         moving = [place for place, p in places(world.image).items() if p.adding or p.removing]
@@ -298,21 +298,21 @@ class Administrator:
 
     def elect(self, kind: Election | None = None) -> None:
         """Send ElectLeaders of either kind."""
-        world, requested, before = self.world, None if kind is not None or self.odd(0.3) else self.partitions(), (
-            self.world.image.copy())
+        world, before = self.world, self.world.image.copy()
+        requested = [(topic.name, list(topic.partitions)) for topic in before.topics.values()] if (
+            kind is not None or self.odd(0.3)) else self.partitions()
         kind = self.rng.choice((Election.PREFERRED, Election.UNCLEAN)) if kind is None else kind
         what, preferred = f"ElectLeaders {kind.name} {requested}", kind is Election.PREFERRED
         answer = world.ask(what, lambda: world.core.elect_leaders(kind, requested), {})
         elected = set()
-        for topic, verdicts in answer or ():
-            for verdict in verdicts:
-                p = before.partition(topic, verdict.partition)
-                led = p is not None and (p.leader == p.replicas[0] or p.leader != NO_LEADER and not preferred)
-                world.judge(f"{what}: {topic} {verdict}", codes(verdict), {
-                    Err.UNKNOWN_TOPIC_OR_PARTITION: p is None, Err.ELECTION_NOT_NEEDED: led,
-                    Err.PREFERRED_LEADER_NOT_AVAILABLE: None if preferred else False,
-                    Err.ELIGIBLE_LEADERS_NOT_AVAILABLE: None if not preferred else False})
-                elected |= {(topic, verdict.partition)} if verdict.refusal is None else set()
+        for verdict in answer or ():
+            p = before.partition(verdict.topic, verdict.partition)
+            led = p is not None and (p.leader == p.replicas[0] or p.leader != NO_LEADER and not preferred)
+            world.judge(f"{what}: {verdict}", codes(verdict), {
+                Err.UNKNOWN_TOPIC_OR_PARTITION: p is None, Err.ELECTION_NOT_NEEDED: led,
+                Err.PREFERRED_LEADER_NOT_AVAILABLE: None if preferred else False,
+                Err.ELIGIBLE_LEADERS_NOT_AVAILABLE: None if not preferred else False})
+            elected |= {(verdict.topic, verdict.partition)} if verdict.refusal is None else set()
         if answer is not None:
             self.check_changed(what, before, elected)
 

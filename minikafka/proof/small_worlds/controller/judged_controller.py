@@ -26,7 +26,7 @@ from minikafka.broker.controller.controller import Controller, Registration
 from minikafka.broker.controller.heartbeats import BrokerHeartbeat, HeartbeatVerdict
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.metadata.records import FeatureLevelRecord, decode, encode
-from minikafka.broker.server.turns import at_once
+from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.checks import same, that
 from minikafka.proof.small_worlds.controller.lone_controller import CLUSTER, SESSION_S, LoneController
 from minikafka.protocol.errors import Err, KafkaError
@@ -62,7 +62,7 @@ class JudgedController(LoneController):
         before = self.image.copy()
         try:
             decided = decide()
-            records, answer = decided if isinstance(decided, tuple) else at_once(decided)
+            records, answer = decided if isinstance(decided, tuple) else at_once(collected(decided))
         except KafkaError as refused:
             records, answer = [], refused.code
         same_image("I-ALONE-1", f"{what} is only decided", self.image, before)

@@ -21,7 +21,7 @@ from minikafka.broker.controller.controller import Controller, Registration
 from minikafka.broker.controller.heartbeats import BrokerHeartbeat, HeartbeatVerdict
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import BrokerEndpoint, BrokerFeature, MetadataRecord
-from minikafka.broker.server.turns import at_once
+from minikafka.broker.server.turns import at_once, collected
 from minikafka.protocol.errors import Err, KafkaError
 
 CLUSTER, SESSION_S = "cluster", 9.0
@@ -56,7 +56,7 @@ class LoneController:
 
     def decide(self, decision: Any) -> Any:
         """Append the records of a decision; return its answer."""
-        records, answer = decision if isinstance(decision, tuple) else at_once(decision)
+        records, answer = decision if isinstance(decision, tuple) else at_once(collected(decision))
         self.append(records)
         return answer
 
