@@ -34,7 +34,7 @@ BEGIN_S = 30.0  # that a student waits for the cells above, at most
 
 
 class CrowdRow(NamedTuple):
-    """So many students at once: memory and CPU time of one, on average, and the slowest promise that any of them waited for."""
+    """A number of students at once: memory and CPU time of one student, on average, and the slowest promise of all."""
 
     students: int
     memory_mib: float

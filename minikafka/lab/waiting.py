@@ -131,5 +131,5 @@ def line(what: str, seconds: float) -> dict[str, str]:
 
 
 def in_a_notebook() -> bool:
-    """Return whether a kernel runs this: there somebody looks at a cell."""
+    """Return whether a kernel runs this: there a reader sees the cell."""
     return hasattr(shell(), "kernel")

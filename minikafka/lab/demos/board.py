@@ -29,7 +29,7 @@ from minikafka.lab.picture.sentences import words
 SIDE, CHIP, WORDS, LOG = 12, 93, 121, 246   # x of the margin, of the brokers' middle, of their words, of the log
 LANE, SINK, BAR = 58, 14, 100
 CELLS, BEFORE = 12, 5      # records of a lane, and of these below the high watermark
-FAR, NEAR = 10, 3          # if more stand above what matters, only so many round each place that matters are drawn
+FAR, NEAR = 10, 3          # if more stand above what matters, only this number round each place that matters is drawn
 NARROWEST, USUAL, WIDEST = 600.0, 760.0, 1120.0
 Entry = tuple[str, str, str]
 

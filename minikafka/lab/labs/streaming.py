@@ -5,8 +5,8 @@
     step.watermark, step.emitted, step.state, step.dropped
     stream.watch()                              # from now on the picture grows below the running cell, a page a step
 
-The topic is made anew. A record's timestamp is its event time: START and so many seconds. A step may take two micro-batches of
-Spark: the one with the rows, and one without rows, in which the watermark that these rows have moved takes effect.
+The topic is made anew. A record's timestamp is its event time: a number of seconds after START. A step may take two micro-batches
+of Spark: the one with the rows, and one without rows, in which the watermark that these rows have moved takes effect.
 
 Owns: the query of a step-by-step run, its checkpoint (a folder of its own) and the steps so far.
 Invariants

@@ -75,7 +75,7 @@ class Lane:
     in_sync: bool | None
     behind_for: float | None       # seconds since it was last caught up (leader's judgement); None: unknown or leader
     lag_limit: float | None        # replica.lag.time.max.ms in seconds
-    next_check: float | None       # seconds until the leader looks at it again
+    next_check: float | None       # seconds until the leader checks it again
     start: int | None              # log start offset
     high_watermark: int | None     # as this replica knows it
     end: int | None                # log end offset

@@ -54,7 +54,7 @@ class PictureScene:
         return 0.0 if since is None else max(0.0, self.t - since)
 
     def next_check(self, partition: PartitionFacts, follower: int) -> float | None:
-        """Return the seconds until the leader looks at its followers again; None if that is not known."""
+        """Return the seconds until the leader checks its followers again; None if that is not known."""
         told = partition.behind.get(follower)
         if told is None or told.check is None or not told.every:
             return None

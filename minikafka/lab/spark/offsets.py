@@ -70,7 +70,7 @@ class OffsetRange:
         return self.end - self.start
 
     def cut(self, parts: int) -> list["OffsetRange"]:
-        """Return that number of ranges, or as many as there are offsets; the rest of the division goes to the last ones."""
+        """Return that number of ranges, at most one for each offset; the rest of the division goes to the last ranges."""
         out, start = [], self.start
         for left in range(min(parts, self.size), 0, -1):
             end = start + (self.end - start) // left

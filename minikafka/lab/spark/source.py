@@ -115,7 +115,7 @@ class BatchReader(_Reads, DataSourceReader):
             ranges = batch_ranges(kafka.resolve(starting), kafka.resolve(ending), o.limit_options)
         finally:
             kafka.close()
-        # The connector looks at the limits before it resolves them, where earliest is -2 and latest is -1.
+        # The connector compares the limits before it resolves them, where earliest is -2 and latest is -1.
         longest = max((ending[tp] - starting[tp] for tp in ending), default=0)
         if len(ranges) < (o.min_partitions or 0) or (o.max_records_per_partition or longest) < longest:
             ranges = split(ranges, o.min_partitions, o.max_records_per_partition)

@@ -53,7 +53,7 @@ def moved(cursor: Cursor, wish: dict[str, Any], run: Any) -> Cursor:
 
 
 def passed(cursor: Cursor, seconds: float, run: Any) -> Cursor:
-    """Return a playing cursor after so many seconds of the viewer's time; at the end it follows the run, or stands."""
+    """Return a playing cursor after `seconds` of the viewer's time; at the end it follows the run, or stands."""
     if cursor.mode != PLAY or cursor.t is None:
         return cursor
     t = cursor.t + seconds * cursor.speed

@@ -83,7 +83,7 @@ class Painter:
     # --- the thread ---------------------------------------------------------------------------------------------
 
     def _live(self) -> None:
-        """Grant wishes and draw until nobody needs it."""
+        """Carry out requests of the page and draw, until no page needs it."""
         last_wish = before = time.monotonic()
         due = before
         while True:
@@ -103,7 +103,7 @@ class Painter:
                     return
 
     def _wait_until(self, due: float) -> list[dict[str, Any]]:
-        """Return the wishes that came until then; a wish is granted early, but frames keep their distance."""
+        """Return the requests that came until then; a request is carried out early, but frames keep their distance."""
         soonest = min(due, self._drawn + FRAME_SECONDS)
         with self._waiting:
             self._waiting.wait_for(lambda: self._stopped or self._wishes, max(0.0, due - time.monotonic()))

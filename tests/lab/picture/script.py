@@ -14,7 +14,7 @@ class Script:
 
     def __init__(self, brokers: int = 3, min_isr: int | None = 1, unclean: bool = False, records: int = 0) -> None:
         self.t, self.events = 100.0, []
-        self.mark = 0                                  # the high watermark that followers have heard of
+        self.mark = 0                                  # the high watermark that followers have
         self.ids = list(range(1, brokers + 1))
         for b in self.ids:
             self.say("start", b, roles=["broker", "controller"], voters=self.ids,

@@ -104,7 +104,7 @@ def _compare(said: list[Place], gone: list[Place], promised: list[Place], found:
 
 @dataclass(frozen=True)
 class TruckRecord:
-    """A record as a consumer gives it, as far as this exercise looks at it."""
+    """A record as a consumer gives it, as far as this exercise reads it."""
 
     partition: int
     offset: int

@@ -67,9 +67,9 @@ class SiteOutcome:
     known: dict[str, int]
 
 
-def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
+def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, takes: float = 0.1) -> SiteOutcome:
     """Let a web site call every service for every order; `down` cannot be reached until all orders are through."""
-    with simulated(seed) as cluster:
+    with simulated(1) as cluster:
         services = [cluster.run(SimService(cluster.world, name, takes).serve()) for name in SERVICES]
         caller = Caller(cluster.world, "shop", timeout)
         if down:
@@ -91,9 +91,9 @@ def by_calls(down: str | None = None, orders: int = 50, timeout: float = 2.0, ta
         return SiteOutcome(mean(seconds), {service.name: len({*service.done}) for service in services})
 
 
-def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: int = 1) -> SiteOutcome:
+def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1) -> SiteOutcome:
     """Let the web site write one record for each order; the application `down` starts when all orders are through."""
-    with simulated(seed) as cluster:
+    with simulated(1) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         apps = [App(cluster, name, takes=takes) for name in SERVICES if name != down]
         producer = cluster.producer()
@@ -112,10 +112,10 @@ def by_log(down: str | None = None, orders: int = 50, takes: float = 0.1, seed: 
 
 # --- E2: who gets it -----------------------------------------------------------------------------------------------------
 
-def audience(orders: int = 100, seed: int = 1) -> dict[str, dict[str, int]]:
+def audience(orders: int = 100) -> dict[str, dict[str, int]]:
     """Return how many of the orders each reader gets: two readers of one queue ("queue") and two applications of one
     topic ("topic")."""
-    with simulated(seed) as cluster:
+    with simulated(1) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
         workers = [cluster.run(QueueWorker(cluster.world, name, QUEUE, takes=0.01).start()) for name in SERVICES[:2]]
@@ -174,13 +174,13 @@ class Flood:
 
 
 def flood(seconds: float = 10.0, rate: float = 100.0, takes: float = 0.1, prefetch: int = 10, looks: tuple[float, ...] = (10.0,),
-          dies_at: float | None = None, back_after: float = 2.0, to_the_end: bool = False, seed: int = 1) -> Flood:
+          dies_at: float | None = None, back_after: float = 2.0, to_the_end: bool = False) -> Flood:
     """Send `rate` a second to a queue and to a topic, each with one consumer that needs `takes` for each; look at both.
 
     `dies_at`: both consumers are killed then, and others in their place start `back_after` seconds later.
     `to_the_end`: go on until nothing is left to do, look once more, and let one more worker and one more application come.
     """
-    with simulated(seed) as cluster:
+    with simulated(1) as cluster:
         cluster.admin().create_topic(TOPIC, 1, 3)
         broker, publisher = _push_side(cluster)
         sides = _Sides(cluster, broker, takes, prefetch)
@@ -269,8 +269,7 @@ def _latecomers(cluster: Any) -> tuple[int, int]:
 
 # --- what a queue is better at ------------------------------------------------------------------------------------------
 
-def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: float = 0.1,
-                      seed: int = 1) -> dict[str, list[float]]:
+def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: float = 0.1) -> dict[str, list[float]]:
     """Let four workers of a queue, and four applications of a topic with four partitions, work on jobs; job 0 takes
     `slow` seconds.
 
@@ -279,7 +278,7 @@ def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: 
     def time_of(body: str) -> float:
         return slow if body == "0" else takes
 
-    with simulated(seed) as cluster:
+    with simulated(1) as cluster:
         cluster.admin().create_topic(TOPIC, hands, 3)
         broker, publisher = _push_side(cluster)
         producer = cluster.producer()

@@ -14,12 +14,15 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from minikafka import Cluster
 from minikafka.broker.server import server
 from minikafka.broker.server.live import LiveFs
+from minikafka.lab.picture.draw.chart import BLUE, GREY, RED, Chart, to_svg
+from minikafka.lab.picture.draw.element import image
 from minikafka.log import BatchHeader, Log, LogConfig, batches, build
 from minikafka.log.batch import restamp_time
 from minikafka.log.segment import Segment
@@ -68,7 +71,7 @@ class TopicHistory:
         return TopicHistory(self.samples[: hour + 1], self.retention_hours)
 
     def _repr_html_(self) -> str:
-        return chart(self.samples, self.retention_hours)
+        return image(to_svg(chart(self)))
 
     def __repr__(self) -> str:
         ages = [s.oldest for s in self.samples if s.oldest is not None]
@@ -76,15 +79,14 @@ class TopicHistory:
         return f"{len(self.samples)} hours, oldest record up to {max(ages)} h; at the end offsets {last.start} to {last.end}"
 
 
-def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49,
-                       record_bytes: int = 104_700, seed: int = 2) -> TopicHistory:
+def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49) -> TopicHistory:
     """Send one record to a topic at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; return an
     hourly sample of it.
 
-    With the sizes given, ten records fill a segment of 1 MiB, the smallest that Kafka takes.
+    A record has 104,700 bytes: ten records fill a segment of 1 MiB, the smallest that Kafka takes.
     """
     samples = []
-    with unhurried(), Cluster(brokers=1, engine="sim", seed=seed, config=UNHURRIED) as cluster:
+    with unhurried(), Cluster(brokers=1, engine="sim", seed=2, config=UNHURRIED) as cluster:
         admin = cluster.admin()
         admin.create_topic("parcels", 1, 1, {"retention.ms": str(retention_hours * HOUR_MS),
                                              "segment.bytes": str(segment_bytes)})
@@ -93,7 +95,7 @@ def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hour
             cluster.sleep(began + 3600 * hour - cluster.now())
             if hour < hours:
                 producer = cluster.producer()
-                producer.send("parcels", b"." * record_bytes)
+                producer.send("parcels", b"." * 104_700)
                 producer.close()
             samples.append(Sample(hour, *(admin.offset("parcels", 0, end) for end in ("earliest", "latest"))))
     return TopicHistory(samples, retention_hours)
@@ -109,40 +111,21 @@ def unhurried() -> Iterator[None]:
         server.SWEEP_S = before
 
 
-WIDTH, HEIGHT, LEFT, TOP = 760, 220, 60, 20
-
-
-def chart(samples: list[Sample], retention_hours: int) -> str:
-    """Return the age of the oldest record over the hours as SVG, with the promise of retention.ms as a dashed line."""
-    highest = max([s.oldest or 0 for s in samples] + [retention_hours]) * 1.15
-
-    def x(hour: float) -> float:
-        return LEFT + hour * (WIDTH - LEFT - 20) / len(samples)
-
-    def y(age: float) -> float:
-        return TOP + (HEIGHT - TOP - 40) * (1 - age / highest)
-
-    points, empty = [], ""
-    for before, sample in zip([samples[0], *samples], samples):
+def chart(history: TopicHistory) -> Chart:
+    """Return the age of the oldest record over the hours, with the promise of retention.ms as a dashed line."""
+    points: list[tuple[float, int]] = []
+    for before, sample in pairwise([history.samples[0], *history.samples]):
         if before.oldest is not None and sample.start != before.start:  # a step: what was oldest has gone
-            points.append(f"{x(sample.hour):.1f},{y(before.oldest + 1):.1f}")
-        points.append(f"{x(sample.hour):.1f},{y(sample.oldest or 0):.1f}")
-        if sample.oldest is None and not empty:
-            empty = (f'<text x="{x(sample.hour) - 8:.0f}" y="{y(0) - 8:.0f}" text-anchor="end" fill="#d55e00">empty</text>'
-                     f'<circle cx="{x(sample.hour):.1f}" cy="{y(0):.1f}" r="5" fill="#d55e00"/>')
-    lines = f'<polyline points="{" ".join(points)}" fill="none" stroke="#2380c0" stroke-width="3"/>{empty}'
-    ticks = "".join(f'<text x="{x(h):.0f}" y="{HEIGHT - 20}" text-anchor="middle">{h}</text>'
-                    for h in range(0, len(samples), 12))
-    ages = "".join(f'<text x="{LEFT - 8}" y="{y(a) + 5:.0f}" text-anchor="end">{a}</text>'
-                   for a in range(0, int(highest), 24))
-    limit = y(retention_hours)
-    return (f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" style="max-width: {WIDTH}px" font-size="14" fill="#808080" '
-            f'font-family="sans-serif"><text x="{LEFT}" y="14">age of the oldest record (hours)</text>{ages}{ticks}'
-            f'<text x="{WIDTH - 20}" y="{HEIGHT - 4}" text-anchor="end">hour</text>'
-            f'<line x1="{LEFT}" x2="{WIDTH - 20}" y1="{limit:.1f}" y2="{limit:.1f}" stroke="#d55e00" stroke-width="2" '
-            f'stroke-dasharray="6 4"/><text x="{LEFT + 6}" y="{limit - 6:.1f}" fill="#d55e00">retention.ms = '
-            f'{retention_hours} h</text><line x1="{LEFT}" x2="{WIDTH - 20}" y1="{y(0):.1f}" y2="{y(0):.1f}" '
-            f'stroke="#808080"/>{lines}</svg>')
+            points.append((sample.hour, before.oldest + 1))
+        points.append((sample.hour, sample.oldest or 0))
+    made = Chart("age of the oldest record", repr(history), 320, xaxis_title="hour", yaxis_title="hours")
+    made.add_scatter(x=[hour for hour, _ in points], y=[age for _, age in points], name="oldest record", mode="lines",
+                     line={"color": BLUE, "width": 3})
+    if empty := [sample.hour for sample in history.samples if sample.oldest is None]:
+        made.add_scatter(x=empty[:1], y=[0], name="empty", mode="markers", marker={"color": RED, "symbol": "diamond", "size": 12})
+    made.add_hline(y=history.retention_hours, line={"color": GREY, "dash": "dash"}, annotation_position="top left",
+                   annotation_text=f"retention.ms = {history.retention_hours} h")
+    return made
 
 
 # --- a partition without a broker ------------------------------------------------------------------------------------
@@ -152,12 +135,12 @@ PER_BATCH, APART_MS = 100, 100
 BASE_TIMESTAMP = struct.Struct(">q")  # at byte 27 of a batch
 
 
-def a_log(folder: Path, records: int, config: LogConfig | None = None) -> Log:
+def a_log(folder: Path, records: int) -> Log:
     """Return a log of `records` small records (a multiple of 100), ten a second, in batches of a hundred.
 
     Every batch is the same but for its times and its place, so that a million records take a second.
     """
-    log = Log.open(LiveFs(), f"{folder}/positions-{records}", config or LogConfig(), now_ms=START_MS)
+    log = Log.open(LiveFs(), f"{folder}/positions-{records}", LogConfig(), now_ms=START_MS)
     rows = [(b"truck-%d" % (n % 12), b"a position", [], START_MS + APART_MS * n) for n in range(PER_BATCH)]
     batch = bytearray(build(rows, timestamp_ms=START_MS))
     for first in range(0, records, PER_BATCH):
@@ -195,11 +178,11 @@ class Counting:
         return getattr(self._file, name)
 
 
-def reading(log: Log, offset: int, max_bytes: int = 4096) -> Cost:
+def reading(log: Log, offset: int) -> Cost:
     """Read about 4 KiB from `offset` on, as a broker does for a consumer, and count."""
     segment = next(s for s in reversed(log.segments) if s.base_offset <= offset)
     with _counted(segment) as counter:
-        data = log.read(offset, max_bytes, log.end_offset)
+        data = log.read(offset, 4096, log.end_offset)
     return Cost(counter.read, len(data))
 
 
@@ -238,13 +221,13 @@ def last_batch(data: bytes) -> tuple[BatchHeader, bytes]:
     return header, bytes(batch)
 
 
-def tear(path: Path, part: float = 0.5) -> int:
-    """Append the first part of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
+def tear(path: Path) -> int:
+    """Append the first half of a batch, as a loss of power in the middle of a write may leave it; returns its bytes.
 
     It begins as a next batch would, so that only its missing end shows that it is torn.
     """
     header, batch = last_batch(path.read_bytes())
-    half = header.next_offset.to_bytes(8, "big") + batch[8 : int(len(batch) * part)]
+    half = header.next_offset.to_bytes(8, "big") + batch[8 : len(batch) // 2]
     with path.open("ab") as file:
         file.write(half)
     return len(half)

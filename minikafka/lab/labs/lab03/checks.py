@@ -200,7 +200,7 @@ def how_many(answer: Callable[[float, float, float, float], int]) -> str:
 
 
 def _not_the_least(said: float, busiest: Fraction, written: int, read: int) -> str:
-    """Return what speaks against a number of partitions, when so many records a second come at the busiest time."""
+    """Return what speaks against a number of partitions, when `busiest` records a second come."""
     if said != int(said):
         return "partitions are whole: round up"
     said = int(said)

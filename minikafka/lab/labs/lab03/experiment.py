@@ -66,9 +66,9 @@ def backwards(records: Iterable[ConsumerRecord]) -> Records:
 
 # --- one topic, several orders ------------------------------------------------------------------------------------------
 
-def dealt(count: int = 30, partitions: int = 3, seed: int = 3) -> Records:
+def dealt(count: int = 30, partitions: int = 3) -> Records:
     """Deal numbered records without a key to the partitions in turn; return them as one reader gets them."""
-    with simulated(seed) as cluster:
+    with simulated(3) as cluster:
         topic(cluster, partitions)
         producer = cluster.producer(acks=1)
         for number in range(count):
@@ -76,19 +76,14 @@ def dealt(count: int = 30, partitions: int = 3, seed: int = 3) -> Records:
         return read_topic(cluster)
 
 
-def driven(rounds: int = 3, trucks: Sequence[str] = TRUCKS, partitions: int = 3, partition_of: PartitionOf | None = None,
-           seed: int = 3) -> Records:
-    """Let each truck report so many times, its own number counted up; return the records as one reader gets them.
-
-    `partition_of(key, partitions)` chooses in place of Kafka's own rule.
-    """
-    with simulated(seed) as cluster:
-        topic(cluster, partitions)
+def driven(rounds: int = 3) -> Records:
+    """Let each truck report `rounds` times, its own number counted up; return the records as one reader gets them."""
+    with simulated(3) as cluster:
+        topic(cluster, 3)
         producer = cluster.producer(acks=1)
         for number in range(rounds):
-            for truck in trucks:
-                chosen = partition_of(truck, partitions) if partition_of else None
-                producer.send(TOPIC, str(number), key=truck, partition=chosen)
+            for truck in TRUCKS:
+                producer.send(TOPIC, str(number), key=truck)
         return read_topic(cluster)
 
 
@@ -105,13 +100,12 @@ def shares(keys: Iterable[str], partitions: int, partition_of: PartitionOf = kaf
     return [found[p] for p in range(partitions)]
 
 
-def speed(partitions: int, keys: Sequence[str] = TRUCKS, brokers: int = 3, count: int = 1200, each: float = 100.0,
-          seed: int = 3) -> float:
+def speed(partitions: int, keys: Sequence[str] = TRUCKS, brokers: int = 3, count: int = 1200, each: float = 100.0) -> float:
     """Return the records a second that one producer gets acknowledged, if each broker takes `each` a second.
 
     The keys take turns; a record has a thousand bytes. Broker after broker leads one partition, then a second one.
     """
-    with simulated(seed, brokers=brokers) as cluster:
+    with simulated(3, brokers=brokers) as cluster:
         topic(cluster, partitions)
         for broker in cluster.ids:
             cluster.slow("clients", broker, bandwidth=each * (1000 + OVERHEAD))
@@ -138,9 +132,9 @@ class Grown:
     later: Records
 
 
-def grown(before: int = 20, after: int = 20, to: int = 4, seed: int = 3) -> Grown:
+def grown(before: int = 20, after: int = 20, to: int = 4) -> Grown:
     """Let the trucks report `before` rounds into 3 partitions and, when the topic has `to`, `after` rounds more."""
-    with simulated(seed) as cluster:
+    with simulated(3) as cluster:
         topic(cluster)
         producer = cluster.producer(acks=1)
         reader = cluster.consumer(TOPIC, group="map", auto_commit=True, auto_commit_interval=0.2)
@@ -216,9 +210,9 @@ def _said(message: Any) -> str:
     return ", ".join(f"records for partition {p.index}" for t in message.body.topic_data for p in t.partition_data)
 
 
-def journey(bootstrap: int = 2, key: str = "truck-1", seed: int = 3) -> Journey:
+def journey(bootstrap: int = 2, key: str = "truck-1") -> Journey:
     """Let a producer that knows one broker send: at first, after the leader has moved, and when that one broker has ended."""
-    with simulated(seed) as cluster:
+    with simulated(3) as cluster:
         admin = cluster.admin()
         admin.create_topic(TOPIC, assignment={0: [1, 3], 1: [2, 3], 2: [3, 1]})
         producer = knows_only(cluster.producer(acks=1, idempotent=False), cluster, [bootstrap])
@@ -245,9 +239,9 @@ def _move_leader(cluster: Any, admin: Any, partition: int) -> None:
     cluster.wait(lambda: cluster.leader(TOPIC, partition) == replicas[-1])
 
 
-def dead_bootstrap(listed: Sequence[int] = (2,), dead: int = 2, seed: int = 3) -> str:
+def dead_bootstrap(listed: Sequence[int] = (2,), dead: int = 2) -> str:
     """Say what becomes of a producer that begins while broker `dead` is down and knows only the `listed` brokers."""
-    with simulated(seed) as cluster:
+    with simulated(3) as cluster:
         cluster.admin().create_topic(TOPIC, 3, 3)
         cluster.stop(dead)
         began = cluster.now()

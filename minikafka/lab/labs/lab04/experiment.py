@@ -60,8 +60,8 @@ def drawn(cluster: Any, *groups: str) -> Still:
 class Desk:
     """A topic of one partition with `records` records, and readers that say what they get."""
 
-    def __init__(self, records: int = 100, seed: int = 4) -> None:
-        self.cluster = simulated(seed=seed)
+    def __init__(self, records: int = 100) -> None:
+        self.cluster = simulated(seed=4)
         topic(self.cluster, 1)
         fill(self.cluster, records, 1)
 
@@ -124,10 +124,10 @@ class Groups:
         return len(self.crowd.read)
 
 
-def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | None = None, seed: int = 4) -> Groups:
+def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | None = None) -> Groups:
     """Return the groups of the lecture's figure after they have read everything: two servers, four partitions, group A
     with two consumers, group B with four."""
-    cluster = simulated(seed=seed, brokers=2)
+    cluster = simulated(seed=4, brokers=2)
     topic(cluster, partitions)
     crowd = Crowd(cluster, TOPIC)
     wanted = groups or {"A": 2, "B": 4}
@@ -141,10 +141,10 @@ def figure(records: int = 400, partitions: int = 4, groups: dict[str, int] | Non
     return Groups(crowd, shares)
 
 
-def three_consumers(partitions: int, records: int = 120, takes: float = 0.1, members: int = 3, seed: int = 4) -> dict[str, Any]:
+def three_consumers(partitions: int, records: int = 120, takes: float = 0.1, members: int = 3) -> dict[str, Any]:
     """Let three members of one group work off a backlog; return who works, who is idle, and the seconds from the first to the
     last record."""
-    with simulated(seed=seed) as cluster:
+    with simulated(seed=4) as cluster:
         topic(cluster, partitions)
         crowd = Crowd(cluster, TOPIC)
         for number in range(1, members + 1):
@@ -171,9 +171,9 @@ class Fifth:
     crowd: Crowd
 
 
-def fifth_member(seed: int = 4) -> Fifth:
+def fifth_member() -> Fifth:
     """Start five members for four partitions; then kill a member that works, while records keep coming."""
-    cluster = simulated(seed=seed)
+    cluster = simulated(seed=4)
     topic(cluster, 4)
     crowd = Crowd(cluster, TOPIC)
     for number in range(1, 6):
@@ -210,12 +210,12 @@ def _flow(cluster: Any, partitions: int, rate: float = 10.0) -> asyncio.Task[Non
 
 # --- the order of work ----------------------------------------------------------------------------------------------------
 
-def disorder(by_queue: bool, jobs: int = 100, quick: float = 0.001, slow: float = 0.02, seed: int = 4) -> list[tuple[str, int]]:
+def disorder(by_queue: bool, jobs: int = 100, quick: float = 0.001, slow: float = 0.02) -> list[tuple[str, int]]:
     """Let two workers, one of them slow, work off a hundred jobs of four customers; return (customer, job) as they are done.
 
     By a queue: each worker gets the next job. By a group: each reads the partitions that it has.
     """
-    with simulated(seed=seed) as cluster:
+    with simulated(seed=4) as cluster:
         return _by_queue(cluster, jobs, quick, slow) if by_queue else _by_group(cluster, jobs, quick, slow)
 
 
@@ -316,7 +316,7 @@ class Change:
                 "for seconds": f"{max(idle, default=0.0):.1f}"}
 
 
-def change(protocol: str, what: str, slow: float = SLOW_S, seed: int = 4, before: float = 5.0, after: float = 18.0,
+def change(protocol: str, what: str, slow: float = SLOW_S, before: float = 5.0, after: float = 18.0,
            when: float = 16.0) -> Change:
     """Let a fourth member join a group of three, or kill one of the three; records keep coming, five a second to a partition.
 
@@ -325,7 +325,7 @@ def change(protocol: str, what: str, slow: float = SLOW_S, seed: int = 4, before
     settings = {"group.consumer.session.timeout.ms": int(SESSION * 1000),
                 "group.consumer.heartbeat.interval.ms": int(HEARTBEAT * 1000)}
     common = {"session_timeout": SESSION, "heartbeat_interval": HEARTBEAT, "max_records": 500, **PROTOCOLS[protocol]}
-    with simulated(seed=seed, config=settings) as cluster:
+    with simulated(seed=4, config=settings) as cluster:
         topic(cluster, PARTITIONS)
         crowd, flow = Crowd(cluster, TOPIC), _flow(cluster, PARTITIONS, rate=5.0)
         for name in ("M1", SLOW, "M3"):

@@ -57,7 +57,7 @@ def committed(admin: Any, group: str) -> dict[int, int]:
 
 
 def assigned(admin: Any, group: str, members: int) -> dict[str, list[int]]:
-    """Return the partitions of each member by its client id, as the coordinator has them; {} until so many share in peace.
+    """Return the partitions of each member by its client id, as the coordinator has them; {} until `members` share in peace.
 
     A new cluster has no coordinator yet: the first member that looks for one has the topic of the offsets made.
     """

@@ -139,12 +139,12 @@ async def work_until(stage: ClassStage, consumer: Consumer, loop: Callable[..., 
     return consumer.position(TP) or 0
 
 
-def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = None, seed: int = 5) -> Aftermath:
+def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = None) -> Aftermath:
     """Kill C1 (as kill -9 does) `at` seconds after its first record; C2 of the same group starts at once.
 
     `unplugged`: the network cable of C1's machine comes out at that second, so that a commit sent after it gets lost.
     """
-    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=policy == "auto", auto_commit_interval=INTERVAL)
@@ -165,10 +165,10 @@ def crash(policy: str = "auto", at: float = 12.48, *, unplugged: float | None = 
     return stage.cluster.run(story())
 
 
-def table(at: float = 12.48, seed: int = 5) -> list[Aftermath]:
+def table(at: float = 12.48) -> list[Aftermath]:
     """Return the same crash under every policy, and once more under `async per batch` with its last commit lost on the way."""
-    found = [crash(policy, at, seed=seed) for policy in POLICIES]
-    lossy = crash("async per batch", at, unplugged=int(at) - 0.1, seed=seed)
+    found = [crash(policy, at) for policy in POLICIES]
+    lossy = crash("async per batch", at, unplugged=int(at) - 0.1)
     lossy.policy = "async, last one lost"
     return [*found[:3], lossy, *found[3:]]
 
@@ -185,9 +185,9 @@ def timetable(after: Aftermath) -> list[tuple[float, str]]:
                    (alone["t"], "coordinator: gives C1 up"), (after.told["C2 reads"], f"C2: reads offset {after.second[0]}")])
 
 
-def farewell(finish: bool = True, at: float = 12.48, seed: int = 5) -> Aftermath:
+def farewell(finish: bool = True, at: float = 12.48) -> Aftermath:
     """Ask C1 to leave instead of killing it: it closes its consumer, after its batch (`finish`) or in the middle of it."""
-    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)

@@ -17,10 +17,10 @@ from minikafka.protocol.errors import KafkaError
 
 # --- the pool --------------------------------------------------------------------------------------------------------
 
-def pool(workers: int = 3, seconds: float = 0.5, at: float = 10.05, seed: int = 5) -> Aftermath:
+def pool(workers: int = 3, seconds: float = 0.5, at: float = 10.05) -> Aftermath:
     """Let C1 hand ten records a second to a pool of `workers`, each busy for `seconds` with a record, with auto-commit;
     then C1 crashes."""
-    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20)
 
     async def story() -> Aftermath:
         one = stage.consumer("C1", auto_commit=True, auto_commit_interval=INTERVAL)
@@ -71,18 +71,18 @@ class Late:
     stage: ClassStage = field(repr=False)
 
 
-def too_slow(work: float = 1.5, max_poll_interval: float = 10.0, seed: int = 5) -> Late:
+def too_slow(work: float = 1.5, max_poll_interval: float = 10.0) -> Late:
     """Let C1 need ten times `work` seconds from one poll to the next, while its heartbeats go on."""
-    return _late(work, {"max_poll_interval": max_poll_interval, "rebalance_timeout": max_poll_interval}, None, seed)
+    return _late(work, {"max_poll_interval": max_poll_interval, "rebalance_timeout": max_poll_interval}, None)
 
 
-def zombie(out: tuple[float, float] = (2.5, 12.0), work: float = 1.0, seed: int = 5) -> Late:
+def zombie(out: tuple[float, float] = (2.5, 12.0), work: float = 1.0) -> Late:
     """Cut C1's cable between these two seconds; C1 works on, sends its commit into the dead cable, and is plugged in again."""
-    return _late(work, {}, out, seed)
+    return _late(work, {}, out)
 
 
-def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None, seed: int) -> Late:
-    stage = ClassStage(records=100, seed=seed)
+def _late(work: float, settings: dict[str, Any], out: tuple[float, float] | None) -> Late:
+    stage = ClassStage(records=100)
 
     async def story() -> Late:
         one = stage.consumer("C1", **settings)
@@ -119,12 +119,12 @@ async def _second(stage: ClassStage) -> list[int]:
 
 # --- two commits in the wrong order ----------------------------------------------------------------------------------
 
-def reordered(careful: bool = False, at: float = 12.48, out: tuple[float, float] = (10.95, 11.8), seed: int = 5) -> Aftermath:
+def reordered(careful: bool = False, at: float = 12.48, out: tuple[float, float] = (10.95, 11.8)) -> Aftermath:
     """Commit without waiting, with an error callback that tries a failed commit again after 0.7 s; then C1 crashes.
 
     C1's cable is out while the commit of 110 is under way. `careful`: try again only if no newer commit was begun.
     """
-    stage = ClassStage(records=10 * int(at) + 20, seed=seed)
+    stage = ClassStage(records=10 * int(at) + 20)
     newest = 0
 
     async def stubborn(consumer: Consumer, offset: int) -> None:

@@ -23,7 +23,7 @@ PATIENCE = 50  # empty polls in a row
 
 
 class Ride(NamedTuple):
-    """As much of kafka-python's ConsumerRecord as a loop needs."""
+    """The part of kafka-python's ConsumerRecord that a loop needs."""
 
     topic: str
     partition: int
@@ -103,7 +103,7 @@ class PaperConsumer:
         """Do nothing: without auto-commit, a consumer that is closed commits nothing."""
 
     def poll(self, timeout_ms: int = 0, max_records: int | None = None, **_: Any) -> dict[TopicPartition, list[Ride]]:
-        """Return at most ten records from the positions on, as many of each partition."""
+        """Return at most ten records from the positions on, the same number of each partition."""
         most = 1 if self.world.polls + 1 == self.world.short else self.world.batch
         each = min(max_records or most, most) // self.world.partitions or 1
         found = {p: range(at, min(at + each, self.world.size)) for p, at in enumerate(self.position_) if at < self.world.size}

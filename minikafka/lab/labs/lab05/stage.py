@@ -29,8 +29,8 @@ class ClassStage:
     """A simulated class cluster (or the one that is given) with `records` records in `rides-0`; `cluster.run(story)` drives
     it."""
 
-    def __init__(self, records: int, seed: int = 5, cluster: SimCluster | None = None) -> None:
-        self.cluster = cluster or SimCluster(seed=seed, config={**PRESETS["class"], "offsets.topic.num.partitions": 2})
+    def __init__(self, records: int, cluster: SimCluster | None = None) -> None:
+        self.cluster = cluster or SimCluster(seed=5, config={**PRESETS["class"], "offsets.topic.num.partitions": 2})
         self.world = self.cluster.world
         self.records, self.begin = records, 0.0
         self.histories: dict[str, History] = {}
@@ -90,7 +90,7 @@ class ClassStage:
         return got
 
     async def at(self, seconds: float, do: Callable[[], None]) -> None:
-        """Do something so many seconds after the first record (a task)."""
+        """Do something `seconds` after the first record (a task)."""
         while not self.begin:
             await self.world.sleep(0.01)
         await self.world.sleep(seconds - self.now())

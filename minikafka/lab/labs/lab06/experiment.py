@@ -93,32 +93,31 @@ def look(cluster: Any, reader: Reader) -> Look:
     return Look(int(leader["log end"]), int(leader["high watermark"]), len(reader.records))
 
 
-def held(seconds: float = 2.0, rate: float = 10.0, followers: tuple[int, ...] = (2, 3), acks: int = 1,
-         seed: int = 6) -> dict[str, Look]:
-    """Return how the partition looks before, at the end of, and after some seconds in which these followers copy
-    nothing; records arrive all the time."""
-    with simulated(seed) as cluster:
+def held(seconds: float = 2.0, acks: int = 1) -> dict[str, Look]:
+    """Return how the partition looks before, at the end of, and after some seconds in which both followers copy
+    nothing; ten records a second arrive all the time."""
+    with simulated(6) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
-        writer, reader = Writer(cluster, TOPIC, rate, acks=acks), Reader(cluster, TOPIC)
-        cluster.sleep(5 + 0.5 / rate)                           # between two records
+        writer, reader = Writer(cluster, TOPIC, rate=10, acks=acks), Reader(cluster, TOPIC)
+        cluster.sleep(5.05)                                     # between two records
         looks = {"before": look(cluster, reader)}
-        for broker in followers:
-            cluster.hold_follower(broker)
+        for follower in (2, 3):
+            cluster.hold_follower(follower)
         cluster.sleep(seconds)
         looks["held"] = look(cluster, reader)
         cluster.heal()
-        cluster.sleep(0.4 / rate)                               # before the next record
+        cluster.sleep(0.04)                                     # before the next record
         looks["released"] = look(cluster, reader)
         writer.finish()
         return looks
 
 
-def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0, seed: int = 6) -> tuple[float, float]:
+def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0) -> tuple[float, float]:
     """Return (mean seconds that a record is with the leader only, share of the time in which there is such a record).
 
     `latency`: additional seconds, one way, between the leader and follower 3.
     """
-    with simulated(seed) as cluster:
+    with simulated(6) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         if latency:
             cluster.slow(1, 3, latency=latency)
@@ -178,7 +177,7 @@ def heirs(placement: list[list[int]], dead: int) -> dict[int, int]:
 
 
 def drawn(count: int = 1000, partitions: int = 6, brokers: int = 3, copies: int = 3, dead: int = 1) -> Counter[str]:
-    """Let the controller's own rule place a topic so many times; what would the survivors lead?"""
+    """Let the controller's own rule place a topic `count` times; return what the survivors would lead."""
     there = [BrokerRegistration(n, epoch=n, incarnation=UUID(int=n), end_points=(), fenced=False) for n in range(1, brokers + 1)]
     shares: Counter[str] = Counter()
     for seed in range(count):
@@ -198,24 +197,19 @@ def promised(producer: Any, value: str) -> bool:
     return True
 
 
-def one_by_one(records: int = 100, kills: int = 3, controllers: int | None = 3, min_isr: int = 1, pause: float = 5.0,
-               seed: int = 6) -> pd.DataFrame:
-    """Kill one broker after the other; tell after each kill which broker leads, how many of the `records` acknowledged ones a
-    new reader finds, and whether one more record is acknowledged.
-
-    `pause`: seconds between two kills; 0 kills them all at once. `controllers=None`: the brokers vote themselves.
-    """
+def one_by_one() -> pd.DataFrame:
+    """Kill the three brokers, one every five seconds; return before and after each kill which broker leads, how many of a hundred
+    acknowledged records a new reader finds, and whether one more record is acknowledged."""
     rows = []
-    with simulated(seed, controllers=controllers) as cluster:
-        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": str(min_isr)})
+    with simulated(6, controllers=3) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]}, configs={"min.insync.replicas": "1"})
         producer = cluster.producer(delivery_timeout=6.0, request_timeout=2.0)
-        kept = {str(number) for number in range(records) if promised(producer, str(number))}
-        for dead in range(kills + 1):
-            if not 0 < dead < kills or pause:
-                rows.append({"brokers dead": dead, **_survey(cluster, producer, kept)})
-            if dead < kills:
+        kept = {str(number) for number in range(100) if promised(producer, str(number))}
+        for dead in range(4):
+            rows.append({"brokers dead": dead, **_survey(cluster, producer, kept)})
+            if dead < 3:
                 cluster.kill(dead + 1)
-                cluster.sleep(pause if pause or dead < kills - 1 else 5.0)
+                cluster.sleep(5.0)
         return pd.DataFrame(rows).set_index("brokers dead")
 
 
@@ -226,9 +220,9 @@ def _survey(cluster: Any, producer: Any, kept: set[str]) -> dict[str, Any]:
             "readable": f"{len(kept & found)}/{len(kept)}", "one more is acknowledged": promised(producer, "one more")}
 
 
-def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
+def left_behind(seconds: float = 20.0) -> dict[str, Any]:
     """Let followers 2 and 3 stand still for `seconds`, then kill the leader: only one of three brokers has failed."""
-    with simulated(seed, controllers=3) as cluster:
+    with simulated(6, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         writer = Writer(cluster, TOPIC, rate=10)
         cluster.sleep(5)
@@ -250,9 +244,9 @@ def left_behind(seconds: float = 20.0, seed: int = 6) -> dict[str, Any]:
                         "lost": len({ack.offset for ack in writer.acked} - found)}
 
 
-def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
+def frozen_quorum(dead: int = 2) -> dict[str, bool]:
     """Return whether a record is acknowledged, and whether a topic can be created, with `dead` of three controllers killed."""
-    with simulated(seed, controllers=3) as cluster:
+    with simulated(6, controllers=3) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         producer = cluster.producer(delivery_timeout=6.0)
         promised(producer, "before")                            # its number comes from the controllers
@@ -269,10 +263,10 @@ def frozen_quorum(dead: int = 2, seed: int = 6) -> dict[str, bool]:
 
 # --- KIP-392 --------------------------------------------------------------------------------------------------------
 
-def next_door(rack: str = "", selector: bool = True, seed: int = 6) -> dict[int, int]:
+def next_door(rack: str = "", selector: bool = True) -> dict[int, int]:
     """Return how many Fetches that carried records to a reader each broker answered. Brokers stand in racks a, b, c; 1
     leads."""
-    with simulated(seed, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
+    with simulated(6, racks=["a", "b", "c"], config=SELECTOR if selector else {}) as cluster:
         cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
         served: Counter[int] = Counter()
 

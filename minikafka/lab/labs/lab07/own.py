@@ -68,7 +68,7 @@ def readable(cluster: Any, topic: str) -> int:
 
 
 def answered(promise: Any, at_most: float) -> Any:
-    """Return the promise when it is answered, or after so many seconds."""
+    """Return the promise when it is answered, or after `at_most` seconds."""
     until = time.monotonic() + at_most
     while not promise.is_done and time.monotonic() < until:
         time.sleep(0.001)

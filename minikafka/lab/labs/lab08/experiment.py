@@ -73,15 +73,14 @@ class LagCluster:
     `own={D: {...}}` gives one broker settings of its own; every other keyword is a setting of all of them.
     """
 
-    def __init__(self, *, min_insync: int = 1, unclean: bool = False, rate: float = 10.0, first_check: float = 3.0,
-                 seed: int = 8, own: dict[int, dict[str, Any]] | None = None, **config: Any) -> None:
+    def __init__(self, *, min_insync: int = 1, rate: float = 10.0, first_check: float = 3.0,
+                 own: dict[int, dict[str, Any]] | None = None, **config: Any) -> None:
         settings = PRESETS["class"] | {name.replace("_", "."): value for name, value in config.items()}
-        self.cluster: Any = Cluster(engine="sim", seed=seed, controllers=1, config=settings)
+        self.cluster: Any = Cluster(engine="sim", seed=8, controllers=1, config=settings)
         for broker, values in (own or {}).items():
             restart_with(self.cluster, broker, values)
         self.admin = self.cluster.admin()
-        replicated(self.cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync,
-                   unclean_leader_election_enable=str(unclean).lower())
+        replicated(self.cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync)
         served = self.cluster.trace.events("broker")
         start = next(e["t"] for e in served if (e["b"], e["id"], e["state"]) == (C, C, "unfenced"))
         self.cluster.sleep((start - first_check - self.cluster.now()) % (LIMIT / 2))
@@ -225,7 +224,7 @@ class FetchPace:
 
 
 def records_a_fetch(records: int) -> dict[str, Any]:
-    """Return the setting of a broker that gets at most so many records with one fetch."""
+    """Return the setting of a broker that gets at most `records` records with one fetch."""
     one = len(build([(None, b"truck-1 at km 100", [], 0)], timestamp_ms=0))
     return {"replica.fetch.max.bytes": records * one + one // 2}
 

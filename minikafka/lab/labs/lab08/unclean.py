@@ -66,13 +66,13 @@ class Disaster:
 
 
 def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
-             seed: int = 8, cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
+             cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
     """Give all three replicas `common` records, let A and D get stuck, send `alone` more to C with acks=all, and kill C.
 
     If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
     `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
     """
-    cluster = cluster or simulated(seed, controllers=1)
+    cluster = cluster or simulated(8, controllers=1)
     end = Disaster(min_insync, unclean, cluster)
     replicated(cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync, unclean_leader_election_enable=str(unclean).lower())
     send(cluster, end, "common", common)
@@ -117,10 +117,10 @@ def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str]
     moment("alone")
 
 
-def alone(min_insync: int = 2, records: int = 50, seed: int = 8) -> Any:
+def alone(min_insync: int = 2, records: int = 50) -> Any:
     """Return a cluster in which all three replicas have `records` records, and A and D were killed afterwards: C is
     alone in the ISR."""
-    cluster = replicated(simulated(seed, controllers=1), TOPIC, [C, A, D], min_insync_replicas=min_insync)
+    cluster = replicated(simulated(8, controllers=1), TOPIC, [C, A, D], min_insync_replicas=min_insync)
     with cluster.producer() as producer:
         for number in range(records):
             producer.send(TOPIC, f"km {number}", partition=0)

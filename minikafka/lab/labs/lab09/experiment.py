@@ -33,7 +33,7 @@ def drawn(entries: list[Entry], since: float | None = None) -> Still:
 def prepared(seed: int = 9, min_insync: int = 1, **settings: Any) -> Any:
     """Return a cluster with three brokers, three controllers (101 to 103) and one partition that broker 1 leads."""
     cluster = replicated(simulated(seed, controllers=3, **settings), TOPIC, min_insync_replicas=min_insync)
-    cluster.sleep(1)                                # until every broker has heard of it
+    cluster.sleep(1)                                # until every broker has the metadata
     return cluster
 
 
@@ -75,9 +75,9 @@ def failover(session: float = 3.0, after: float = 3.0, seed: int = 9) -> Failove
         return Failover(silence(writer, begin, cluster.now()), killed, metadata_log(cluster))
 
 
-def elections_after_pause(session: float, pause: float = 1.5, seed: int = 9) -> int:
+def elections_after_pause(session: float, pause: float = 1.5) -> int:
     """Let the leader stand still for `pause` seconds; return how often the partition has been given another leader."""
-    with prepared(seed, config={"broker.session.timeout.ms": int(session * 1000)}) as cluster:
+    with prepared(config={"broker.session.timeout.ms": int(session * 1000)}) as cluster:
         cluster.sleep(3)
         begin = wall(cluster)
         cluster.pause(1)
@@ -108,9 +108,9 @@ class Beheaded:
     epochs: tuple[int, int]
 
 
-def without_controller(seed: int = 9) -> Beheaded:
+def without_controller() -> Beheaded:
     """Kill the active controller while a writer writes."""
-    with prepared(seed) as cluster:
+    with prepared() as cluster:
         writer = Writer(cluster, TOPIC, rate=10)
         cluster.sleep(3)
         first, begin, epoch = cluster.controller(), cluster.now(), _epoch(cluster)
@@ -126,10 +126,10 @@ def _epoch(cluster: Any) -> int:
     return int(cluster.world.broker(2).quorum.epoch)
 
 
-def without_majority(seed: int = 9) -> dict[str, str]:
+def without_majority() -> dict[str, str]:
     """Kill two of three controllers, and try everything; then stop a follower, and in the end bring a controller back."""
     found: dict[str, str] = {}
-    with prepared(seed, min_insync=1) as cluster:
+    with prepared(min_insync=1) as cluster:
         first = cluster.controller()
         second = next(node for node in (101, 102, 103) if node != first)
         cluster.kill(first)
@@ -174,20 +174,20 @@ class Zombie:
     crowns: dict[int, int]     # broker -> leader epoch
     acknowledged: int          # with acks=1, while the leader was cut off
     lost: int
-    truncated: int             # records that the old leader took back when it heard of the new epoch
+    truncated: int             # records that the old leader truncated when it learned the new epoch
     strict: str
 
 
-def zombie(seconds: float = 10.0, seed: int = 9) -> Zombie:
-    """Cut broker 1, the leader, off from the other brokers and all controllers; its clients still reach it."""
-    with prepared(seed, min_insync=2) as cluster:
+def zombie() -> Zombie:
+    """For ten seconds cut broker 1, the leader, off from the other brokers and all controllers; its clients still reach it."""
+    with prepared(min_insync=2) as cluster:
         loose = Writer(cluster, TOPIC, rate=10, acks=1, prefix="loose ", name="acks=1")
         cluster.sleep(2)
         begin = cluster.now()
         for other in (2, 3, 101, 102, 103):
             cluster.world.cut(1, other)
         strict = attempt(cluster, acks=-1)
-        cluster.sleep(begin + seconds - cluster.now())
+        cluster.sleep(begin + 10 - cluster.now())
         loose.stop()
         crowns = {n: partition.leader_epoch for n in (1, 2, 3)
                   if (partition := cluster.world.broker(n).replicas.partitions[TOPIC, 0]).is_leader}

@@ -27,8 +27,8 @@ COMMITTED, ALL_OF_IT = "read_committed", "read_uncommitted"
 class ExactlyOnceCluster:
     """A simulated cluster with the topic of the lab; transactional producers by name."""
 
-    def __init__(self, seed: int = 10, **settings: Any) -> None:
-        self.cluster = world(seed, **settings)
+    def __init__(self, **settings: Any) -> None:
+        self.cluster = world(**settings)
         self.producers: dict[str, Any] = {}
 
     def producer(self, name: str, timeout: float = 60.0) -> Any:
@@ -104,11 +104,11 @@ def read(cluster: Any, topic: str, isolation: str = ALL_OF_IT, patience: float =
 
 # --- a transaction that nobody ends -------------------------------------------------------------------------------
 
-def open_transaction(seconds: float = 20.0, plain: int = 30, seed: int = 10) -> list[tuple[float, int, int, int]]:
+def open_transaction(seconds: float = 20.0, plain: int = 30) -> list[tuple[float, int, int, int]]:
     """Write one record of a transaction and then nothing, while others write on; return (second, high watermark, last
     stable offset, records that a read_committed reader gets) at four moments."""
     rows = []
-    with ExactlyOnceCluster(seed, config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
+    with ExactlyOnceCluster(config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
         room.write("forgetful", 1, commit=None, timeout=seconds)
         began = room.cluster.now()
         room.plain(plain)
@@ -134,12 +134,12 @@ class Copied:
         return len(self.seen) - len(set(self.seen))
 
 
-def copied(transactional: bool = True, die: str = "before the offsets", count: int = 10, seed: int = 10) -> Copied:
+def copied(transactional: bool = True, die: str = "before the offsets", count: int = 10) -> Copied:
     """Let a worker price ten trips, read from `trips` and written to `prices`; when it dies, a second worker goes on.
 
     It dies "before the offsets" are committed (but after its output is written), or "never".
     """
-    with ExactlyOnceCluster(seed) as room:
+    with ExactlyOnceCluster() as room:
         cluster = room.cluster
         cluster.admin().create_topic("prices", assignment={0: [2, 3, 1]})
         room.plain(count, "trip")

@@ -25,9 +25,9 @@ from minikafka.protocol.errors import Err, KafkaError
 TOPIC, TP = "trips", "trips-0"
 
 
-def world(seed: int = 10, **settings: Any) -> Any:
+def world(**settings: Any) -> Any:
     """Start a simulated class cluster with one partition, led by broker 1."""
-    return replicated(simulated(seed, controllers=1, **settings), TOPIC)
+    return replicated(simulated(10, controllers=1, **settings), TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class ProduceWire:
         hold.take = flip
 
 
-def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10, seed: int = 10) -> ProducerRun:
+def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10) -> ProducerRun:
     """Send records one after the other; of every tenth, the first answer is lost; the producer sends it again."""
-    with world(seed) as cluster:
+    with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=idempotent, name="truck"), "truck")
         for number in range(1, count + 1):
@@ -137,10 +137,10 @@ def lose(cluster: Any, hold: Any) -> None:
     hold.drop()
 
 
-def without_retries(again: bool = False, seed: int = 10) -> ProducerRun:
+def without_retries(again: bool = False) -> ProducerRun:
     """Send one record with a producer that never tries again, and lose its answer. With `again` the program sends the
     trip once more."""
-    with world(seed) as cluster:
+    with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=False, name="truck"), "truck")
         producer.sender.settings.retries = 0
@@ -154,9 +154,9 @@ def without_retries(again: bool = False, seed: int = 10) -> ProducerRun:
         return run
 
 
-def sent_twice(seed: int = 10) -> ProducerRun:
+def sent_twice() -> ProducerRun:
     """Call `send` twice with the same trip, in the program of an idempotent producer."""
-    with world(seed) as cluster:
+    with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.producer(idempotent=True, name="truck")
         run.told = [("trip 1", producer.send(TOPIC, "trip 1", partition=0)[1]) for _ in range(2)]
@@ -178,12 +178,12 @@ async def answered(promise: Any) -> Any:
     return await promise
 
 
-def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_flight: int = 5, seed: int = 10) -> ProducerRun:
+def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_flight: int = 5) -> ProducerRun:
     """Send bursts of five records, a millisecond apart, 5 ms from the leader; a bit flips in the first request of each burst.
 
     The broker refuses the damaged batch (its checksum is wrong), and the producer sends it again.
     """
-    with world(seed) as cluster:
+    with world() as cluster:
         cluster.slow("clients", 1, latency=0.005)
         wire, run = ProduceWire(cluster), ProducerRun()
         producer = cluster.watch(cluster.producer(idempotent=idempotent, max_in_flight=in_flight, name="truck"), "truck")

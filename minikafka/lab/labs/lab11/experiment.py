@@ -33,7 +33,7 @@ SESSION_MS, HEARTBEAT_MS = 2000, 500  # how soon the group notices that a member
 
 def count_zones(bootstrap: str, stop_at: int = 0, topic: str = "trips", group: str = "zones") -> dict[str, int]:
     """Run the counter as a process of its own and return its table, zone -> trips. With `stop_at` it is killed (kill
-    -9) when it has counted and committed so many; else it ends by itself at the end of the log."""
+    -9) when it has counted and committed that number; else it ends by itself at the end of the log."""
     command = [sys.executable, "-m", __spec__.name, bootstrap, topic, group, str(stop_at)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -236,7 +236,7 @@ class Growth:
         self.job, self.query, self.seen, self.at, self.longest = job, query, 0, time.monotonic(), 0.0
 
     def until(self, cluster: Cluster, rows: int) -> None:
-        """Wait until the sink has so many rows. Raises RuntimeError, with the reason, if the query dies before."""
+        """Wait until the sink has `rows` rows. Raises RuntimeError, with the reason, if the query dies before."""
         cluster.wait(lambda: self._look() >= rows or not self.query.isActive, timeout=120)
         if self._look() < rows:
             raise RuntimeError(f"the query has died: {ended(self.query)}")

@@ -18,7 +18,7 @@ class Spark:
     """The part of Spark, or of its model, that a schedule needs."""
 
     deaths = 0
-    dying = 0.0                                 # after its next death it begins again so many seconds later; 0: it lives on
+    dying = 0.0                                 # seconds from its next death to its next start; 0: it lives on
 
     def look(self) -> None:
         """Notice a death, and begin again if it was asked for; a model does this by itself."""

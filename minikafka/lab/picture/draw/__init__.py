@@ -1,8 +1,8 @@
-"""From a frame to SVG or text; nothing here looks at the trace, except charts.py.
+"""From a frame to SVG or text; nothing here reads the trace, except charts.py.
 
     svg.py         the whole picture, top to bottom: head.py (the sentence, the brokers), strip.py (a tile for each partition),
                    lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py
-    dock.py        the same beside a text: as much as fits into the place
+    dock.py        the same beside a text: what fits into the place
     lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
                    (high watermark and others), footing.py (ruler, epochs, positions of consumers),
                    transactions.py (brackets and markers)

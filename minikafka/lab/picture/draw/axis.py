@@ -1,6 +1,6 @@
 """The offset axis: where on the paper an offset stands, the same for every lane.
 
-Owns: which offsets get a cell of their own (as many of the last as have room for their numbers, and at least those round
+Owns: which offsets get a cell of their own (the last offsets that have room for their numbers, and at least the offsets round
 the high watermark), which stretches are folded into one narrow column, and how wide a cell is.
 
 Invariants

@@ -1,7 +1,7 @@
 """The bracket round the replicas in sync, with a notch at min.insync.replicas.
 
-Owns: how the bracket and the notch meet. The notch stands below as many lanes as the minimum asks for: when the bracket
-ends above it, the part that is missing is drawn dashed in red, and acks=all is refused.
+Owns: how the bracket and the notch meet. The notch stands below the first min.insync.replicas lanes: when the bracket ends above
+it, the missing part is drawn dashed in red, and acks=all is refused.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture beside a text: as much of it as fits into the place, so that nothing needs to be scrolled.
+"""The picture beside a text: the part of it that fits into the place, so that nothing needs to be scrolled.
 
 Owns: what is left out when the place is low, and in which order: the clients in lines, the traffic of a lane, the tiles of
 the partitions, the lesser entries of the ledger. The crown, the sentence, the lanes, the high watermark, what is lost and
@@ -39,7 +39,7 @@ LAYOUTS = (Layout(), Layout("lines"), Layout("lines", rows=1, labels=1), Layout(
 
 
 def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tuple[Paper, float]:
-    """Return the paper with what fits into `pixels` times `lines` of the screen (None: as much as there is), and its height."""
+    """Return the paper with what fits into `pixels` times `lines` of the screen (None: all), and its height."""
     wide = WIDTHS["dock"] if pixels is None else fitting("dock", pixels)
     room = None if lines is None else lines * wide / (pixels or wide)
     for layout in LAYOUTS:

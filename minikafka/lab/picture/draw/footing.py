@@ -21,7 +21,7 @@ POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
 
 
 def draw_footing(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, right: float, rows: int = 2) -> float:
-    """Draw everything below y, with room for so many rows of epochs and of consumers; return where it ends."""
+    """Draw everything below y, with room for a number of rows of epochs and of consumers; return where it ends."""
     y += 2
     if axis.pieces and not axis.numbered and axis.cell:
         y = _draw_ruler(paper, axis, y)

@@ -53,7 +53,7 @@ def width(text: str, size: float = 14, bold: bool = False) -> float:
 
 @lru_cache(8192)
 def shorten(text: str, room: float, size: float = 14, bold: bool = False) -> str:
-    """Return `text`, or as much of it as fits into `room` pixels with an ellipsis."""
+    """Return `text`, or the part of it that fits into `room` pixels with an ellipsis."""
     if width(text, size, bold) <= room:
         return text
     keep = len(text)

@@ -46,7 +46,7 @@ def _wanted(frame: Frame) -> bool:
 
 
 def _shown(rows: Sequence[PartitionRow], topic: str | None, name: str | None, most: int) -> tuple[list[PartitionRow], int]:
-    """Return as many rows as fit, in their order; first to stay are the chosen one, those in trouble, those of its topic."""
+    """Return the rows that fit, in their order; the chosen row stays first, then rows in trouble, then rows of its topic."""
     if len(rows) <= most:
         return list(rows), 0
     worst = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]

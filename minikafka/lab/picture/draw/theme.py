@@ -73,7 +73,7 @@ TINTS = "".join(f"\n.e{number}{{fill:e{number}}}" for number in range(EPOCHS))
 
 
 def fitting(size: str, pixels: float) -> int:
-    """Return the width of the paper for a place that is so many pixels wide. In a narrow place less is drawn, and
+    """Return the width of the paper for a place that is `pixels` wide. In a narrow place less is drawn, and
     letters do not shrink (until the paper is as narrow as it can be); in a wide one the letters grow."""
     return round(min(WIDTHS[size], max(NARROWEST, pixels * WIDTHS[size] / SCREENS[size])))
 

@@ -38,7 +38,7 @@ class Behind:
     """The leader's word on a follower. `since`: when it was last caught up; None: it is caught up."""
 
     since: float | None
-    check: float | None                                # when the leader looks at its followers next
+    check: float | None                                # when the leader checks its followers next
     every: float | None                                # seconds between two looks
 
 
@@ -179,7 +179,7 @@ class PartitionFacts:
     def behind_since(self, follower: int) -> float | None:
         """Return when a follower was last caught up (I-PARTITION-2); None: it is caught up now, or nothing is known."""
         told = self.behind.get(follower)
-        if told is not None and told.since is not None:        # even if it has all: the leader has not heard of that
+        if told is not None and told.since is not None:        # even if it has all: no fetch has said so to the leader
             return told.since
         end, replica = self.log_end, self.replicas.get(follower)
         if replica is None or replica.log.end is None or end is None or replica.log.end >= end:
