@@ -179,7 +179,7 @@ class Zombie:
 
 
 def zombie() -> Zombie:
-    """For ten seconds cut broker 1, the leader, off from the other brokers and all controllers; its clients still reach it."""
+    """Cut broker 1, the leader, off from all brokers and controllers for ten seconds; its clients still reach it."""
     with prepared(min_insync=2) as cluster:
         loose = Writer(cluster, TOPIC, rate=10, acks=1, prefix="loose ", name="acks=1")
         cluster.sleep(2)
