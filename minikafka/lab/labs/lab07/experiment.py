@@ -258,7 +258,7 @@ def missing(cluster: Any, broker: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a business needs: an answer within `ms`, at most `lost` records lost, an error at each failure (`notice`)."""
+    """The needs of a business: an answer within `ms`, at most `lost` records lost, an error at each failure (`notice`)."""
 
     ms: float
     lost: int
