@@ -13,7 +13,7 @@ from tests.transcripts import compare, replay
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)
 def test_transcript(path: Path, rewrite: bool) -> None:
-    """Fails when any change of groups/classic/ changes what a member is told, or the order of effects."""
+    """Fails when any change of groups/classic/ changes an answer, or the order of effects."""
     compare(path, replay(path.read_text(), LoneClassicGroup(), do), rewrite)
 
 

@@ -72,7 +72,7 @@ class Group:
     def topic(self, partitions: int = 1, suffix: str = "t", settled: bool = True) -> str:
         """Make a topic named after the group; `settled` waits until the group, which must not exist, may have it.
 
-        In Kafka the coordinator of groups hears of a topic a little after the broker's metadata.
+        In Kafka the group coordinator knows a topic a little later than the broker's metadata.
         """
         name = f"{self.name}-{suffix}"
         kind = CreateTopicsRequest.CreatableTopic

@@ -30,7 +30,7 @@ def listed(group: Group, states: list[str] = [], types: list[str] = [], version:
 
 
 def test_the_feature(group: Group) -> None:
-    """group.version 1 of 0 to 1. Fails if clients are told of another."""
+    """group.version 1 of 0 to 1. Fails if the response has another range."""
     answer = group.ask(ApiVersionsRequest(client_software_name="raw", client_software_version="1"), 4)
     keys = {r.api_key: (r.min_version, r.max_version) for r in answer.api_keys}
     assert (keys.get(68), keys.get(69)) == ((0, 1), (0, 1))

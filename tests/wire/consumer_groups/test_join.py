@@ -16,7 +16,7 @@ from tests.wire.consumer_groups.consumer_protocol import (
 
 
 def test_a_group_of_one(group: Group) -> None:
-    """The first answer has everything. Fails if epochs start elsewhere, or an assignment is told twice or never."""
+    """The first answer has everything. Fails if epochs start elsewhere, or an assignment is sent twice or never."""
     topic = group.topic(4)
     member = group.member(topic)
     first = member.beat()

@@ -154,7 +154,7 @@ def test_classic_requests_to_a_consumer_group(group: Group) -> None:
 
 
 def test_an_instance_is_looked_at_before_a_subscription(group: Group) -> None:
-    """Fails if a classic member whose subscription cannot be read hears of that first, and not that its instance id is unknown,
+    """Fails if an unreadable subscription is refused first, and not the instance id that is unknown,
     or somebody else's."""
     dynamic, static = group.member("t"), group.member("t", instance_id="i1")
     dynamic.beat()
@@ -174,7 +174,7 @@ def test_an_instance_is_looked_at_before_a_subscription(group: Group) -> None:
 
 
 def test_a_consumer_joins_a_living_classic_group(group: Group) -> None:
-    """The classic member hears of a rebalance and gives up its part. Fails if it is thrown out, or both have a partition."""
+    """The classic member is called to join again and gives up its part. Fails if it is thrown out, or both have a partition."""
     topic = group.topic(4)
     shelf = Shelf(group, topic)
     classic, member = alone(group, topic), group.member(topic)

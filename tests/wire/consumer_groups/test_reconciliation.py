@@ -153,7 +153,7 @@ def test_members_with_different_subscriptions(group: Group) -> None:
 
 
 def test_topics_come_and_grow(group: Group) -> None:
-    """Fails if a new topic, or new partitions, are not a new epoch that members hear of by themselves."""
+    """Fails if a new topic, or new partitions, do not raise the epoch, or members get no new assignment by heartbeats alone."""
     topic = group.topic(2)
     later = f"{group.name}-later"
     member = group.member(topic, later)

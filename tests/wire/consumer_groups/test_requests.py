@@ -73,7 +73,7 @@ def ask(group: Group, version: int = 1, **fields: Any) -> Any:
 
 @pytest.mark.parametrize(("fields", "text"), BAD, ids=lambda value: str(value)[:60] if isinstance(value, dict) else "")
 def test_requests_that_make_no_sense(group: Group, fields: dict[str, Any], text: str) -> None:
-    """INVALID_REQUEST with its text. Fails if a field is not looked at, or another text is told."""
+    """INVALID_REQUEST with its text. Fails if a field is not checked, or the text is another."""
     assert refusal(ask(group, **fields)) == (INVALID_REQUEST, text)
     assert group.describe().error_code == GROUP_NOT_FOUND
 

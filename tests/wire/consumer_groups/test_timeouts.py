@@ -44,7 +44,7 @@ def shorten_sessions(group: Group, session_ms: int = SESSION_MS) -> None:
     first = group.member()
 
     def heard() -> Any:
-        """the group's own heartbeat interval is told"""
+        """the response has the group's own heartbeat interval"""
         return first.beat().heartbeat_interval_ms == 777
     until(heard)
     first.leave()
@@ -111,7 +111,7 @@ def test_who_does_not_give_up_is_fenced(group: Group) -> None:
     last: list[Any] = []
 
     def fenced() -> bool:
-        """the member that keeps its partitions is told that it is none"""
+        """the heartbeat of the member that keeps its partitions is refused"""
         last.append(keeps.ask(owned=all_of(topic, 4)))
         return bool(last[-1].error_code != NONE)
     until(fenced)

@@ -99,7 +99,7 @@ class ClassicClient:
     def shares(self, joined: JoinResult) -> dict[str, bytes]:
         """Return what the leader of a classic group assigns; what another member must give up first is nobody's for a while.
 
-        A `custom` one uses an assignor that no broker knows. One that is told to skip this looks at the topics again soon.
+        A `custom` one uses an assignor that no broker knows. A leader whose answer says skip_assignment joins again soon.
         """
         if joined.skip_assignment:
             self.counts = {"unknown": 0}
@@ -123,7 +123,7 @@ class ClassicClient:
         now = {name: len(topic.partitions) for name, topic in self.world.image.topics.items()}
         return bool(self.counts) and self.counts != now
 
-    # --- what it hears --------------------------------------------------------------------------------------------------
+    # --- answers ---------------------------------------------------------------------------------------------------------
 
     def read(self) -> None:
         """Read the answer, if it is there."""

@@ -8,7 +8,7 @@ other protocol), fall behind, vanish, and send nonsense; topics grow and go; rec
 Each returns () if the group kept its rules, else what it did. Every answer is judged (judged_group.py).
 
 Owns: what happens when, what must hold after each step, and what must be true when all behave.
-Invariants: I-GLIFE-1 no client that can know better uses a partition that belongs to another.
+Invariants: I-GLIFE-1 a client that is sure of its membership uses no partition of another member.
             another coordinator, which reads the log, compacted or not, has the same group.
             I-GLIFE-3 when all behave, the group is stable, and each subscribed partition has its member.
 """
@@ -102,7 +102,7 @@ class GroupLife(JudgedGroup):
         self.classic_config = GroupConfig(self.classic_config.initial_rebalance_delay_ms)
         if self.classic is not None:
             self.classic.config = self.classic_config
-        self.pass_time(2000)  # those who have gone without a word are forgotten, whatever their session was
+        self.pass_time(2000)  # members that vanished are removed, whatever their session was
         self.quiet()
 
     # --- what happens ---------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class GroupLife(JudgedGroup):
             self.move_broker(rng.choice((1, 2, 3)), rng.choice(("a", "b", None)))
 
     def delete(self, name: str) -> None:
-        """Delete a topic; its readers hear of that at once."""
+        """Delete a topic; its readers give it up at once."""
         super().delete(name)
         for client in self.clients.values():
             client.owns = {one for one in client.owns if not one.startswith(name)}
@@ -219,7 +219,7 @@ class GroupLife(JudgedGroup):
         epoch = rng.choice((client.epoch, client.epoch - 1, client.epoch + 1, 0, -1, -2))
         owned = sorted(client.owns) if member == client.name and rng.random() < 0.5 else None
         if epoch == -2 and instance is None or epoch < -2:
-            return  # every group refuses that, before it is asked
+            return  # the shell refuses that before it finds the group
         for one in others:
             if one.name == member:
                 one.unsure = True  # it does not get the response

@@ -134,10 +134,11 @@ class GroupPicture:
 
 
 def judge(what: str, answer: Err, may: bool) -> None:
-    """Check I-GSENDER-1: whose request is taken, and who is called a stranger."""
+    """Check I-GSENDER-1 of the answer to a request; `may`: its sender is a present member, where it must be one."""
     taken = answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
     that("I-GSENDER-1", may if taken else not may or answer not in STRANGER,
          f"{what} is answered {answer.name}, and its sender is {'' if may else 'not '}the one that it must be")
+    that("I-GSENDER-1", answer is not Err.COORDINATOR_NOT_AVAILABLE, f"{what} is answered as if there were no group")
 
 
 # --- a classic group ----------------------------------------------------------------------------------------------------
@@ -209,7 +210,7 @@ def _joined(before: GroupPicture, group: ClassicGroup, effects: list[Any], now: 
 
 def consumer_deadlines(before: GroupPicture, group: ConsumerGroup, context: GroupContext, acts: Collection[str],
                        signs: Collection[str], retried: Collection[str]) -> None:
-    """Check I-GTIME-1 of every member. `acts`: who sent the request; `signs`: whose session begins anew by it."""
+    """Check I-GTIME-1 of every member. `acts`: the senders of the request; `signs`: the members with a new session."""
     now = context.now
     for (name, m), due in GroupPicture(group).due.items():
         if m in retried:

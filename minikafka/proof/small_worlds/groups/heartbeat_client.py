@@ -48,7 +48,7 @@ class HeartbeatClient:
             return
         self.unsure = not self.careful and self.epoch > 0 and self.rng.random() < 0.1
         if not self.unsure:
-            self.hear(answer)
+            self.read(answer)
 
     def news(self) -> dict[str, object]:
         """Return what else a heartbeat says: mostly nothing; now and then everything, or another subscription."""
@@ -75,7 +75,7 @@ class HeartbeatClient:
     def subscription(self) -> list[str]:
         return [topic for topic in TOPICS if self.rng.random() < 0.7] or ["t"]
 
-    def hear(self, answer: HeartbeatResponse) -> None:
+    def read(self, answer: HeartbeatResponse) -> None:
         self.epoch = answer.epoch
         names = self.world.told(answer)
         if names is not None:

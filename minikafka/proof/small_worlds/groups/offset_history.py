@@ -1,4 +1,4 @@
-"""What a partition of __consumer_offsets says, told from its whole history: a list of records, and nothing else.
+"""What a partition of __consumer_offsets says, by its whole history: a list of records, and nothing else.
 
 The store under test (broker/groups/offsets.py) keeps tables and changes them. The history has the same methods, and reads the
 records again from the beginning for each answer: it never changes what it has written down.
