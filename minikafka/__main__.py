@@ -44,30 +44,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka", description="A small Kafka for learning.")
+    parser = argparse.ArgumentParser(prog="python -m minikafka", description="minikafka: a small Apache Kafka to learn with.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     start = commands.add_parser("start", help="start a cluster and keep it until Ctrl-C")
-    start.add_argument("--brokers", type=int, default=3)
-    start.add_argument("--controllers", type=int, help="processes of their own for the quorum (default: brokers vote)")
-    start.add_argument("--preset", choices=["class"], help="class: short times, so that failures show in seconds")
-    start.add_argument("--config", action="append", default=[], metavar="NAME=VALUE", help="a setting of Kafka's")
-    start.add_argument("--data", help="folder to keep the data in (default: a temporary one)")
-    start.add_argument("--port", type=int, help="of the first broker of a new --data folder; the next have the next ports")
-    start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    start.add_argument("--brokers", type=int, default=3, help="number of brokers (default: %(default)s)")
+    start.add_argument("--controllers", type=int,
+                       help="number of controllers in processes of their own (default: brokers vote)")
+    start.add_argument("--preset", choices=["class"], help="class: short timeouts, so that failures show within seconds")
+    start.add_argument("--config", action="append", default=[], metavar="NAME=VALUE",
+                       help="a broker setting of Kafka; repeatable")
+    start.add_argument("--data", help="folder that keeps the data (default: a temporary folder)")
+    start.add_argument("--port", type=int,
+                       help="port of the first broker of a new --data folder; the others take the next ports")
+    start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka", help="brokers (default: %(default)s)")
     start.set_defaults(run=_start)
-    doctor = commands.add_parser("doctor", help="versions, Java, ports, jars; what is missing and the remedy")
-    doctor.add_argument("--spark", action="store_true", help="only start Spark, and stop it")
+    doctor = commands.add_parser("doctor", help="check versions, Java, ports and jars; print a remedy for each problem")
+    doctor.add_argument("--spark", action="store_true", help="check only that Spark starts and stops")
     doctor.set_defaults(run=_doctor)
-    fetch = commands.add_parser("jars", help="fetch Apache Kafka and Spark's Kafka connector into the cache, once")
-    fetch.add_argument("--if-online", action="store_true", help="where there is no network: one line, and no error")
+    fetch = commands.add_parser("jars", help="download Apache Kafka and Spark's Kafka connector into the cache")
+    fetch.add_argument("--if-online", action="store_true", help="without a network, print one line and exit with status 0")
     fetch.set_defaults(run=_jars)
-    commands.add_parser("bench", help="the same work on both engines: how fast is which? (`bench --help`)")
-    commands.add_parser("demo", help="the whole pipeline on real flights (`demo --help` for its options)")
-    commands.add_parser("demos", help="failure demos for a class, on a projector (`demos --help`)")
-    commands.add_parser("class", help="one page over what students handed in (`class --help`)")
-    commands.add_parser("chaos", help="a live campaign: brokers killed under real clients (`chaos --help`)")
-    commands.add_parser("picture", help="a recorded run at a moment, as SVG or text (`picture --help`)")
-    commands.add_parser("sim", help="the simulator's campaigns: run, replay, shrink, ablate (`sim --help`)")
+    commands.add_parser("bench", help="measure both engines at the same work (`bench --help`)")
+    commands.add_parser("demo", help="run the whole pipeline on real flights (`demo --help`)")
+    commands.add_parser("demos", help="show failure demos to a class, on a projector (`demos --help`)")
+    commands.add_parser("class", help="make one page of the files that students handed in (`class --help`)")
+    commands.add_parser("chaos", help="run a live campaign: brokers are killed under real clients (`chaos --help`)")
+    commands.add_parser("picture", help="draw one moment of a recorded run, as SVG or text (`picture --help`)")
+    commands.add_parser("sim", help="run campaigns of the simulator, replay and shrink seeds (`sim --help`)")
     return parser
 
 

@@ -1,6 +1,6 @@
 """How many lines of the broker the simulator runs: `python tools/sim_lines.py [--seeds N] [--from S] [--missing]`.
 
-A few seeds of the swarm, the told stories, a tour of all that an administrator can ask, and the requests of every API
+A few seeds of the swarm, the told stories, a tour of every request of an administrator, and the requests of every API
 and version that the tests of security send (good, spoiled, absurd), under line coverage.
 Prints a line per package and exits 1 if broker/ stays below 85 %. Three modules of broker/ exist for a real machine
 only and are counted apart: live.py, links.py, __main__.py.

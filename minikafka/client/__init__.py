@@ -9,7 +9,7 @@ Read first what all clients are built on:
     metadata.py    brokers, topics and leaders, as far as the client knows; leader epochs keep old answers out
     retry.py       which errors are retried, after which it is unknown what happened (`Unsure`), and the backoff
     client.py      the three together: a request to a node, to any broker, to a coordinator
-    history.py     what clients did and were told, event by event; recorder.py: one operation in its words
+    history.py     the operations of clients and their results, as events; recorder.py: one operation
 then one of
     producer/      records to batches, batches to leaders; idempotence; transactions
     consumer/      positions, fetches, group membership in both protocols, commits

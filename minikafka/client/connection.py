@@ -113,7 +113,7 @@ class BrokerConnection(asyncio.Protocol):
     def _take(self, frame: memoryview) -> None:
         number = correlation_id(frame)
         if number not in self._owed:
-            raise ProtocolError(f"an answer to request {number}, which was not asked")
+            raise ProtocolError(f"a response with correlation id {number}, which no pending request has")
         owed = self._owed[number]
         answer = decode_response(owed.response, owed.version, frame)
         del self._owed[number]

@@ -12,7 +12,7 @@ same). An event without duration (assign, revoke, seek, facts) is a single `ok` 
     send         topic, partition?, key?, value (a string of its own for every send), acks (-1 for all), idempotent?
                  (told or not: as acks=all is), txn?, source? ([topic, partition, offset] of the record that a
                  transaction copies); ok adds partition and offset
-    poll         group?, isolation ("read_uncommitted" unless told otherwise); ok adds records:
+    poll         group?, isolation (default "read_uncommitted"); ok adds records:
                  [[topic, partition, offset, value], ...]
     assign       partitions ([[topic, partition], ...]), of a group also group, generation?, protocol? (of the member:
                  "classic" or "consumer") and instance? (the name of a static member): those new to the member

@@ -36,7 +36,7 @@ NOBODY = LeaderAndEpoch(-1, -1)
 
 @dataclass
 class TopicMetadata:
-    """One topic as last heard of."""
+    """One topic as in the latest metadata."""
 
     id: UUID | None
     partitions: dict[int, LeaderAndEpoch] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Which errors a client retries, which of them say that its metadata is old, and how long it waits between two tries.
 
 Owns: the tables of errors and the backoff.
-Invariants: no two tries without a pause. A part of each pause is random, so many clients do not retry together.
+Invariants: no two tries without a pause. A part of each pause is random: clients do not retry at the same moment.
 Source: org.apache.kafka.common.errors (RetriableException, InvalidMetadataException), ExponentialBackoff; KIP-580.
 """
 

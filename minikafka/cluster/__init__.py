@@ -13,7 +13,7 @@
     remote.py      a cluster that somebody else runs; security.py: its security settings, in the names of each client
     doctor.py      `python -m minikafka doctor`: what this machine has and lacks
 
-The simulated engine is sim/engine/cluster.py. Promised: if a broker ends though no call asked for that, the next call raises
+The simulated engine is sim/engine/cluster.py. Promised: if a broker ends that no call has ended, the next call raises
 BrokerDied (I-CLUSTER-2); and no broker outlives the process that started it (I-PROC-1).
 """
 

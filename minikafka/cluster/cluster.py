@@ -1,4 +1,4 @@
-"""A cluster of brokers as one object: start it, break it, look at it, whatever engine runs underneath.
+"""A cluster of brokers as one object, with the same calls for every engine: start it, break it, observe it.
 
     with Cluster(brokers=3) as c:
         c.kill(1); c.wait(lambda: c.leader("flights", 0) != 1); c.restart(1)
@@ -7,9 +7,9 @@ Owns the folder (a temporary one is removed at the end), and the parts of a clus
 (nodes.py), its time (clock.py), its trace. Every public method may be called from any thread.
 
 Invariants
-    I-CLUSTER-1  A cluster is ready when, asked over the wire, every broker knows every broker as registered and unfenced,
-                 and a controller leads. Nothing sleeps instead of asking.
-    I-CLUSTER-2  If a broker ends though no call asked for that, the next call raises BrokerDied (I-NODES-1).
+    I-CLUSTER-1  A cluster is ready when every broker answers, over the wire, that every broker is registered and unfenced,
+                 and a controller leads. The cluster polls; it never sleeps for a guessed time.
+    I-CLUSTER-2  If a broker ends that no call has ended, the next call raises BrokerDied (I-NODES-1).
     `close` and the end of this process, however it comes, end every broker (process.py).
 """
 
@@ -123,7 +123,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """Return every broker's address, as clients take it for `bootstrap_servers`. Raises Closed: there nobody answers."""
+        """Return every broker's address, as clients take it for `bootstrap_servers`. Raises Closed after close()."""
         self._check_open()
         return ",".join(node.address for node in self.plan.brokers)
 
@@ -177,7 +177,7 @@ class Cluster:
     def partitions(self, *topics: str) -> dict[str, wire.PartitionInfo]:
         """Return leader, epoch, replicas and ISR by "topic-partition", from the living broker with the newest metadata.
 
-        All are asked: a broker that is cut off has old metadata.
+        The call sends a request to each broker: one that is cut off has old metadata.
         """
         self._check()
         best: dict[str, tuple[tuple[int, bool], wire.PartitionInfo]] = {}
@@ -298,7 +298,7 @@ class Cluster:
     def fill_disk(self, broker: int, free: int = 0) -> None:
         """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC, which ends the broker.
 
-        No call raises BrokerDied for that death, because this call asked for it; `heal` makes room again.
+        No call raises BrokerDied for that death, because this call caused it; `heal` makes room again.
         """
         self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
 
@@ -317,7 +317,7 @@ class Cluster:
         self._clock.sleep(seconds)
 
     def wait(self, condition: Callable[[], Any], timeout: float = 10.0) -> Any:
-        """Ask until the answer is true, and return it; raises NotReady after `timeout` seconds."""
+        """Call `condition` until its result is true, and return the result; raises NotReady after `timeout` seconds."""
         return self._clock.wait(condition, timeout)
 
     def at(self, when: float, fault: Callable[[], Any]) -> None:
@@ -325,7 +325,7 @@ class Cluster:
         self._clock.at(when, fault)
 
     def watch(self, client: Any, name: str | None = None) -> Any:
-        """Have a client of kafka-python, confluent-kafka or aiokafka tell the trace what it sends and reads.
+        """Write to the trace each record that a client of kafka-python, confluent-kafka or aiokafka sends or reads.
 
         Return the client to use from now on: `producer = c.watch(producer)`. For a Spark query give the folder of its
         checkpoint: the trace then gets the query's batches until you call `.stop()` of the object returned.
@@ -394,7 +394,7 @@ class Cluster:
             self._lock_file = None
 
     def _tell_notebook(self) -> None:
-        """Let views read the last events before the trace is deleted, and clients end; without a notebook nobody listens."""
+        """Let views read the last events before the trace is deleted, and let clients end; only in a notebook."""
         for listener in ("minikafka.lab.view.registry", "minikafka.lab.again"):
             if listener in sys.modules:
                 sys.modules[listener].cluster_closed(self)
@@ -430,7 +430,7 @@ class Cluster:
             return None
 
     def _inner(self, name: str, change: Callable[..., list[tuple[int, dict[str, Any]]]], *args: Any) -> None:
-        """Change the book of standing faults and tell the brokers concerned."""
+        """Change the book of standing faults, and send the change to the brokers concerned."""
         with self._fault(name, *args):
             if not self._engine.link_faults:
                 raise NotSupported(f"{name}() works only inside our own brokers; engine {self.engine!r} offers kill, stop, "
@@ -439,14 +439,14 @@ class Cluster:
 
     @contextmanager
     def _fault(self, name: str, *args: Any) -> Iterator[None]:
-        """Let no other call start or end a process during a fault, and tell the trace that the fault happened."""
+        """Let no other call start or end a process during a fault, and write the fault to the trace."""
         self._check()
         with self._nodes.lock:
             yield
             self._writer("fault", fault=name, args=args)
 
     def _check(self) -> None:
-        """Raise an error if the cluster is closed, a broker died though no call asked for that, or a fault set by `at` failed."""
+        """Raise an error if the cluster is closed, a broker died by itself, or a fault set by `at` failed."""
         self._check_open()
         if deaths := self._nodes.deaths():
             raise BrokerDied("\n".join(deaths))

@@ -12,7 +12,7 @@ class Closed(ClusterError):
 
 
 class BrokerDied(ClusterError):
-    """A broker ended without being asked to; the message carries the end of its log."""
+    """A broker ended by itself; the message has the end of its log."""
 
 
 class NotSupported(ClusterError):

@@ -4,7 +4,7 @@ Owns the book of standing faults, with a page for each broker. The cluster sends
 
 Invariants
     I-FAULT-1  A broker that restarts while a standing fault concerns it starts under that fault.
-    I-FAULT-2  A cut between two brokers is told to both: each holds back the bytes of the connections it opened.
+    I-FAULT-2  Both brokers of a cut get the command: each holds back the bytes of the connections that it opened.
 
 Directions as a broker sees them: `outbound` holds what it sends to the peer, `inbound` what the peer sends to it.
 """

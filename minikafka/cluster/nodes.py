@@ -1,10 +1,10 @@
-"""The processes of a cluster's nodes: started with the standing faults, told of new faults, ended.
+"""The processes of a cluster's nodes: they start under the standing faults, get new faults, and end.
 
 Owns: a handle for every node that was ever started, the thread that starts them, the book of standing faults, and the
 list of reported deaths.
 
 Invariants
-    I-NODES-1  A death that no call asked for is reported once, with the end of the node's log.
+    I-NODES-1  A death that no call has caused is reported once, with the end of the node's log.
     I-NODES-2  When `tell` returns, the fault is in force: every node that is not paused has confirmed it.
 """
 
@@ -25,7 +25,7 @@ from .process import Child, Launcher
 from .trace import Trace
 
 LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
-HEARD_WITHIN = 10.0  # seconds that a busy node has to confirm a fault; after that nobody waits for it
+HEARD_WITHIN = 10.0  # seconds that a busy node has to confirm a fault; then the call returns without it
 MEMORY = "The memory is full: shut down the kernels of other notebooks, then start the cluster again."
 REMEDIES = {  # words at the end of a node's log, ours or Apache's, and what to do about it
     "no space left on device": "The disk is full: delete what you do not need, then start the cluster again.",
@@ -89,13 +89,13 @@ class Nodes:
             time.sleep(0.001)
 
     def deaths(self) -> list[str]:
-        """Return a line about each node that has ended since the last call though no call asked for that."""
+        """Return a line about each node that has ended by itself since the last call."""
         with self.lock:
             new = [n for n, child in self.children.items() if child.died and n not in self._reported]
             self._reported.update(new)
             for node in new:
                 self._say("exit", broker=node, how=self.children[node].how_it_ended())
-            # A full disk ends a broker, so the call that filled the disk has asked for this death too.
+            # A full disk ends a broker, so the call that filled the disk has caused this death too.
             unasked = [n for n in new if self.faults.page(n).disk_budget is None]
             return [death(n, self.children[n].how_it_ended(), self.children[n].last_lines()) for n in unasked]
 

@@ -105,7 +105,7 @@ class Plan:
             write_atomic(self.secret, secrets.token_hex(16), 0o600)
 
     def place(self, racks: Sequence[str]) -> None:
-        """Give each broker its rack, in the order of their ids. Raises ValueError if there are not as many racks as brokers."""
+        """Give each broker its rack, in the order of their ids. Raises ValueError unless each broker has one."""
         if len(racks) != len(self.brokers):
             raise ValueError(f"{len(racks)} racks for {len(self.brokers)} brokers: name one for each")
         for node, rack in zip(self.brokers, racks):

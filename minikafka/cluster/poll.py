@@ -49,7 +49,7 @@ class Poller:
             self._round()
 
     def _round(self) -> None:
-        """Ask the first broker that answers for everything but the offsets, which only leaders know."""
+        """Read everything from the first broker that answers, except for the offsets, which only leaders know."""
         for broker in self._cluster.alive:
             address = self._cluster.address(broker)
             try:

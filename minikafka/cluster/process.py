@@ -29,7 +29,7 @@ from minikafka.machine.environment import settle
 
 EXEC_WITH_PARENT_DEATH = Path(__file__).with_name("exec_with_parent_death.py")
 LOG_LIMIT = 8 << 20  # bytes; then the content of log.txt becomes log.txt.1
-LOOK = 10.0  # seconds between two looks at the sizes of the logs
+LOOK = 10.0  # seconds between two checks of the sizes of the logs
 
 
 class Child:
@@ -50,7 +50,7 @@ class Child:
 
     @property
     def died(self) -> bool:
-        """Return whether the process has ended though no call asked for that."""
+        """Return whether the process has ended by itself."""
         return not self.asked_to_end and not self.alive
 
     def tell(self, command: dict[str, Any]) -> None:

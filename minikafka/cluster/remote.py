@@ -24,10 +24,10 @@ class _Elsewhere:
     traces = False
 
     def prepare(self, plan: Plan, node: NodePlan) -> None:
-        raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
+        raise NotSupported("Cluster.connect() started no process: it cannot start one either")
 
     def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
-        raise NotSupported("the processes of a cluster one only connects to belong to somebody else")
+        raise NotSupported("Cluster.connect() started no process: it cannot start one either")
 
 
 class RemoteCluster(Cluster):
@@ -61,24 +61,24 @@ class RemoteCluster(Cluster):
         return self._addresses[broker]
 
     def add_broker(self, rack: str | None = None) -> int:
-        raise NotSupported(f"{self._given} is somebody else's cluster: a broker cannot be added from here. Faults "
+        raise NotSupported(f"{self._given} runs elsewhere: add_broker() cannot start a broker there. Faults "
                            "need a cluster of your own: Cluster(brokers=3), or with engine=\"apache\"")
 
     def _node(self, node: int) -> Any:
-        raise NotSupported(f"node {node} of {self._given} is somebody else's process: no faults and no logs from here. They "
+        raise NotSupported(f"node {node} of {self._given} runs elsewhere: its faults and its log are out of reach. They "
                            "need a cluster of your own: Cluster(brokers=3), or with engine=\"apache\"")
 
 
 def _discover(addresses: str, security: Security) -> dict[int, str]:
-    """Ask one address after another for the brokers. Raises NotReady if none answers."""
+    """Return the brokers from the first address that answers. Raises NotReady if no address answers."""
     failures = []
     for address in addresses.split(","):
         try:
             found = wire.live_brokers(Address.of(address.strip(), security))
             return {broker: Address.of(at, security) for broker, at in found.items()}
         except wire.Unanswered as error:
-            failures.append(f"{address}: {error}. It was asked with security_protocol={security.protocol}; a listener that wants "
-                            "another one (TLS, a password) ends a connection so")
+            failures.append(f"{address}: {error}. The request used security_protocol={security.protocol}; a listener that needs "
+                            "another protocol (TLS, a password) closes the connection")
         except OSError as error:
             failures.append(f"{address}: {error}")
     raise NotReady("no broker answered: " + "; ".join(failures))

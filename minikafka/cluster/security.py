@@ -1,4 +1,4 @@
-"""The settings of clients of a cluster that asks for TLS or a password: given once, and translated for each client.
+"""The settings of clients of a cluster that needs TLS or a password: given once, and translated for each client.
 
     Security({"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
               "sasl_plain_password": "...", "ssl_cafile": "ca.pem"})
@@ -6,7 +6,7 @@
 The names are kafka-python's. librdkafka and Java have other names for the same settings, and Spark's connector takes Java's
 names with `kafka.` before them. Our own brokers need no such setting.
 
-Owns: the translation, and the opening of a connection for the few questions of `wire.py`.
+Owns: the translation, and the opening of a connection for the few requests of `wire.py`.
 Invariants: I-SECURITY-1 a setting that some client does not have is refused, never dropped.
 """
 

@@ -1,13 +1,13 @@
-"""Watched clients: a client itself tells the trace what no broker can know (sent, acknowledged, position).
+"""Watched clients write to the trace what no broker can know (sent, acknowledged, position).
 
-`watch(client)` returns the client, with some methods replaced that tell the trace and then do what they did before. A producer
-or consumer of kafka-python, confluent-kafka or aiokafka does and sends what it would without it. A Spark query is watched by
-the folder of its checkpoint (checkpoint.py).
+`watch(client)` returns the client with some methods replaced: they write to the trace, and do what they did before. A producer
+or consumer of kafka-python, confluent-kafka or aiokafka sends the same requests as without it. A Spark query is watched by the
+folder of its checkpoint (checkpoint.py).
 
 Events: sent{client, record, topic, partition, acks?}, acked{client, record, tp, offset}, failed{client, record, topic, error,
 certain}: `record` is a running number that pairs them (a second client of the same name counts from PER_CLIENT on); `certain`
 false: the record may be stored all the same;
-position{client, group, member, tp, first, position, records}: the application got so many records, `position` is next;
+position{client, group, member, tp, first, position, records}: the application got this number of records, `position` is next;
 assigned{client, group, partitions}: all that it reads from now on; committed{client, group, tp, offset}.
 
 Invariants
@@ -61,13 +61,13 @@ class RecordNumbers:
 
 
 class _Follower:
-    """Replaces methods of one client by methods that tell what happened."""
+    """Replaces methods of one client by methods that write events."""
 
     def __init__(self, client: Any, say: Say, name: str, family: str, numbers: RecordNumbers) -> None:
         self.client, self.name = client, name
         self._say = say
         self._sent = numbers.of(name)
-        self._held: list[str] = []  # partitions assigned, as told last
+        self._held: list[str] = []  # partitions of the last `assigned` event
         self.watched = client
         getattr(self, f"follow_{family}")()
 
@@ -79,7 +79,7 @@ class _Follower:
         setattr(self.watched, method, functools.wraps(original)(wrapper(original)))
 
     def handed_out(self, records: Iterable[Any]) -> None:
-        """Tell the positions after these records of kafka-python or aiokafka: one event per partition."""
+        """Write the positions after these records of kafka-python or aiokafka: one event per partition."""
         self.handed((f"{record.topic}-{record.partition}", record.offset) for record in records)
 
     def handed(self, places: Iterable[tuple[str, int]]) -> None:
@@ -90,7 +90,7 @@ class _Follower:
             self.say("position", tp=tp, position=found[-1] + 1, first=found[0], records=len(found), **self.membership())
 
     def look_at_assignment(self) -> None:
-        """Tell which partitions are read from now on, if that has changed."""
+        """Write which partitions are read from now on, if that has changed."""
         held = sorted(f"{tp.topic}-{tp.partition}" for tp in self.client.assignment())
         if held != self._held:
             self._held = held
@@ -106,7 +106,7 @@ class _Follower:
                      group=self.membership()["group"])
 
     def failed(self, record: int, topic: str, error: str, code: int | None) -> None:
-        """Tell that a send has failed; `code`: the error's number, None where the library gives none."""
+        """Write that a send has failed; `code`: the error's number, None where the library gives none."""
         certain = code in NEVER_SENT or code is not None and code > 0 and code not in IN_DOUBT
         self.say("failed", topic=topic, error=error, record=record, certain=certain)
 

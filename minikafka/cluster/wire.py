@@ -3,7 +3,7 @@
 Owns nothing but the connection of one request. Its sockets block: the caller is a notebook or a test.
 
 What real Kafka does differently: nothing. Kafka's Metadata response names a random live broker as the controller, so the true
-controller is asked for with DescribeQuorum (KIP-595).
+controller comes from DescribeQuorum (KIP-595).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def partitions(address: str, topics: list[str] | None = None, timeout: float = 2
 
 
 def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) -> dict[str, int]:
-    """Return high watermarks by "topic-partition", as the broker at `address` tells them of those it leads."""
+    """Return high watermarks by "topic-partition", as the broker at `address` reports them for the partitions that it leads."""
     topics: dict[str, list[int]] = {}
     for topic, index in tps:
         topics.setdefault(topic, []).append(index)

@@ -1,4 +1,4 @@
-"""A condition in words: what a wait says that it waits for. Nobody can do anything about `<lambda>`.
+"""A condition in words, for the message of a wait that failed: `<lambda>` helps no reader.
 
 Owns: nothing.
 """

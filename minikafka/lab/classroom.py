@@ -120,10 +120,12 @@ def surprises(class_: list[HandIn], labs: list[Lab]) -> Table:
 def main(arguments: list[str]) -> int:
     """Run `python -m minikafka class`; return 1 if there is nothing to read, or a student's kernel failed."""
     parser = argparse.ArgumentParser(prog="python -m minikafka class",
-                                     description="One page over what a class handed in; or whether this machine bears a class.")
+                                     description="Make one page of the files that a class handed in, "
+                                     "or test whether this machine can serve a class.")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("folder", type=Path, nargs="?", help="with the files that progress().hand_in(NAME) wrote")
-    what.add_argument("--room", type=int, metavar="N", help="let in N students, each with a kernel, three brokers and a fleet")
+    what.add_argument("folder", type=Path, nargs="?", help="folder of the files that progress().hand_in(NAME) wrote")
+    what.add_argument("--room", type=int, metavar="N",
+                      help="test with N students, each with a kernel, three brokers and a fleet")
     options = parser.parse_args(arguments)
     return _rehearse(options.room) if options.folder is None else _read_all(options.folder)
 

@@ -76,7 +76,7 @@ class Artifact:
 
 
 def download(files: Sequence[Artifact], base: str, folder: Path, step: Callable[[int], None]) -> None:
-    """Fetch files from below the address `base` into a folder, several at once; `step` hears of every piece's bytes.
+    """Fetch files from below the address `base` into a folder, several at once; `step` is called with the size of every piece.
 
     Raises DownloadFailed for the first that fails (NothingReached where there is no network), or OSError of the disk.
     """
@@ -92,7 +92,7 @@ def download(files: Sequence[Artifact], base: str, folder: Path, step: Callable[
 
 
 class Mirror:
-    """A repository under an address: how it is asked, whether it ever answered, and whether to go on."""
+    """A repository under an address: its requests, whether it ever answered, and whether downloads go on."""
 
     def __init__(self, base: str) -> None:
         parts = urllib.parse.urlsplit(base)

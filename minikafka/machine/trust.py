@@ -1,4 +1,4 @@
-"""Whom a download trusts, and the proxy it takes: what this machine, its environment and pip's settings say.
+"""The certificates that a download trusts, and its proxy: from this machine, its environment and pip's settings.
 
 Owns the certificates of a download. Universities and companies often put a proxy with a certificate of its own between
 their machines and the network; where pip works, that certificate is named already, and it serves here too.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 
-# A Python from uv or pyenv looks where its builder's system kept them, so these are tried whatever OpenSSL was told.
+# A Python from uv or pyenv looks where its builder's system kept them, so these are tried whatever OpenSSL's own settings are.
 SYSTEM = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian, Ubuntu, Arch
     "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora, RHEL

@@ -46,32 +46,35 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka sim", description="The simulator's campaigns.")
+    parser = argparse.ArgumentParser(prog="python -m minikafka sim", description="Run campaigns of the simulator.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="a campaign: many seeds, each with faults of its own")
-    run.add_argument("--seeds", type=_some, default=100, metavar="N", help="how many")
+    run = commands.add_parser("run", help="run a campaign: many seeds, each with other faults")
+    run.add_argument("--seeds", type=_some, default=100, metavar="N", help="number of seeds (default: %(default)s)")
     run.add_argument("--from", type=int, dest="first", metavar="SEED",
-                     help=f"the first of them: {STRAINED}, from which on clusters have all kinds of faults; of small worlds 0")
-    run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N", help="processes")
+                     help=f"first seed (default: {STRAINED} for clusters, 0 for small worlds)")
+    run.add_argument("--jobs", type=_some, default=os.cpu_count() or 1, metavar="N",
+                     help="number of processes (default: %(default)s)")
     run.add_argument("--ledger", action="store_true", help=f"add the outcome to {campaigns.LEDGER.name}")
     run.set_defaults(run=_run)
-    replay = commands.add_parser("replay", help="run one seed again; write its trace and history")
+    replay = commands.add_parser("replay", help="run one seed again, and write its trace and history")
     replay.add_argument("seed", type=int)
-    replay.add_argument("--keep", type=_places, metavar="N,N,...", help="only these of its faults, or none of them: `none`")
-    replay.add_argument("--out", default="build/sim", type=Path, help="folder for the trace and the history")
+    replay.add_argument("--keep", type=_places, metavar="N,N,...", help="only the faults with these numbers; `none`: no faults")
+    replay.add_argument("--out", default="build/sim", type=Path,
+                        help="folder of the trace and the history (default: %(default)s)")
     replay.set_defaults(run=_replay)
-    smaller = commands.add_parser("shrink", help="leave out faults of a failing seed as long as it fails alike")
+    smaller = commands.add_parser("shrink", help="remove faults from a failing seed while the same violation remains")
     smaller.add_argument("seed", type=int)
-    smaller.add_argument("--trials", type=_some, default=200, metavar="N", help="how often the seed is run at most")
+    smaller.add_argument("--trials", type=_some, default=200, metavar="N",
+                         help="the seed runs at most N times (default: %(default)s)")
     smaller.set_defaults(run=_shrink)
     for command in (run, replay, smaller):
         command.set_defaults(kind="cluster")
         for kind, told in TOLD.items():
             command.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, help=told)
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
-    add_tell(commands.add_parser("tell", help="a story of what goes wrong, and what it is like without its rule"))
-    add_ablate(commands.add_parser("ablate", help="rules switched off, and the seed that shows each"))
-    add_mutate(commands.add_parser("mutate", help="rules broken by chance, and who notices"))
+    add_tell(commands.add_parser("tell", help="run a story of a failure, with its rule or without"))
+    add_ablate(commands.add_parser("ablate", help="switch rules off, and find a seed that shows the anomaly of each"))
+    add_mutate(commands.add_parser("mutate", help="break rules at random, and list the seeds and tests that fail"))
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The administrator: what it changes is so afterwards, though the controller or the broker it asks is gone."""
+"""The administrator: its changes are there afterwards, also if the controller, or the broker that got the request, is gone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_change_outlives_the_controller(stage: Stage, seed: int) -> None
 
 @story(3)
 async def test_an_unanswered_change_is_unknown(stage: Stage) -> None:
-    """Fails if an administrator that hears nothing claims to know."""
+    """Fails if an administrator without an answer reports a certain outcome."""
     world = stage.world
     admin = Admin(stage.env, world.bootstrap, timeout=5.0, name="deaf")
     answers = world.hold(lambda message: message.is_response and message.api is CreateTopicsRequest)

@@ -70,7 +70,7 @@ def test_nobody_shares_nothing_is_left_and_all_have_about_the_same(name: str, se
 
 
 def test_a_partition_moves_in_two_rounds_and_only_if_it_must() -> None:
-    """Fails if a partition is given away before its owner gave it up, or more move than balance asks for."""
+    """Fails if a partition is given away before its owner gave it up, or more move than balance needs."""
     members = [JoinedMember("m1", ["a", "b"]), JoinedMember("m2", ["a", "b"])]
     before, rounds = settle(members, PARTITIONS)
     assert rounds == 1
@@ -91,7 +91,7 @@ def test_of_two_who_claim_a_partition_the_later_generation_has_it() -> None:
 
 
 def test_bytes_there_and_back() -> None:
-    """Fails if what a member tells, or is told, is not what the other end reads."""
+    """Fails if a subscription or an assignment is not read as it was written."""
     told = decode_subscription("m", None, encode_subscription(["b", "a"], [("a", 3), ("b", 1)], 5))
     assert (told.topics, told.owned, told.generation) == (["a", "b"], [("a", 3), ("b", 1)], 5)
     assert decode_assignment(encode_assignment([("a", 3), ("b", 1), ("a", 4)])) == [("a", 3), ("a", 4), ("b", 1)]

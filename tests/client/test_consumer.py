@@ -50,7 +50,7 @@ async def test_it_begins_where_reset_says(stage: Stage) -> None:
 
 @story(2)
 async def test_seek_pause_and_small_polls(stage: Stage) -> None:
-    """Fails if records fetched before a seek are handed out after it, or more than asked for at once."""
+    """Fails if records fetched before a seek are handed out after it, or more than max_records at once."""
     made = await fill(stage, 20)
     consumer = alone(stage, max_records=3)
     assert values(await read(consumer, 3)) == made[:3]
@@ -66,9 +66,9 @@ async def test_seek_pause_and_small_polls(stage: Stage) -> None:
 
 @story(1)
 async def test_an_answer_from_before_the_partition_was_taken_away_is_dropped(stage: Stage) -> None:
-    """Fails if what was asked for at a position of the assignment before is handed out in this one (seed 7452)."""
+    """Fails if the answer to a fetch of a former assignment is handed out in this one (seed 7452)."""
     made = await fill(stage, 3)
-    for seeks in range(1, 5):  # one of them is as many as the first position was set
+    for seeks in range(1, 5):  # one of these numbers equals the first assignment's
         consumer = alone(stage)
         assert values(await read(consumer, len(made))) == made
         assert await consumer.poll(0.1) == []  # a fetch from the end on waits at the leader
@@ -198,7 +198,7 @@ async def test_what_is_not_replicated_is_not_read(stage: Stage) -> None:
 
 @story(9)
 async def test_a_damaged_batch_is_an_error_not_a_record(stage: Stage) -> None:
-    """Fails if the checksum is not looked at: a flipped bit would come out as data."""
+    """Fails if the checksum is not verified: a flipped bit would come out as data."""
     world = stage.world
     await fill(stage, 2)
     leader = await stage.leader()
@@ -212,7 +212,7 @@ async def test_a_damaged_batch_is_an_error_not_a_record(stage: Stage) -> None:
 
 @story(10, **NEAR)
 async def test_it_reads_from_the_follower_in_its_rack_and_goes_back_when_that_is_gone(stage: Stage) -> None:
-    """Fails if the leader's advice is not followed (KIP-392), or a dead follower is asked for ever."""
+    """Fails if the leader's advice is not followed (KIP-392), or fetches go to a dead follower for ever."""
     world = stage.world
     await stage.admin.create_topic("near", assignment={0: [1, 2, 3]})
     consumer, sources = stage.consumer(rack="b"), []

@@ -186,7 +186,7 @@ async def test_a_zombies_commit_is_refused(stage: Stage) -> None:
     world.heal()
     refused = await error_of(zombie.commit())
     assert refused.code in (Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION)
-    assert zombie.membership.needs_join and zombie.membership.lost  # it knows, before any heartbeat tells it
+    assert zombie.membership.needs_join and zombie.membership.lost  # before any heartbeat
     assert sum((await heir.consumer.committed()).values()) == 30
 
 

@@ -14,7 +14,7 @@ TP = ("t", 0)
 
 
 class Entries(list):
-    """As many records as a test says, of which only the count matters."""
+    """A number of records; only the number matters."""
 
     def __init__(self, count: int) -> None:
         super().__init__([None] * count)

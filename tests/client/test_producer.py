@@ -35,7 +35,7 @@ async def test_records_are_where_the_producer_was_told(stage: Stage, acks: int) 
 
 @story(2)
 async def test_acks_0_is_never_told_anything(stage: Stage) -> None:
-    """Fails if a producer that asks for no answer waits for one, or claims in the history to know what became of it."""
+    """Fails if a producer with acks=0 waits for an answer, or notes a certain outcome in the history."""
     assert await stage.producer(acks=0).send("t", "v") == (0, -1)
     await stage.world.sleep(1)
     assert await stage.values() == ["v"]
@@ -93,7 +93,7 @@ async def test_without_idempotence_lost_answers_do_make_duplicates(stage: Stage)
 
 @story(*range(4))
 async def test_given_up_without_an_answer_is_unknown(stage: Stage) -> None:
-    """Fails if a delivery timeout is told as a failure though a request is on the wire, or if the batch is still sent."""
+    """Fails if a delivery timeout counts as a failure though a request is on the wire, or if the batch is still sent."""
     producer, world = stage.producer(delivery_timeout=4.0), stage.world
     await producer.send("t", "before")
     leader = await stage.leader()
@@ -110,7 +110,7 @@ async def test_given_up_without_an_answer_is_unknown(stage: Stage) -> None:
 
 @story(5)
 async def test_never_sent_is_certainly_not_in_the_log(stage: Stage) -> None:
-    """Fails if a batch that never left is told as unknown: a checker could not count on anything any more."""
+    """Fails if the outcome of a batch that was never sent counts as unknown: a checker could rely on nothing."""
     producer, world = stage.producer(delivery_timeout=2.0), stage.world
     await producer.client.topic("t")
     for node in world.brokers:

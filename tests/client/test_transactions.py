@@ -106,12 +106,12 @@ async def test_an_error_leaves_nothing_but_the_abort(stage: Stage, version: int)
 @BOTH
 @story(5, topics=TWO)
 async def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(stage: Stage, version: int) -> None:
-    """Fails if a commit that timed out is told as failed, or may be turned into an abort."""
+    """Fails if a commit that timed out counts as failed, or may be turned into an abort."""
     producer = stage.producer(transactional_id="id", transaction_version=version, max_block=3.0)
     await producer.begin()
     await producer.send("a", "v")
     node = await coordinator(stage, "id")
-    stage.world.cut(node, "clients", one_way=True)  # the coordinator hears us, we do not hear it
+    stage.world.cut(node, "clients", one_way=True)  # requests arrive, answers do not
     assert isinstance(await error_of(producer.commit()), Unsure)
     assert (await error_of(producer.abort())).code is Err.INVALID_TXN_STATE
     stage.world.heal()
@@ -123,7 +123,7 @@ async def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(st
 @BOTH
 @story(6, topics=TWO)
 async def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(stage: Stage, version: int) -> None:
-    """Fails if a commit that was carried out, and whose answer was lost, is told as failed when it is asked for again."""
+    """Fails if a commit that was carried out, and whose answer was lost, counts as failed when it is sent again."""
     old, new = (stage.producer(transactional_id="id", transaction_version=version, max_block=3.0) for _ in range(2))
     await old.begin()
     await old.send("a", "v")
@@ -206,7 +206,7 @@ async def test_dropped_without_an_abort_the_transaction_times_out(stage: Stage, 
 @BOTH
 @story(9, topics=TWO)
 async def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_next_ones(stage: Stage, version: int) -> None:
-    """Fails if a commit is told though nothing was sent to the coordinator: an announcement of the transaction before, whose
+    """Fails if a commit succeeds though no request was sent to the coordinator: an announcement of the transaction before, whose
     answer came late, had let the records go out."""
     producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
     values = ["first"]

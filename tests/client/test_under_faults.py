@@ -1,4 +1,4 @@
-"""All clients at once while brokers die, pause and are cut off: what they were told must fit together in the end."""
+"""All clients at once while brokers die, pause and are cut off: the answers that they got must fit together in the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAULTS_S = 12.0
 
 
 class Crowd:
-    """Producers, copiers and readers that go on until they are told to stop."""
+    """Producers, copiers and readers that go on until `stopping` is set."""
 
     def __init__(self, stage: Stage, rng: Random) -> None:
         self.stage, self.world, self.rng = stage, stage.world, rng

@@ -1,4 +1,4 @@
-"""The folder of a Spark query's checkpoint, written file by file as Spark does, and what is told of it."""
+"""The folder of a Spark query's checkpoint, written file by file as Spark does, and the events about it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def watcher(folder: Path, told: list[Any]) -> CheckpointWatcher:
 
 
 def test_plans_and_commits_are_told_once_and_in_order(tmp_path: Path, told: list[Any]) -> None:
-    """I-CHECKPOINT-1. Fails if a batch is told twice, out of order, or as done before its plan."""
+    """I-CHECKPOINT-1. Fails if the events of a batch come twice, out of order, or the end before the plan."""
     look = watcher(tmp_path, told).look
     plan(tmp_path, 0, 10)
     look()
@@ -53,7 +53,7 @@ def test_plans_and_commits_are_told_once_and_in_order(tmp_path: Path, told: list
 
 
 def test_a_half_written_plan_waits(tmp_path: Path, told: list[Any]) -> None:
-    """Fails if a torn file is told, or if it is passed over for good."""
+    """Fails if there is an event of a torn file, or if the file is skipped for good."""
     look = watcher(tmp_path, told).look
     plan(tmp_path, 0, 10)
     whole = (tmp_path / "offsets" / "0").read_text()
@@ -74,8 +74,8 @@ def test_a_folder_that_is_not_there_yet(tmp_path: Path, told: list[Any]) -> None
 
 
 def test_other_sources_and_plans_without_one(tmp_path: Path, told: list[Any]) -> None:
-    """Fails if a query that also reads something else stops the thread, or a plan is told that is torn after its second line
-    or of another version."""
+    """Fails if a query that also reads something else stops the thread, or if a plan that is torn after its second line
+    or is of another version, makes an event."""
     look = watcher(tmp_path, told).look
     plan(tmp_path, 0, 10)
     file = tmp_path / "offsets" / "0"
@@ -90,7 +90,7 @@ def test_other_sources_and_plans_without_one(tmp_path: Path, told: list[Any]) ->
 
 
 def test_it_looks_by_itself_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    """Fails if nothing is told before the end, if the last plan before `stop` is lost, or if the thread goes on."""
+    """Fails if no event comes before the end, if the last plan before `stop` is lost, or if the thread goes on."""
     said: Queue[str] = Queue()
     made = CheckpointWatcher(tmp_path, lambda kind, **_: said.put(kind), "q", over=lambda: False)
     plan(tmp_path, 0, 10)

@@ -1,4 +1,4 @@
-"""What is said of a node that ended though nobody asked for that: the remedy comes first."""
+"""The error about a node that ended by itself: the remedy comes first."""
 from __future__ import annotations
 
 import errno

@@ -22,7 +22,7 @@ def test_a_one_way_cut_holds_what_the_first_sends() -> None:
 
 
 def test_clients_have_no_end_of_their_own() -> None:
-    """Only the broker is told; one way means requests (clients first) or answers (broker first)."""
+    """Only the broker gets the command; one way means requests (clients first) or answers (broker first)."""
     assert FaultBook().cut(CLIENTS, 1, one_way=False) == [(1, link(CLIENTS, True, True))]
     assert FaultBook().cut(CLIENTS, 1, one_way=True) == [(1, link(CLIENTS, inbound=True))]
     assert FaultBook().cut(1, CLIENTS, one_way=True) == [(1, link(CLIENTS, outbound=True))]

@@ -52,7 +52,7 @@ def test_clients_cut_off_are_answered_when_the_link_heals(c: Cluster) -> None:
 
 
 def test_a_fault_is_there_when_the_call_returns(c: Cluster) -> None:
-    """Fails if what is asked right afterwards may still be answered as if nothing had happened (I-NODES-2)."""
+    """Fails if a request right afterwards may still be answered as if nothing had happened (I-NODES-2)."""
     for _ in range(20):
         c.cut("clients", 1)
         assert not answers(c, 1, within=0.1)
@@ -105,7 +105,7 @@ def test_a_leader_cut_off_from_all_brokers_acknowledges_nothing(c: Cluster, name
 
 
 def test_what_an_unclean_election_costs_is_counted(c: Cluster, name: str) -> None:
-    """A replica outside the ISR leads, the former leader throws away what only it had; the trace tells how much. Fails
+    """A replica outside the ISR leads, the former leader throws away what only it had; the trace has the number of records. Fails
     if the count is missing, or counts what both had or what the new leader wrote."""
     configs = {"min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
     make_topic(c, name, assignments={0: [1, 2]}, configs=configs)

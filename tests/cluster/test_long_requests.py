@@ -7,15 +7,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.metadata import ApiVersionsRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
 from minikafka.log.batch import build
 from minikafka.log.compression import ZSTD
 from minikafka.protocol.codec import encode_request
+from tests.requests import produce, topic
 from tests.wire.raw import Raw
 
 RECORDS, NAMES = 300_000, 60_000
@@ -28,24 +28,15 @@ def broker() -> Iterator[Cluster]:
 
 
 def heavy_batch() -> tuple[ApiMessage, int]:
-    """Records of a compacted topic: each has to be looked at."""
+    """Records of a compacted topic: the broker checks each of them."""
     records = [(b"k" * (1 + number % 5), None) for number in range(RECORDS)]  # of many sizes, so none is passed over
     batch = build(records, timestamp_ms=int(time.time() * 1000), codec=ZSTD)
-    topic = ProduceRequest.TopicProduceData
-    rows = [topic.PartitionProduceData(index=0, records=batch)]
-    return ProduceRequest(transactional_id=None, acks=1, timeout_ms=30000,
-                          topic_data=[topic(name="compacted", partition_data=rows)]), 9
+    return produce("compacted", batch, acks=1, timeout_ms=30000), 9
 
 
 def many_names() -> tuple[ApiMessage, int]:
-    topic = DeleteTopicsRequest.DeleteTopicState
-    return DeleteTopicsRequest(topics=[topic(name=f"u{i}", topic_id=None) for i in range(NAMES)], timeout_ms=60000), 6
-
-
-def new(name: str, **configs: str) -> CreateTopicsRequest.CreatableTopic:
-    topic = CreateTopicsRequest.CreatableTopic
-    return topic(name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[
-        topic.CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()])
+    state = DeleteTopicsRequest.DeleteTopicState
+    return DeleteTopicsRequest(topics=[state(name=f"u{i}", topic_id=None) for i in range(NAMES)], timeout_ms=60000), 6
 
 
 @pytest.mark.parametrize("request_of", [heavy_batch, many_names])
@@ -53,8 +44,7 @@ def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) ->
     """Fails if others wait until the long request is over: with neither turns nor threads 2 to 6 answers come before its
     answer, else hundreds. The turns themselves are counted in tests/broker/server/test_turns.py."""
     with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
-        hog.ask(CreateTopicsRequest(topics=[new("compacted", cleanup_policy="compact")], timeout_ms=9000,
-                                    validate_only=False), 7)
+        hog.create(topic("compacted", cleanup_policy="compact"))
         broker.wait(lambda: broker.leader("compacted") is not None)  # or the batch is refused at once
         request, version = request_of()
         hog.socket.settimeout(120)

@@ -7,7 +7,7 @@ from tests.clients.kit import LIBRARIES, Record, make_topic
 
 
 def test_leaders_isr_and_high_watermarks_are_polled(cluster: Cluster, name: str) -> None:
-    """Fails if a change of leader, ISR or high watermark is not told, or what stays the same is told again."""
+    """Fails if there is no event of a change of leader, ISR or high watermark, or an event without a change."""
     with Cluster.connect(cluster.bootstrap) as seen:
         assert seen.trace.last("raft")["leader"] == cluster.controller()
         make_topic(cluster, name, assignments={0: [2, 3]}, configs={"min.insync.replicas": "1"})

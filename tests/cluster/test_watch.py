@@ -94,7 +94,7 @@ def test_aiokafka(cluster: Cluster, name: str) -> None:
 
 
 def test_what_is_no_client(cluster: Cluster) -> None:
-    """Fails if something else is accepted and then never tells anything."""
+    """Fails if another object is accepted and then writes no event."""
     with pytest.raises(TypeError, match="kafka-python, confluent-kafka and aiokafka"):
         cluster.watch(object())
 

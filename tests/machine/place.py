@@ -112,7 +112,7 @@ class Lab:
         try:
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
                 return json.load(answer)
-        except urllib.error.URLError:  # it says its address before it listens
+        except urllib.error.URLError:  # it prints its address before it listens
             return None
 
     def _heard(self) -> bool:

@@ -44,7 +44,7 @@ def run(code: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedPr
 
 
 def test_said_once() -> None:
-    """I-SETTLE-1, I-SETTLE-2. Fails if nothing is said, if a process below says it again, or finds what was set aside."""
+    """I-SETTLE-1, I-SETTLE-2. Fails if there is no line, if a process below prints it again, or gets what was set aside."""
     below = "\n".join(("from minikafka.machine.environment import settle", "settle()", "import os",
                        "print([os.environ.get(n) for n in ('SPARK_HOME', 'TZ')])"))
     done = run(f"settle()\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {below!r}])",
@@ -109,7 +109,7 @@ def test_a_link_of_another_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most, needed", [(256, True), (2048, False)])
 def test_too_few_files_are_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch, most: int, needed: bool) -> None:
-    """Fails if a machine on which Java cannot open its jars passes check 0.0, or if nobody says what to do."""
+    """Fails if a machine on which Java cannot open its jars passes check 0.0, or if the error has no remedy."""
     monkeypatch.setattr(resource, "getrlimit", lambda which: (most, most))
     (found,) = (finding for finding in findings() if finding.what == "open files")
     assert (found.good, found.needed) == (False, needed) and "ulimit -n 4096" in found.remedy

@@ -178,7 +178,7 @@ TABLE: dict[str, Callable[[Place], None]] = {
 
 
 def told(place: Place) -> dict[str, Any]:
-    """Return what the lesson tells on that machine; the links that were made for it go."""
+    """Return the lesson's output on that machine; the links that were made for it go."""
     place.variables.setdefault("MINIKAFKA_CACHE", str(Path("~/.cache/minikafka").expanduser()))
     try:
         with lab(place.root, place.home, place.variables, place.files) as opened:

@@ -1,4 +1,4 @@
-""".ci/run with a `make` that the test controls: what it runs, in which order, and whether it tells the truth."""
+""".ci/run with a `make` that the test controls: what it runs, in which order, and its exit status."""
 from __future__ import annotations
 
 import shutil
@@ -66,7 +66,7 @@ def test_a_part_that_fails_fails_the_run(tmp_path, failing, made):
     (1000, ("buildah", "mmdebstrap"), 4),
 ])
 def test_the_image_is_built_where_that_is_possible(tmp_path, user, tools, parts):
-    """Fails if CI asks for root or for tools that are not there, or leaves the image out where both are."""
+    """Fails if CI needs root or tools that are not there, or leaves the image out where both are."""
     status, made, _ = run(tmp_path, user=user, tools=tools)
     assert (status, made) == (0, ["setup", "apache", "test", "judge", "image"][:parts])
 

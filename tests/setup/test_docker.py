@@ -72,7 +72,7 @@ def test_what_a_student_did_is_kept_with_the_notebooks():
 
 
 def test_the_profile_kafka_has_the_image_s_brokers_and_jars():
-    """Fails if the profile fetches another Kafka, starts when nobody asks for it, or has brokers that no lab can reach."""
+    """Fails if the profile fetches another Kafka, starts without its option, or has brokers that no lab can reach."""
     services = COMPOSE["services"]
     asked = {name for name, service in services.items() if service.get("profiles") == ["kafka"]}
     assert set(services) - asked == {"lab"} and {service["image"] for service in services.values()} == {"minikafka"}

@@ -28,7 +28,7 @@ OF_THIS_MACHINE = (*trust.NAMED, "MINIKAFKA_MAVEN", "PIP_CONFIG_FILE", "http_pro
 
 
 class Repository:
-    """A web server on the loopback; `answers` maps a path to what it sends, `asked` is what it was asked for."""
+    """A web server on the loopback; `answers` maps a path to what it sends, `asked` has the paths of the requests."""
 
     def __init__(self, certificate: Path | None = None) -> None:
         self.answers: dict[str, list[tuple[int, dict[str, str], bytes]]] = {}
@@ -241,7 +241,7 @@ def test_passing_errors_pass(web, machine):
 @pytest.mark.parametrize("status, times, remedy", [(503, 3, "try again later"), (404, 1, "does this repository hold"),
                                                    (401, 1, "NAME:PASSWORD")])
 def test_an_answer_that_is_no_file(web, status, times, remedy):
-    """Fails if the status is not told, or a hopeless one is asked for again and again."""
+    """Fails if the error has no status, or a hopeless request is sent again and again."""
     for path in CONTENT:
         web.send(path, b"", status=status)
     with pytest.raises(JarsMissing, match=rf"answered {status} .*\nRemedy: .*{remedy}") as raised:
@@ -287,7 +287,7 @@ def test_a_proxy(web, tmp_path, monkeypatch, name):
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/maven2", "none"])
 def test_without_a_network_make_test_says_one_line(machine, monkeypatch, capsys, address):
-    """Fails if `make test` on a train ends before its tests, or says more than a line; without the option it is an error."""
+    """Fails if `make test` on a train ends before its tests, or prints more than a line; without the option it is an error."""
     monkeypatch.setenv("MINIKAFKA_MAVEN", address)
     assert command.main(["jars", "--if-online"]) == 0
     said = capsys.readouterr()

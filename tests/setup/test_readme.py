@@ -1,4 +1,4 @@
-"""README.md says only what is so."""
+"""What README.md claims is so."""
 from __future__ import annotations
 
 import re
@@ -23,7 +23,7 @@ def run(page: str, folder: Path) -> str:
 
 
 def test_the_example_runs(tmp_path):
-    """Fails if the first Python that a newcomer copies does not do what it says: both records are acknowledged, in order."""
+    """Fails if the first Python that a newcomer copies does not work: both records are acknowledged, in order."""
     assert re.findall(r"offset=(\d+)", run("README.md", tmp_path)) == ["0", "1"]
 
 

@@ -21,7 +21,7 @@ PROJECT = Project()
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not (PROJECT.root / ".git").exists():
-        pytest.skip("not a git checkout: nothing says which files belong to the project")
+        pytest.skip("not a git checkout: no list of the project's files")
     folder = tmp_path_factory.mktemp("students")
     assert student_copy.main(["--to", str(folder)]) == 0
     return folder / "minikafka"

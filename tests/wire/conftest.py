@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
-from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from tests.requests import LATEST, list_offsets, topic
 from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.raw import Raw
 
@@ -26,12 +25,8 @@ class Place(NamedTuple):
 
 
 def create(bootstrap: str, name: str, **configs: str) -> None:
-    request = CreateTopicsRequest.CreatableTopic
-    config = [request.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]
-    topic = request(name=name, num_partitions=1, replication_factor=3, assignments=[], configs=config)
     with Raw(bootstrap) as raw:
-        answer = raw.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30000, validate_only=False), 7)
-    assert [t.error_code for t in answer.topics] == [0], answer
+        raw.create(topic(name, 1, 3, **configs))
 
 
 def describe(raw: Raw, name: str) -> Any:
@@ -52,19 +47,21 @@ def place(cluster: Any, name: str) -> Place:
 
     metadata = cluster.wait(known, timeout=60)
     addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in metadata.brokers}
-    topic = metadata.topics[0]
-    leader = topic.partitions[0].leader_id
+    found = metadata.topics[0]
+    leader = found.partitions[0].leader_id
     raw = Raw(addresses[leader])
     cluster.wait(lambda: leads(raw, name), timeout=60)
-    return Place(name, topic.topic_id, leader, raw, addresses)
+    return Place(name, found.topic_id, leader, raw, addresses)
 
 
 def leads(raw: Raw, name: str) -> bool:
-    """Whether this broker answers as the leader: in Kafka that may come a little later than its metadata says."""
-    topics = ListOffsetsRequest.ListOffsetsTopic
-    partition = topics.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
-    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topics(name=name, partitions=[partition])])
-    return raw.ask(request, 5).topics[0].partitions[0].error_code == 0
+    """Whether this broker answers as the leader: in Kafka that may come a little later than its metadata."""
+    return raw.ask(list_offsets(name), 5).topics[0].partitions[0].error_code == 0
+
+
+def end(raw: Raw, name: str, timestamp: int = LATEST) -> int:
+    """Return the high watermark of partition 0, or the offset that another timestamp stands for."""
+    return int(raw.ask(list_offsets(name, timestamp), 5).topics[0].partitions[0].offset)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A socket that speaks frames and checks nothing: for requests that no client would send."""
+"""A socket that sends and receives frames and checks nothing: for requests that no client would send."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
+from tests.requests import create_topics
 
 PATIENCE = 10.0  # seconds until a missing answer is a failure
 QUIET = 0.7  # seconds of silence that count as "the broker is waiting"
@@ -63,6 +64,11 @@ class Raw:
             return True
         finally:
             self.socket.settimeout(PATIENCE)
+
+    def create(self, *topics: Any) -> None:
+        """Create topics, each made by topic(); fails if one is refused."""
+        answer = self.ask(create_topics(*topics), 7)
+        assert {topic.error_code for topic in answer.topics} == {0}, answer
 
     def ask(self, request: ApiMessage, version: int, correlation: int = 1) -> Any:
         """Send a well-formed request and decode its answer; fails if the connection closes."""

@@ -16,16 +16,16 @@ from kafka.protocol.admin import (
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
-UNKNOWN, PASSWORD = 0, 9           # types of a configuration whose value is told to nobody
+UNKNOWN, PASSWORD = 0, 9           # types of a configuration whose value is never described
 SET, DELETE, APPEND, SUBTRACT = range(4)
 ILLEGAL = ("Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and "
            "'-'")
@@ -117,7 +117,7 @@ OK = ("retention.ms", SET, "1000")
      "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."),
 ])
 def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: int, text: str | None) -> None:
-    """Fails if a check is missing, comes in another order, or speaks other words (broker/config/alter.py)."""
+    """Fails if a check is missing, comes in another order, or has another text (broker/config/alter.py)."""
     name = at.name if topic is None else topic
     assert incremental(at.raw, (TOPIC, name, [change]), check=True) == [(TOPIC, name, code, text)]
 
@@ -285,12 +285,8 @@ def test_a_limit_of_replication_is_shown_where_it_is_set(cluster: Any, one: tupl
 
 def produce(at: Place, size: int) -> int:
     """The error code of one acks=all record of about `size` bytes."""
-    topic = ProduceRequest.TopicProduceData
     records = build([(None, b"x" * size)], timestamp_ms=int(time.time() * 1000))
-    data = topic.PartitionProduceData(index=0, records=records)
-    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000,
-                             topic_data=[topic(name=at.name, partition_data=[data])])
-    return at.raw.ask(request, 9).responses[0].partition_responses[0].error_code
+    return at.raw.ask(requests.produce(at.name, records), 9).responses[0].partition_responses[0].error_code
 
 
 def test_a_limit_takes_effect_at_once(cluster: Any, at: Place) -> None:

@@ -1,4 +1,4 @@
-"""Topics that come into being because somebody asked for them; by value as Apache Kafka 4.3 does, on both engines."""
+"""Topics that are created because a request names them; by value as Apache Kafka 4.3 does, on both engines."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_of_a_type_named_twice_the_last_name_counts(cluster: Cluster, raw: Raw, 
 
 
 def test_filters(cluster: Cluster, raw: Raw) -> None:
-    """Fails if a default is found by a name, a name by the default, or `strict` lets more types in than were asked for."""
+    """Fails if a default is found by a name, a name by the default, or `strict` lets in more types than the filter names."""
     entities: list[Entity] = [{USER: "a"}, {USER: None}, {USER: "a", CLIENT: "c"}, {USER: "a", CLIENT: None},
                               {USER: None, CLIENT: None}, {CLIENT: "c"}, {CLIENT: None}, {IP: "1.2.3.4"}, {IP: None}]
     quota = {i: float(i + 1) for i in range(len(entities))}
@@ -179,7 +179,7 @@ def test_filters(cluster: Cluster, raw: Raw) -> None:
      "component should not be used with user or clientId filter component."),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_refused_filters(raw: Raw, filters: list[Any], code: int, text: str) -> None:
-    """Fails if a reason is another, or if a refusal comes with entries: null says that there are none to be had."""
+    """Fails if a reason is another, or if a refusal comes with entries: Kafka's has null."""
     for version in (0, 1):
         answer = ask(raw, *filters, version=version)
         assert (answer.error_code, answer.error_message, answer.entries) == (code, text, None)

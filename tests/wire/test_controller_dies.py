@@ -1,31 +1,25 @@
-"""The active controller dies: what was committed stays, what is asked next is decided by its successor."""
+"""The active controller dies: what was committed stays, its successor decides later requests."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 
 from minikafka import Cluster
+from tests.requests import topic
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
 
 pytestmark = [pytest.mark.slow]
 
 
-def create(raw: Raw, name: str) -> int:
-    creatable = CreateTopicsRequest.CreatableTopic
-    topic = creatable(name=name, num_partitions=3, replication_factor=2, assignments=[], configs=[])
-    request = CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False)
-    return int(raw.ask(request, 7).topics[0].error_code)
-
-
 def leaders(cluster: Cluster, broker: int, name: str) -> Any:
     with Raw(cluster.plan.nodes[broker].address) as raw:
-        topic = describe(raw, name).topics[0]
-    found = sorted(topic.partitions, key=lambda p: p.partition_index)
-    return topic.error_code == 0 and [p.leader_id for p in found]
+        answer = describe(raw, name).topics[0]
+    found = sorted(answer.partitions, key=lambda p: p.partition_index)
+    return answer.error_code == 0 and [p.leader_id for p in found]
 
 
 def test_topics_are_administered_across_a_change_of_controller(cluster: Cluster, name: str) -> None:
@@ -33,9 +27,9 @@ def test_topics_are_administered_across_a_change_of_controller(cluster: Cluster,
     old = cluster.controller()
     survivors = [b for b in cluster.ids if b != old]
     with Raw(cluster.plan.nodes[survivors[0]].address) as raw:
-        assert create(raw, f"{name}-before") == 0
+        raw.create(topic(f"{name}-before", 3, 2))
         cluster.kill(old)
-        assert create(raw, f"{name}-after") == 0
+        raw.create(topic(f"{name}-after", 3, 2))
         delete = DeleteTopicsRequest(topic_names=[f"{name}-before"], topics=[], timeout_ms=9000)
         assert [a.error_code for a in raw.ask(delete, 5).responses] == [0]
     cluster.wait(lambda: all(leaders(cluster, b, f"{name}-after") for b in survivors), timeout=15)

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin import DeleteRecordsRequest, DescribeLogDirsRequest, DescribeTopicPartitionsRequest
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.log.batch import build
+from tests.requests import EARLIEST, fetch, produce, topic
+from tests.wire.conftest import end
 from tests.wire.raw import Raw
-from tests.wire.test_topics import ask, topic
 
 Wanted = tuple[str, list[tuple[int, int]]]
 
@@ -38,26 +37,18 @@ def delete(raw: Raw, *wanted: Wanted, version: int = 2, timeout_ms: int = 20000)
 
 def fill(cluster: Any, raw: Raw, name: str, *partitions: list[int], **configs: str) -> str:
     """A topic with these replicas; those that broker 1 leads get a batch of ten records."""
-    (made,) = ask(raw, topic(name, assign=list(enumerate(partitions)), **configs), validate_only=False)
-    assert made.error_code == 0
-    topics = ProduceRequest.TopicProduceData
+    raw.create(topic(name, assign=list(enumerate(partitions)), **configs))
     stamp = int(time.time() * 1000)
     records = build([(b"k", b"v%d" % n, [], stamp) for n in range(10)], timestamp_ms=stamp)
     led = [i for i, replicas in enumerate(partitions) if replicas[0] == 1]
     for index in led:
         def put(index: int = index) -> bool:
-            data = topics(name=name, partition_data=[topics.PartitionProduceData(index=index, records=records)])
-            answer = raw.ask(ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[data]), 9)
+            request = produce(name, records)
+            request.topic_data[0].partition_data[0].index = index
+            answer = raw.ask(request, 9)
             return bool(answer.responses[0].partition_responses[0].error_code == 0)
         cluster.wait(put, timeout=15)
     return name
-
-
-def earliest(raw: Raw, name: str) -> int:
-    row = ListOffsetsRequest.ListOffsetsTopic
-    asked = row.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-2)
-    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=name, partitions=[asked])])
-    return int(raw.ask(request, 5).topics[0].partitions[0].offset)
 
 
 # --- DeleteRecords ---------------------------------------------------------------------------------------------
@@ -69,7 +60,7 @@ def test_what_stands_before_an_offset_is_gone(cluster: Any, raw: Raw, name: str,
     fill(cluster, raw, name, [1, 2])
     for offset, low in ((0, 0), (3, 3), (1, 3), (7, 7), (-1, 10)):
         assert delete(raw, (name, [(0, offset)]), version=version) == {(name, 0): (low, 0)}
-        assert earliest(raw, name) == low
+        assert end(raw, name, EARLIEST) == low
 
 
 def test_offsets_outside_of_the_log(cluster: Any, raw: Raw, name: str) -> None:
@@ -77,7 +68,7 @@ def test_offsets_outside_of_the_log(cluster: Any, raw: Raw, name: str) -> None:
     fill(cluster, raw, name, [1, 2])
     for offset in (11, -2):
         assert delete(raw, (name, [(0, offset)])) == {(name, 0): (-1, 1)}
-    assert earliest(raw, name) == 0
+    assert end(raw, name, EARLIEST) == 0
 
 
 def test_each_partition_has_its_own_verdict(cluster: Any, raw: Raw, name: str) -> None:
@@ -96,7 +87,7 @@ def test_without_time_the_leader_deletes_and_says_that_it_does_not_know(cluster:
     """Fails if timeout 0 waits for the other replicas, or does nothing."""
     fill(cluster, raw, name, [1, 2])
     assert delete(raw, (name, [(0, 4)]), timeout_ms=0) == {(name, 0): (0, 7)}
-    assert earliest(raw, name) == 4
+    assert end(raw, name, EARLIEST) == 4
 
 
 def test_a_dead_replica_is_not_waited_for(cluster: Any, raw: Raw, name: str) -> None:
@@ -110,17 +101,9 @@ def test_a_consumer_below_the_start_is_told(cluster: Any, raw: Raw, name: str) -
     """Fails if deleted records are still served."""
     fill(cluster, raw, name, [1])
     delete(raw, (name, [(0, 4)]))
-    row = FetchRequest.FetchTopic
-
-    def fetch(offset: int) -> Any:
-        asked = row.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
-        request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, session_id=0,
-                               session_epoch=-1, topics=[row(topic=name, partitions=[asked])], forgotten_topics_data=[])
-        found = raw.ask(request, 11).responses[0].partitions[0]
-        return found.error_code, found.log_start_offset, bool(found.records)
-
-    assert fetch(3)[::2] == (1, False)
-    assert fetch(4) == (0, 4, True)
+    before, at = (raw.ask(fetch(name, offset), 11).responses[0].partitions[0] for offset in (3, 4))
+    assert (before.error_code, bool(before.records)) == (1, False)
+    assert (at.error_code, at.log_start_offset, bool(at.records)) == (0, 4, True)
 
 
 # --- DescribeLogDirs -------------------------------------------------------------------------------------------
@@ -175,8 +158,7 @@ def brief(topics: Any) -> list[tuple[int, str, list[int]]]:
 def two(cluster: Any, raw: Raw, name: str) -> tuple[str, str]:
     """A topic of three partitions and one of one, known to the broker at the other end of `raw`."""
     first, second = f"{name}-a", f"{name}-b"
-    ask(raw, topic(first, assign=[(0, [1, 2]), (1, [2, 3]), (2, [3, 1])]), topic(second, assign=[(0, [1, 2])]),
-        validate_only=False)
+    raw.create(topic(first, assign=[(0, [1, 2]), (1, [2, 3]), (2, [3, 1])]), topic(second, assign=[(0, [1, 2])]))
     cluster.wait(lambda: [t.error_code for t in page(raw, first, second)[0]] == [0, 0], timeout=15)
     return first, second
 
@@ -194,7 +176,7 @@ def test_a_topic_with_everything(raw: Raw, two: tuple[str, str]) -> None:
 
 def test_an_eligible_leader_is_shown(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if the ELR is not told, or an offline replica is taken for alive (KIP-966)."""
-    ask(raw, topic(name, assign=[(0, [1, 3])]), validate_only=False)
+    raw.create(topic(name, assign=[(0, [1, 3])]))
     cluster.wait(lambda: page(raw, name)[0][0].error_code == 0, timeout=15)
     cluster.kill(3)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
 
 from minikafka import Cluster
+from tests import requests
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
 
@@ -29,12 +29,8 @@ def pair(engine: str) -> Iterator[Cluster]:
 @pytest.fixture
 def topic(pair: Cluster, name: str) -> Iterator[str]:
     """One partition on brokers 1 and 2, led by 1."""
-    creatable = CreateTopicsRequest.CreatableTopic
-    assignment = creatable.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])
-    wanted = creatable(name=name, num_partitions=-1, replication_factor=-1, assignments=[assignment], configs=[])
     with Raw(pair.bootstrap) as raw:
-        answer = raw.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=30000, validate_only=False), 7)
-    assert answer.topics[0].error_code == 0
+        raw.create(requests.topic(name, assign=[(0, [1, 2])]))
     pair.wait(lambda: state(pair, name) == (1, [1, 2]), timeout=15)
     yield name
     for broker in pair.ids:

@@ -72,7 +72,7 @@ def test_refusals(cluster: Cluster, raw: Raw, wanted: tuple[str, int, int], reas
     ((METADATA, 6, SAFE), "only supports versions 7-30"),
 ])
 def test_what_the_controller_cannot_do(cluster: Cluster, raw: Raw, wanted: tuple[str, int, int], reason: str) -> None:
-    """It is named: the active controller speaks for itself."""
+    """Fails if the text does not name the active controller, which decides for itself."""
     code, text = update(raw, wanted)
     about = f"{HEAD}Invalid update version {wanted[1]} for feature {wanted[0]}. Local controller "
     assert (code, text) in [(INVALID, f"{about}{node} {reason}") for node in cluster.ids]
@@ -86,14 +86,14 @@ def test_metadata_version_cannot_be_lowered(raw: Raw) -> None:
 
 
 def test_eligible_leader_replicas_stay_on(cluster: Cluster, raw: Raw) -> None:
-    """The one update that Kafka would do and we do not; ours says so instead of doing half of it."""
+    """The one update that Kafka does and we refuse. Fails if half of it is done."""
     refused = f"{HEAD}Invalid update version 0 for feature {ELR}. Eligible leader replicas cannot be switched off here."
     assert update(raw, (ELR, 1, UPGRADE)) == (0, None)
     assert update(raw, (ELR, 0, SAFE), check=True) == ((0, None) if cluster.engine == "apache" else (INVALID, refused))
 
 
 def test_an_old_client_cannot_lower_a_feature(raw: Raw) -> None:
-    """Version 0 has a flag for it, which Kafka has not looked at since version 1."""
+    """Version 0 has a flag for it, which Kafka has ignored since version 1."""
     key = UpdateFeaturesRequest.FeatureUpdateKey(feature=TXN, max_version_level=1, allow_downgrade=True)
     answer = raw.ask(UpdateFeaturesRequest(timeout_ms=30000, feature_updates=[key]), 0)
     assert (answer.error_code, answer.error_message) == (

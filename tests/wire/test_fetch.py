@@ -1,6 +1,6 @@
 """Fetch, ListOffsets and OffsetForLeaderEpoch by value: bounds, sessions, followers, epochs, odd arguments.
 
-Every expectation was asked of Apache Kafka 4.3; both engines must give it.
+Every expectation is an answer of Apache Kafka 4.3; both engines must give it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.consumer import FetchRequest, OffsetForLeaderEpochRequest
 
 from minikafka.log.batch import batches
+from minikafka.protocol.codec import encode_request
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 from tests.wire.test_produce import batch, produce
@@ -32,23 +34,16 @@ def topic_configs() -> dict[str, str]:
 
 def fetch(at: Place, offset: int, version: int = 12, whole: bool = False, **options: Any) -> Any:
     """Fetch partition 0 from `offset`; the partition's answer, or with `whole` the response."""
-    partition = FetchRequest.FetchTopic.FetchPartition(
-        partition=options.pop("index", 0),
-        current_leader_epoch=options.pop("epoch", -1),
-        fetch_offset=offset,
-        last_fetched_epoch=options.pop("last_epoch", -1),
-        log_start_offset=-1,
-        partition_max_bytes=options.pop("partition_max_bytes", 1 << 20),
-    )
-    topic = FetchRequest.FetchTopic(
-        topic=options.pop("name", at.name), topic_id=options.pop("topic_id", at.id), partitions=[partition]
-    )
-    fields = {"replica_id": -1, "max_wait_ms": 100, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0,
-              "session_id": 0, "session_epoch": -1, "forgotten_topics_data": [], "rack_id": ""}
-    topics = options.pop("topics", [topic])
-    if version >= 15:
-        del fields["replica_id"]
-    answer = at.raw.ask(FetchRequest(topics=topics, **(fields | options)), version)
+    name, topic_id = options.pop("name", at.name), options.pop("topic_id", at.id)
+    of_partition = {field: options.pop(key) for key, field in {
+        "index": "partition", "epoch": "current_leader_epoch", "last_epoch": "last_fetched_epoch",
+        "partition_max_bytes": "partition_max_bytes"}.items() if key in options}
+    request = requests.fetch(name, offset, **({"max_wait_ms": 100} | options))
+    for topic in [] if "topics" in options else request.topics:
+        topic.topic_id = topic_id
+        for field, value in of_partition.items():
+            setattr(topic.partitions[0], field, value)
+    answer = at.raw.ask(request, version)
     return answer if whole else answer.responses[0].partitions[0]
 
 
@@ -63,7 +58,7 @@ def fill(at: Place, count: int = 3, size: int = 10) -> None:
 
 
 def visible(at: Place, end: int) -> None:
-    """Wait until the high watermark has reached `end`: an ack says it has on the leader, so ask once."""
+    """Wait until the high watermark has reached `end`: one fetch is enough, for an acknowledged record is below it."""
     assert fetch(at, 0).high_watermark == end
 
 
@@ -100,15 +95,7 @@ def test_the_end_is_empty_and_beyond_is_out_of_range(at: Place) -> None:
 
 def test_an_empty_fetch_waits_for_a_record(at: Place) -> None:
     """A long poll ends when a record comes, long before max_wait."""
-    request = FetchRequest.FetchTopic.FetchPartition(
-        partition=0, current_leader_epoch=-1, fetch_offset=0, last_fetched_epoch=-1, log_start_offset=-1,
-        partition_max_bytes=1 << 20)
-    topic = FetchRequest.FetchTopic(topic=at.name, topic_id=at.id, partitions=[request])
-    message = FetchRequest(replica_id=-1, max_wait_ms=60000, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
-                           session_id=0, session_epoch=-1, topics=[topic], forgotten_topics_data=[], rack_id="")
-    message.API_VERSION = 12
-    message.with_header(correlation_id=9, client_id="raw")
-    at.raw.send(bytes(message.encode(header=True, framed=True)))
+    at.raw.send(encode_request(requests.fetch(at.name, max_wait_ms=60000), 12, 9, "raw"))
     assert at.raw.waits()
     with Raw(at.addresses[at.leader]) as other:
         produce(at._replace(raw=other), batch())
@@ -206,10 +193,8 @@ def list_offsets(at: Place, *timestamps: int, version: int = 10, epoch: int = -1
     """(error, offset, timestamp, leader epoch) for each timestamp, one request each."""
     found = []
     for timestamp in timestamps:
-        part = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-            partition_index=0, current_leader_epoch=epoch, timestamp=timestamp)
-        topic = ListOffsetsRequest.ListOffsetsTopic(name=at.name, partitions=[part])
-        request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topic], timeout_ms=1000)
+        request = requests.list_offsets(at.name, timestamp, timeout_ms=1000)
+        request.topics[0].partitions[0].current_leader_epoch = epoch
         p = at.raw.ask(request, version).topics[0].partitions[0]
         found.append((p.error_code, p.offset, p.timestamp, p.leader_epoch))
     return found

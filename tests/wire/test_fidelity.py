@@ -1,4 +1,4 @@
-"""The API half of the fidelity table: what it says of Kafka is what Apache says, what it says of us is what we serve."""
+"""The API half of the fidelity table: Kafka's column is what Apache advertises, ours is what we serve."""
 
 from __future__ import annotations
 

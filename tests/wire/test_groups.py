@@ -12,12 +12,13 @@ from kafka.protocol.consumer import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
-    OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
+from minikafka.protocol.codec import encode_request
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.raw import Raw
@@ -37,12 +38,14 @@ class Seat(NamedTuple):
     def ask(self, request: Any, version: int) -> Any:
         return self.raw.ask(request, version)
 
-    def join(self, member: str = "", version: int = 7, instance: str | None = None, **options: Any) -> Any:
+    def join(self, member: str = "", version: int = 7, **options: Any) -> Any:
+        return self.ask(self.join_request(member, **options), version)
+
+    def join_request(self, member: str, instance: str | None = None, **options: Any) -> JoinGroupRequest:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=options.pop("protocol", "range"), metadata=b"meta")
         fields = {"session_timeout_ms": 10000, "rebalance_timeout_ms": 10000, "protocol_type": "consumer",
                   "group_instance_id": instance, "protocols": [protocol]}
-        request = JoinGroupRequest(group_id=self.group, member_id=member, **(fields | options))
-        return self.ask(request, version)
+        return JoinGroupRequest(group_id=self.group, member_id=member, **(fields | options))
 
     def member(self, **options: Any) -> tuple[str, int]:
         """Join alone and sync: (member id, generation) of a stable group of one."""
@@ -66,13 +69,11 @@ class Seat(NamedTuple):
         return self.ask(request, 4).error_code
 
     def commit(self, offset: int, member: str = "", generation: int = -1, version: int = 8, **options: Any) -> int:
-        topics = OffsetCommitRequest.OffsetCommitRequestTopic
-        partition = topics.OffsetCommitRequestPartition(
-            partition_index=options.pop("index", 0), committed_offset=offset, committed_leader_epoch=-1,
-            committed_metadata=options.pop("metadata", ""))
-        topic = topics(name=options.pop("topic", self.at.name), topic_id=self.at.id, partitions=[partition])
-        request = OffsetCommitRequest(group_id=self.group, generation_id_or_member_epoch=generation, member_id=member,
-                                      group_instance_id=None, topics=[topic], retention_time_ms=-1)
+        request = requests.commit(self.group, options.pop("topic", self.at.name), offset, member_id=member,
+                                  generation_id_or_member_epoch=generation)
+        (topic,) = request.topics
+        topic.topic_id, topic.partitions[0].partition_index = self.at.id, options.pop("index", 0)
+        topic.partitions[0].committed_metadata = options.pop("metadata", "")
         return self.ask(request, version).topics[0].partitions[0].error_code
 
     def fetched(self, version: int = 7) -> list[tuple[int, int, str]]:
@@ -100,7 +101,7 @@ def seat(at: Place) -> Iterator[Seat]:
         seat = Seat(at.name, raw, at)
         deadline = time.monotonic() + 20
         while seat.fetched()[0][0] in (LOADING, NOT_COORDINATOR) and time.monotonic() < deadline:
-            pass  # the coordinator is reading its partition and says so
+            pass  # the coordinator is reading its partition
         yield seat
 
 
@@ -174,13 +175,7 @@ def test_a_second_member_makes_the_first_rejoin(seat: Seat) -> None:
     with Raw(f"{seat.raw.socket.getpeername()[0]}:{seat.raw.socket.getpeername()[1]}") as raw:
         other = seat._replace(raw=raw)
         second = other.join().member_id
-        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"meta")
-        waiting = JoinGroupRequest(group_id=seat.group, member_id=second, session_timeout_ms=10000,
-                                   rebalance_timeout_ms=10000, protocol_type="consumer", group_instance_id=None,
-                                   protocols=[protocol])
-        waiting.API_VERSION = 7
-        waiting.with_header(correlation_id=8, client_id="raw")
-        raw.send(bytes(waiting.encode(header=True, framed=True)))
+        raw.send(encode_request(other.join_request(second), 7, 8, "raw"))
         assert raw.waits()
         assert seat.heartbeat(member, generation) == REBALANCE
         assert seat.commit(7, member, generation) == NONE
@@ -208,7 +203,7 @@ def test_static_members(seat: Seat) -> None:
 
 
 def test_leaving(seat: Seat) -> None:
-    """One by one or in a batch; an unknown member is told so in its own row."""
+    """One by one or in a batch; an unknown member has the error in its own row."""
     member, generation = seat.member()
     identity = LeaveGroupRequest.MemberIdentity
     rows = [identity(member_id=m, group_instance_id=None, reason=None) for m in ("nobody", member)]
@@ -255,7 +250,7 @@ def described(seat: Seat, version: int) -> Any:
 
 
 def test_a_group_stays_whose_first_member_was_refused(seat: Seat) -> None:
-    """Fails if a join that names no protocol makes no group, or one that is refused before the group is asked makes one."""
+    """Fails if a join that names no protocol makes no group, or if one that is refused before the group is read makes one."""
     assert seat.join(session_timeout_ms=1).error_code == INVALID_SESSION_TIMEOUT
     assert seat.join("nobody").error_code == UNKNOWN_MEMBER
     assert described(seat, 6).error_code == GROUP_NOT_FOUND

@@ -1,6 +1,6 @@
 """Hostile framing: what a broker does with bytes that are no Kafka requests, by value, on both engines.
 
-Every expectation was asked of Apache Kafka 4.3; each case names the bytes. A broker that answers where Kafka hangs up,
+Every expectation is an answer of Apache Kafka 4.3; each case names the bytes. A broker that answers where Kafka hangs up,
 hangs up where Kafka answers, or dies, fails here.
 """
 
@@ -12,6 +12,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
+from minikafka.protocol.codec import encode_request
 from tests.wire.raw import Raw, header
 
 METADATA, API_VERSIONS, FETCH, PRODUCE, VOTE = 3, 18, 1, 0, 52
@@ -116,12 +117,7 @@ def test_takes_what_kafka_takes(cluster, name: str) -> None:
 def test_answers_keep_the_order_of_the_requests(cluster) -> None:
     """A Fetch that waits holds back the ApiVersions behind it (one request per connection at a time)."""
     with Raw(cluster.bootstrap) as raw:
-        wait = FetchRequest(version=4, replica_id=-1, max_wait_ms=300, min_bytes=1, max_bytes=1000, isolation_level=0,
-                            topics=[])
-        fetch = wait
-        fetch.API_VERSION = 4
-        fetch.with_header(correlation_id=77, client_id="raw")
-        raw.send(bytes(fetch.encode(header=True, framed=True)))
+        raw.send(encode_request(FetchRequest(max_wait_ms=300, min_bytes=1, topics=[]), 4, 77, "raw"))
         raw.send_frame(header(API_VERSIONS, 0, correlation=78))
         first, second = raw.receive(), raw.receive()
         assert [struct.unpack(">i", frame[:4])[0] for frame in (first, second)] == [77, 78]

@@ -87,7 +87,7 @@ def test_a_topic_asked_for_twice_is_answered_once(at: Place) -> None:
 
 
 def test_authorized_operations(at: Place) -> None:
-    """Fails if they are there without being asked for, or wrong."""
+    """Fails if they are there though the request does not include them, or wrong."""
     answer = ask(at, 8, at.name, include_topic_authorized_operations=True, include_cluster_authorized_operations=True)
     assert answer.authorized_operations == CLUSTER_OPERATIONS
     assert answer.topics[0].authorized_operations == TOPIC_OPERATIONS

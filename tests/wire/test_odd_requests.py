@@ -1,4 +1,4 @@
-"""What is asked twice, of nothing, or with numbers that mean nothing: what comes back, by value, on both engines."""
+"""Requests that name something twice, or nothing, or have numbers without a meaning: the answers, by value, on both engines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafka.protocol.admin import (
     ListTransactionsRequest,
     UpdateFeaturesRequest,
 )
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetDeleteRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer.transaction import (
@@ -29,10 +29,11 @@ from kafka.protocol.producer.transaction import (
 )
 
 from minikafka.protocol.reader import MAX_STRING
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
-UNKNOWN = -1            # the error that says nothing
+UNKNOWN = -1            # UNKNOWN_SERVER_ERROR
 NOT_HERE = "This server does not host this topic-partition."
 
 
@@ -53,7 +54,7 @@ def coordinator(cluster: Any, at: Place, name: str) -> Any:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 def test_an_unknown_isolation_level_spoils_list_offsets(at: Place) -> None:
-    """Fails if partitions are looked at, or the request is not echoed as it was: an empty topic, a partition twice."""
+    """Fails if partitions are read, or the request is not echoed as it was: an empty topic, a partition twice."""
     topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
     earliest = partition(partition_index=0, current_leader_epoch=-1, timestamp=-2)
     asked = [topic(name=at.name, partitions=[earliest, earliest]), topic(name="", partitions=[])]
@@ -63,17 +64,14 @@ def test_an_unknown_isolation_level_spoils_list_offsets(at: Place) -> None:
 
 
 def fetch(at: Place, index: int, isolation: int = 0, replica: int = -1, epoch: int = -1, session: int = -1) -> Any:
-    partition = FetchRequest.FetchTopic.FetchPartition(
-        partition=index, current_leader_epoch=epoch, fetch_offset=0, last_fetched_epoch=-1, log_start_offset=-1,
-        partition_max_bytes=1 << 20)
-    return at.raw.ask(FetchRequest(
-        replica_id=replica, max_wait_ms=0, min_bytes=0, max_bytes=1 << 20, isolation_level=isolation, session_id=0,
-        session_epoch=session, topics=[FetchRequest.FetchTopic(topic=at.name, partitions=[partition])],
-        forgotten_topics_data=[], rack_id=""), 12)
+    request = requests.fetch(at.name, replica_id=replica, isolation_level=isolation, session_epoch=session)
+    (partition,) = request.topics[0].partitions
+    partition.partition, partition.current_leader_epoch = index, epoch
+    return at.raw.ask(request, 12)
 
 
 def test_an_unknown_isolation_level_matters_when_something_is_read(at: Place) -> None:
-    """Fails if the level is looked at before the session and the partitions."""
+    """Fails if the level is checked before the session and the partitions."""
     def codes(answer: Any) -> tuple[int, list[int]]:
         return answer.error_code, [p.error_code for topic in answer.responses for p in topic.partitions]
 
@@ -125,7 +123,7 @@ def test_the_quorum_has_one_partition(at: Place, asked: list[tuple[str, list[int
 
 
 def test_no_partitions_need_no_kind_of_election(at: Place) -> None:
-    """Fails if the kind is looked at first."""
+    """Fails if the kind is checked first."""
     answer = at.raw.ask(ElectLeadersRequest(election_type=9, topic_partitions=[], timeout_ms=5000), 2)
     assert (answer.error_code, answer.replica_election_results) == (0, [])
 
@@ -204,17 +202,12 @@ def test_commits_of_unknown_topics(cluster: Any, at: Place, coordinator: Any, na
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
 
     def ask(version: int, *topics: Any) -> Any:
-        return coordinator["group"].ask(OffsetCommitRequest(
-            group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None, topics=list(topics)),
-            version).topics
+        return coordinator["group"].ask(OffsetCommitRequest(group_id=name, topics=list(topics)), version).topics
 
-    row = topic.OffsetCommitRequestPartition(partition_index=9, committed_offset=0, committed_leader_epoch=-1,
-                                             committed_metadata="")
+    row = topic.OffsetCommitRequestPartition(partition_index=9, committed_offset=0, committed_metadata="")
     assert rows(ask(8, topic(name="zz", partitions=[]), topic(name=at.name, partitions=[row]))) == [
         (at.name, [(9, 3)]), ("zz", [])]
-    sound = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_leader_epoch=-1,
-                                               committed_metadata="")
-    twice = [topic(name=at.name, partitions=[sound])] * 2
+    twice = requests.commit(name, at.name, 0).topics * 2
     cluster.wait(lambda: ask(8, *twice)[0].partitions[0].error_code == 0, timeout=20)   # the coordinator has its log
     assert ordered(ask(8, *twice)) == [(at.name, [(0, 0)])] * 2
     assert ordered(ask(8, *twice, topic(name=at.name, partitions=[row]))) == [(at.name, [(9, 3), (0, 0), (0, 0)])]
@@ -226,12 +219,7 @@ def test_commits_of_unknown_topics(cluster: Any, at: Place, coordinator: Any, na
 def test_deletions_of_offsets(at: Place, coordinator: Any, name: str) -> None:
     """Fails if a partition that is named twice is answered once, a known topic without partitions is answered, or the rows of a
     topic that is named twice are elsewhere than in Kafka: together as soon as any partition is unknown."""
-    commit = OffsetCommitRequest.OffsetCommitRequestTopic
-    partition = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_leader_epoch=-1,
-                                                    committed_metadata="")
-    coordinator["group"].ask(OffsetCommitRequest(
-        group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-        topics=[commit(name=at.name, partitions=[partition])]), 8)
+    coordinator["group"].ask(requests.commit(name, at.name, 5), 8)
     topic = OffsetDeleteRequest.OffsetDeleteRequestTopic
 
     def ask(*topics: tuple[str, list[int]]) -> Any:
@@ -309,7 +297,7 @@ def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place
 
 
 def test_partitions_for_a_transaction(at: Place, coordinator: Any, name: str) -> None:
-    """Fails if one error for all does not come back as it was asked, or a client may add an internal topic."""
+    """Fails if one error for all does not repeat the request's rows, or a client may add an internal topic."""
     topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
 
     def ask(*topics: tuple[str, list[int]]) -> list[Any]:

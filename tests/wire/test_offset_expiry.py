@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from kafka.protocol.admin.groups import ListGroupsRequest
-from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.consumer.group import OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka import Cluster
+from tests import requests
 from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
-from tests.wire.test_topics import ask, topic
 
 pytestmark = [pytest.mark.slow]
 
@@ -29,8 +29,7 @@ def forgetful(engine: str) -> Iterator[Cluster]:
 @pytest.fixture
 def at(forgetful: Cluster, name: str) -> Iterator[Place]:
     with Raw(forgetful.bootstrap) as raw:
-        (made,) = ask(raw, topic(name), validate_only=False)
-        assert made.error_code == 0
+        raw.create(requests.topic(name))
     found = place(forgetful, name)
     with found.raw:
         yield found
@@ -42,11 +41,8 @@ def coordinated(at: Place, group: str) -> bool:
 
 
 def commit(at: Place, group: str, retention_ms: int) -> int:
-    kind = OffsetCommitRequest.OffsetCommitRequestTopic
-    row = kind.OffsetCommitRequestPartition(partition_index=0, committed_offset=5, committed_metadata="")
-    request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, member_id="",
-                                  retention_time_ms=retention_ms, topics=[kind(name=at.name, partitions=[row])])
-    return int(at.raw.ask(request, 2).topics[0].partitions[0].error_code)
+    answer = at.raw.ask(requests.commit(group, at.name, 5, retention_time_ms=retention_ms), 2)
+    return int(answer.topics[0].partitions[0].error_code)
 
 
 def committed(at: Place, group: str) -> int:

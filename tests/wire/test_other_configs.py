@@ -60,7 +60,7 @@ INTERVAL = "interval must be between 100 and 3600000 (1 hour)"
     (METRICS, "s", ("match", SET, "client_id=a=b"), 40, "Illegal client matching pattern: client_id=a=b"),
 ])
 def test_changes(cluster: Any, kind: int, name: str, change: Change, code: int, text: str | None) -> None:
-    """Fails if a check is missing, comes in another order, or speaks other words (broker/config/group_and_metrics.py)."""
+    """Fails if a check is missing, comes in another order, or has another text (broker/config/group_and_metrics.py)."""
     with Raw(cluster.bootstrap) as raw:
         assert incremental(raw, (kind, name, [change]), check=True) == [(kind, name, code, text)]
 

@@ -16,17 +16,16 @@ from kafka.protocol.admin import (
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
 )
-from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka import Cluster
 from minikafka.log.batch import build
 from minikafka.protocol.apis import UnregisterBrokerRequest
 from tests.conftest import SETTINGS
-from tests.wire.conftest import describe
+from tests.requests import produce, topic
+from tests.wire.conftest import describe, end
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import SET, incremental
-from tests.wire.test_topics import ask, topic
+from tests.wire.test_topics import ask
 
 PREFERRED, UNCLEAN = 0, 1
 UNNEEDED = "Leader election not needed for topic partition."
@@ -36,10 +35,6 @@ UNNEEDED = "Leader election not needed for topic partition."
 def raw(cluster: Any) -> Iterator[Raw]:
     with Raw(cluster.bootstrap) as connection:
         yield connection
-
-
-def create(raw: Raw, *topics: Any) -> None:
-    assert {t.error_code for t in ask(raw, *topics, validate_only=False)} == {0}
 
 
 def grow(raw: Raw, *wanted: tuple[str, int, list[list[int]] | None], check: bool = True, version: int = 3,
@@ -108,14 +103,14 @@ def state(raw: Raw, name: str) -> list[tuple[int, int, list[int], list[int]]]:
     (3, [[]], 39, "The manual partition assignment includes an empty replica list."),
 ])
 def test_more_partitions(raw: Raw, name: str, count: int, replicas: Any, code: int, text: str | None) -> None:
-    """Fails if broker/controller/admin/create_partitions.py checks something else, in another order, or speaks other words."""
-    create(raw, topic(name, 2, 2))
+    """Fails if broker/controller/admin/create_partitions.py checks something else, in another order, or has other texts."""
+    raw.create(topic(name, 2, 2))
     assert grow(raw, (name, count, replicas)) == [(name, code, text and text.format(name))]
 
 
 def test_more_partitions_of_unknown_and_repeated_topics(raw: Raw, name: str) -> None:
     """Fails if either spoils the request, or without time something is done."""
-    create(raw, topic(name, 1, 1))
+    raw.create(topic(name, 1, 1))
     assert grow(raw, ("nope", 3, None)) == [("nope", 3, None)]
     assert grow(raw, ("twice", 3, None), ("twice", 4, None), (name, 2, None)) == [
         ("twice", 42, "Duplicate topic name."), (name, 0, None)]
@@ -129,7 +124,7 @@ def test_more_partitions_of_unknown_and_repeated_topics(raw: Raw, name: str) -> 
 @pytest.mark.parametrize("version", range(4))
 def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, version: int) -> None:
     """Fails if a version is answered in another's form, or the given replicas are not those of the new partition."""
-    create(raw, topic(name, 1, 2))
+    raw.create(topic(name, 1, 2))
     assert grow(raw, (name, 3, [[3, 1], [2, 3]]), check=False, version=version) == [(name, 0, None)]
     new = [(3, 0, [3, 1], [1, 3]), (2, 0, [2, 3], [2, 3])]
     cluster.wait(lambda: state(raw, name)[1:] == new, timeout=15)
@@ -141,7 +136,7 @@ def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, vers
 @pytest.mark.parametrize("version", range(3))
 def test_elections_that_are_not_needed(cluster: Any, raw: Raw, name: str, version: int) -> None:
     """Fails if a partition in no need is elected for, or unknown ones are answered otherwise."""
-    create(raw, topic(name, assign=[(0, [1, 2])]))
+    raw.create(topic(name, assign=[(0, [1, 2])]))
     cluster.wait(lambda: len(state(raw, name)) == 1, timeout=15)
     answer = [(name, [(0, 84, UNNEEDED), (9, 3, f"No such partition as {name}-9")]),
               ("nope", [(0, 3, "No such topic as nope")])]
@@ -152,14 +147,14 @@ def test_elections_that_are_not_needed(cluster: Any, raw: Raw, name: str, versio
 
 def test_elections_of_everything_list_only_what_was_elected(raw: Raw, name: str) -> None:
     """Fails if partitions that have the right leader are listed, or topics are not."""
-    create(raw, topic(name, assign=[(0, [1, 2])]))
+    raw.create(topic(name, assign=[(0, [1, 2])]))
     code, answer = elect(raw, UNCLEAN, everything=True)
     assert code == 0 and (name, []) in answer and not any(partitions for _, partitions in answer)
 
 
 def test_elections_that_make_no_sense(raw: Raw, name: str) -> None:
     """Fails if an unknown kind or a request without time gets more than an error."""
-    create(raw, topic(name, assign=[(0, [1, 2])]))
+    raw.create(topic(name, assign=[(0, [1, 2])]))
     text = "Unknown election type 2"
     assert elect(raw, 2, (name, [0])) == (42, [(name, [(0, 42, text)])])
     assert elect(raw, PREFERRED, (name, [0]), timeout_ms=0) == (7, [(name, [(0, 7, None)])])
@@ -171,23 +166,13 @@ def test_elections_that_make_no_sense(raw: Raw, name: str) -> None:
 
 def put(raw: Raw, name: str, count: int, acks: int = -1) -> int:
     """Write `count` records to partition 0; the error code."""
-    topics = ProduceRequest.TopicProduceData
     records = build([(None, b"v%d" % n) for n in range(count)], timestamp_ms=int(time.time() * 1000))
-    data = topics(name=name, partition_data=[topics.PartitionProduceData(index=0, records=records)])
-    answer = raw.ask(ProduceRequest(transactional_id=None, acks=acks, timeout_ms=9000, topic_data=[data]), 9)
-    return answer.responses[0].partition_responses[0].error_code
-
-
-def latest(raw: Raw, name: str) -> int:
-    row = ListOffsetsRequest.ListOffsetsTopic
-    asked = row.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-1)
-    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=name, partitions=[asked])])
-    return int(raw.ask(request, 5).topics[0].partitions[0].offset)
+    return raw.ask(produce(name, records, acks=acks), 9).responses[0].partition_responses[0].error_code
 
 
 def test_moves_that_are_refused(raw: Raw, name: str) -> None:
-    """Fails if broker/controller/admin/alter_reassignments.py checks something else, in another order, or speaks other words."""
-    create(raw, topic(name, assign=[(0, [1, 2])]))
+    """Fails if broker/controller/admin/alter_reassignments.py checks something else, in another order, or has other texts."""
+    raw.create(topic(name, assign=[(0, [1, 2])]))
     prefix = "The manual partition assignment includes "
     for wanted, code, text in [
             ((name, 0, None), 85, None), ((name, 9, [1]), 3, f"Unable to find partition {name}:9."),
@@ -208,7 +193,7 @@ def test_moves_that_are_refused(raw: Raw, name: str) -> None:
     ([2, 1], (1, 0, [2, 1], [1, 2])), ([2], (2, 1, [2], [2]))])
 def test_a_partition_moves(cluster: Any, raw: Raw, name: str, version: int, target: list[int], after: Any) -> None:
     """Fails if it ends elsewhere, the leader moves without need, or its epoch does not grow when a replica goes."""
-    create(raw, topic(name, assign=[(0, [1, 2])]))
+    raw.create(topic(name, assign=[(0, [1, 2])]))
     cluster.wait(lambda: put(raw, name, 5) == 0, timeout=15)
     assert move(raw, (name, 0, target), version=version) == (0, None, [(name, 0, 0, None)])
     cluster.wait(lambda: state(raw, name) == [after], timeout=30)
@@ -217,7 +202,7 @@ def test_a_partition_moves(cluster: Any, raw: Raw, name: str, version: int, targ
 
 def test_the_records_move_too(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if a new replica is taken for complete before it has copied everything (I-MOVE-1)."""
-    create(raw, topic(name, assign=[(0, [1])], min_insync_replicas="1"))
+    raw.create(topic(name, assign=[(0, [1])], min_insync_replicas="1"))
     cluster.wait(lambda: put(raw, name, 50) == 0, timeout=15)
     move(raw, (name, 0, [3]))
     cluster.wait(lambda: state(raw, name) == [(3, 1, [3], [3])], timeout=30)
@@ -244,7 +229,7 @@ def broken(engine: str) -> Iterator[Cluster]:
 def test_a_move_to_a_dead_broker_waits_and_can_be_changed_or_cancelled(broken: Cluster, name: str) -> None:
     """Fails if a reassignment does not wait, is listed otherwise, or does not bring the old replicas back."""
     with Raw(broken.bootstrap) as raw:
-        create(raw, topic(name, assign=[(0, [1]), (1, [2])]))
+        raw.create(topic(name, assign=[(0, [1]), (1, [2])]))
         assert move(raw, (name, 0, [3, 2]))[2] == [(name, 0, 0, None)]
         assert moving(raw, everything=True) == {(name, 0): ([3, 2, 1], [2, 3], [1])}
         broken.wait(lambda: state(raw, name)[0] == (1, 0, [3, 2, 1], [1, 2]), timeout=30)
@@ -261,7 +246,7 @@ def test_a_move_to_a_dead_broker_waits_and_can_be_changed_or_cancelled(broken: C
 def test_elections_with_dead_replicas(broken: Cluster, name: str) -> None:
     """Fails if a dead replica is elected, or an unclean election needs the topic's setting."""
     with Raw(broken.bootstrap) as raw:
-        create(raw, topic(name, assign=[(0, [3, 1])], min_insync_replicas="1"))
+        raw.create(topic(name, assign=[(0, [3, 1])], min_insync_replicas="1"))
         assert elect(raw, PREFERRED, (name, [0])) == (
             0, [(name, [(0, 80, "The preferred leader was not available.")])])
         assert elect(raw, UNCLEAN, (name, [0])) == (0, [(name, [(0, 84, UNNEEDED)])])
@@ -282,7 +267,7 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
         return [list(p.offline_replicas) for p in describe(raw, one).topics[0].partitions]
 
     with Raw(broken.bootstrap) as raw:
-        create(raw, topic(stays, assign=[(0, [1, 2, 3])]), topic(moves, assign=[(0, [2, 1, 3])]))
+        raw.create(topic(stays, assign=[(0, [1, 2, 3])]), topic(moves, assign=[(0, [2, 1, 3])]))
         assert unregister(raw, 9) == (102, "Broker ID 9 is not currently registered")
         assert unregister(raw, 3) == (0, "")
         assert unregister(raw, 3) == (102, "Broker ID 3 is not currently registered")
@@ -295,7 +280,7 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
         assert refused.error_message == ("The manual partition assignment includes broker 3, but no such broker is "
                                          "registered.")
         broken.restart(3)
-        create(raw, topic(name, assign=[(0, [3])]))
+        raw.create(topic(name, assign=[(0, [3])]))
         broken.wait(lambda: state(raw, stays) == [(1, 0, [1, 2, 3], [1, 2, 3])], timeout=30)
         assert (state(raw, moves)[0][2:], offline(raw, stays)) == (([2, 1], [1, 2]), [[]])
         broken.stop(3)
@@ -305,7 +290,7 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
 def test_an_unclean_election_on_demand(broken: Cluster, name: str) -> None:
     """Fails if ElectLeaders waits for the controller's next look, or elects a replica that is down."""
     with Raw(broken.bootstrap) as raw:
-        create(raw, topic(name, assign=[(0, [2, 1])], min_insync_replicas="1"))
+        raw.create(topic(name, assign=[(0, [2, 1])], min_insync_replicas="1"))
         broken.wait(lambda: state(raw, name) == [(2, 0, [2, 1], [1, 2])], timeout=20)
         broken.stop(1)                      # with a minimum of 1 nobody but the ISR is eligible
     with Raw(broken.plan.nodes[2].address) as second:
@@ -325,11 +310,11 @@ def test_a_lower_minimum_lets_the_high_watermark_move(broken: Cluster, name: str
     """Fails if the leader goes on with the old min.insync.replicas: what was invisible shows, at the latest with the
     next append (Apache's high watermark moves no sooner)."""
     with Raw(broken.bootstrap) as raw:
-        create(raw, topic(name, assign=[(0, [1, 3])], min_insync_replicas="2"))
+        raw.create(topic(name, assign=[(0, [1, 3])], min_insync_replicas="2"))
     with Raw(broken.plan.nodes[1].address) as leader:
         broken.wait(lambda: state(leader, name) == [(1, 0, [1, 3], [1])], timeout=20)
         assert put(leader, name, 3) == 19 and put(leader, name, 3, acks=1) == 0
-        assert latest(leader, name) == 0
+        assert end(leader, name) == 0
         incremental(leader, (2, name, [("min.insync.replicas", SET, "1")]))
         broken.wait(lambda: put(leader, name, 1) == 0, timeout=20)
-        assert latest(leader, name) == 4
+        assert end(leader, name) == 4

@@ -1,6 +1,6 @@
 """Produce, byte by byte: what is refused with which code, and that a refused batch leaves no trace in the log.
 
-Every expectation was asked of Apache Kafka 4.3 (section "Produce" of our notes); both engines must give it.
+Every expectation is an answer of Apache Kafka 4.3 (section "Produce" of our notes); both engines must give it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from crc32c import crc32c
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
+from tests import requests
 from tests.clients.kit import make_topic
 from tests.wire.conftest import Place, create, place
 from tests.wire.raw import Raw
@@ -45,22 +45,16 @@ def produce(at: Place, records: bytes | None, version: int = 9, acks: int = -1, 
 
 
 def message(at: Place, records: bytes | None, acks: int, **options: Any) -> ProduceRequest:
-    request = ProduceRequest.TopicProduceData
-    partition = request.PartitionProduceData(index=options.pop("index", 0), records=records)
-    name, topic_id = options.pop("name", at.name), options.pop("topic_id", at.id)
-    topic = request(name=name, topic_id=topic_id, partition_data=[partition])
-    timeout = options.pop("timeout_ms", 10000)
-    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout, topic_data=[topic], **options)
+    index, name, topic_id = options.pop("index", 0), options.pop("name", at.name), options.pop("topic_id", at.id)
+    request = requests.produce(name, records, acks=acks, **options)
+    (topic,) = request.topic_data
+    topic.topic_id, topic.partition_data[0].index = topic_id, index
+    return request
 
 
 def end(at: Place) -> int:
     """The offset that a new record would get, asked of the leader."""
-    partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-    topic = ListOffsetsRequest.ListOffsetsTopic(
-        name=at.name, partitions=[partition(partition_index=0, current_leader_epoch=-1, timestamp=-1)]
-    )
-    answer = at.raw.ask(ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topic]), 7)
-    return answer.topics[0].partitions[0].offset
+    return int(at.raw.ask(requests.list_offsets(at.name), 7).topics[0].partitions[0].offset)
 
 
 @pytest.mark.parametrize("version", range(3, 14))
@@ -125,14 +119,11 @@ TOLD: dict[str, tuple[list[bytes], list[tuple[int, int, str | None]]]] = {
 
 @pytest.mark.parametrize("what", TOLD)
 def test_what_a_refusal_tells(cluster: Any, name: str, what: str) -> None:
-    """Fails if the log's start or a text is told where Kafka says nothing, or the other way round, or a batch suffers
+    """Fails if the log's start or a text is sent where Kafka sends none, or the other way round, or a batch suffers
     from the one beside it."""
     many, told = TOLD[what]
     make_topic(cluster, name, assignments={index: [1, 2, 3] for index in range(len(many))})
-    topic = ProduceRequest.TopicProduceData
-    data = [topic.PartitionProduceData(index=index, records=records) for index, records in enumerate(many)]
-    request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=10000,
-                             topic_data=[topic(name=name, partition_data=data)])
+    request = requests.produce(name, *many, acks=1)
 
     def answers() -> Any:
         """the leader knows that it leads"""
@@ -145,7 +136,7 @@ def test_what_a_refusal_tells(cluster: Any, name: str, what: str) -> None:
 
 
 def test_what_is_looked_at_first(at: Place) -> None:
-    """Fails if wrong acks count before what is asked for exists and can be read, or after who may write."""
+    """Fails if acks are checked before the partition exists and the batch can be read, or after the right to write."""
     assert produce(at, batch(), acks=2).error_code == INVALID_ACKS
     assert produce(at, batch(), acks=2, index=9).error_code == UNKNOWN_TOPIC
     assert produce(at, b"", acks=2).error_code == INVALID_RECORD
@@ -156,7 +147,7 @@ def test_what_is_looked_at_first(at: Place) -> None:
 
 
 def test_a_batch_that_cannot_be_built_again(cluster: Any, name: str) -> None:
-    """Kafka's own builder makes the batch in the topic's codec. Fails if it is asked for what it refuses to build."""
+    """Kafka's own builder makes the batch in the topic's codec. Fails if ours builds what Kafka's refuses."""
     create(cluster.bootstrap, name, **{"compression.type": "gzip"})
     at = place(cluster, name)
     with at.raw:
@@ -186,13 +177,7 @@ def test_every_codec_is_stored_as_it_came(at: Place, codec: int) -> None:
     """Fails if a compressed batch is unpacked, packed anew or refused."""
     data = batch(b"x" * 1000, b"y" * 1000, codec=codec)
     assert produce(at, data, 9).error_code == NONE
-    partition = FetchRequest.FetchTopic.FetchPartition(
-        partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
-    )
-    topic = FetchRequest.FetchTopic(topic=at.name, partitions=[partition])
-    request = FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-                           session_epoch=-1, topics=[topic], forgotten_topics_data=[], rack_id="")
-    stored = bytes(at.raw.ask(request, 11).responses[0].partitions[0].records)
+    stored = bytes(at.raw.ask(requests.fetch(at.name), 11).responses[0].partitions[0].records)
     assert stored[16:] == data[16:]  # all but base offset and leader epoch
 
 
@@ -254,18 +239,9 @@ def test_acks_all_with_timeout_0_times_out_with_the_real_offset(at: Place) -> No
 
 def test_acks_0_is_not_answered_and_an_error_closes(at: Place) -> None:
     """The next request's answer comes first: acks=0 has none. An error can only be shown by hanging up."""
-    data = ProduceRequest.TopicProduceData
-    good = data(name=at.name, partition_data=[data.PartitionProduceData(index=0, records=batch())])
-    request = ProduceRequest(transactional_id=None, acks=0, timeout_ms=1000, topic_data=[good])
-    request.API_VERSION = 9
-    request.with_header(correlation_id=5, client_id="raw")
-    at.raw.send(bytes(request.encode(header=True, framed=True)))
+    at.raw.send(encode_request(message(at, batch(), acks=0), 9, 5, "raw"))
     assert produce(at, batch()).base_offset == 1
-    bad = data(name=at.name, partition_data=[data.PartitionProduceData(index=9, records=batch())])
-    request = ProduceRequest(transactional_id=None, acks=0, timeout_ms=1000, topic_data=[bad])
-    request.API_VERSION = 9
-    request.with_header(correlation_id=6, client_id="raw")
-    at.raw.send(bytes(request.encode(header=True, framed=True)))
+    at.raw.send(encode_request(message(at, batch(), acks=0, index=9), 9, 6, "raw"))
     assert at.raw.receive() is None
 
 
@@ -285,7 +261,7 @@ def sequenced(producer: int, sequence: int, *values: bytes, epoch: int = 0) -> b
 
 
 def new_producer(at: Place) -> int:
-    """A producer id; a broker that is still getting its first block says so with a retriable code."""
+    """A producer id; a broker that is still getting its first block answers with a retriable code."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000)
     deadline = time.monotonic() + 10
     while (answer := at.raw.ask(request, 4)).error_code == LOADING and time.monotonic() < deadline:

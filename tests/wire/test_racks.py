@@ -1,6 +1,6 @@
-"""Brokers in racks: placement, what is told of racks, and consumers that read from the follower nearest to them (KIP-392).
+"""Brokers in racks: placement, the racks in responses, and consumers that read from the follower nearest to them (KIP-392).
 
-Every expectation was asked of Apache Kafka 4.3; both engines must give it.
+Every expectation is an answer of Apache Kafka 4.3; both engines must give it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DescribeClusterRequest
+from kafka.protocol.admin import DescribeClusterRequest
 
 from minikafka import Cluster
 from minikafka.cluster.engine import common_properties
 from minikafka.cluster.plan import new_plan, open_plan
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic
 from tests.conftest import SETTINGS
+from tests.requests import topic
 from tests.wire.conftest import Place, describe
 from tests.wire.raw import Raw
 from tests.wire.test_fetch import fetch, fill, offsets
@@ -77,11 +78,8 @@ def test_racks_are_told(c: Cluster) -> None:
 
 def test_replicas_are_spread_over_racks(c: Cluster, name: str) -> None:
     """Two replicas are never both in rack b, though it has two brokers. Fails if placement knows no racks."""
-    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=12, replication_factor=2, assignments=[],
-                                               configs=[])
     with Raw(c.bootstrap) as raw:
-        answer = raw.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30000, validate_only=False), 7)
-    assert answer.topics[0].error_code == 0
+        raw.create(topic(name, 12, 2))
     found = c.wait(lambda: len(p := c.partitions(name)) == 12 and p, PATIENCE)
     assert [sorted({RACKS[r] for r in p.replicas}) for p in found.values()] == [["a", "b"]] * 12
 

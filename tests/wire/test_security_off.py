@@ -22,9 +22,9 @@ from minikafka.protocol.apis import (
     RenewDelegationTokenRequest,
 )
 from minikafka.protocol.codec import encode_request
+from tests.requests import topic
 from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
-from tests.wire.test_topics import ask, topic
 
 Creation, Filter = CreateAclsRequest.AclCreation, DeleteAclsRequest.DeleteAclsFilter
 NO = "No Authorizer is configured."
@@ -78,7 +78,7 @@ def test_nobody_has_to_log_in(at: Place) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_nobody_may_have_a_token(at: Place, version: int) -> None:
-    """Fails if a version is not served, or a refusal says something else: who is asked for owns what is not made."""
+    """Fails if a version is not served, or a refusal has another content: the owner that the request names."""
     renewer = CreateDelegationTokenRequest.CreatableRenewers(principal_type="Nobody", principal_name="r")
     me = ("User", "ANONYMOUS")
     for kind, name, code, owner in (("User", "x", 64, ("User", "x")), (None, None, 64, me), ("User", "", 64, me),
@@ -129,7 +129,6 @@ def test_a_broker_does_not_move_what_another_one_has(cluster: Any, name: str) ->
     """Fails if it answers NOT_LEADER_OR_FOLLOWER: this API alone kept REPLICA_NOT_AVAILABLE."""
     one, other = cluster.ids[:2]
     with Raw(cluster.address(one)) as raw:
-        (made,) = ask(raw, topic(name, assign=[(0, [one])]), validate_only=False)
-    assert made.error_code == 0
+        raw.create(topic(name, assign=[(0, [one])]))
     with place(cluster, name).raw, Raw(cluster.address(other)) as raw:     # every broker knows it now
         assert move(raw, 2, (folder_of(raw), name, [0, 1])) == {(name, 0): 9, (name, 1): 3}

@@ -1,6 +1,6 @@
 """Quotas at work, by value: who has used more than its own is answered and then not listened to; both engines alike.
 
-The first use of a client is counted over ten seconds, whatever the clock says, so its wait is exact: used/10 against the
+The first use of a client is counted over ten seconds, at any time of day, so its wait is exact: used/10 against the
 limit. No test waits for a throttled connection longer than a moment: it takes another one.
 """
 
@@ -19,6 +19,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka import Cluster
 from minikafka.log.batch import build
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
+from tests.requests import create_topics, fetch, produce, topic
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 from tests.wire.test_client_quotas import CLIENT, FETCH, MUTATE, PRODUCE, USER, Entity, alter, describe
@@ -78,7 +79,7 @@ def put(cluster: Cluster, raw: Raw, *wanted: tuple[Entity, dict[str, Any]]) -> N
 
 
 def probe(address: str, client: str = "probe") -> int:
-    """How long a client must wait that says a little to a broker."""
+    """The throttle time of a client's small request."""
     with Sent(address, client) as one:
         return int(one.ask(produce_request("nowhere", b""), 9).throttle_time_ms)
 
@@ -92,10 +93,7 @@ def wait_of(used: int, limit: float) -> int:
 
 
 def produce_request(topic: str, value: bytes, acks: int = 1) -> ProduceRequest:
-    data = ProduceRequest.TopicProduceData
-    records = build([(None, value)], timestamp_ms=int(time.time() * 1000))
-    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=30000, topic_data=[
-        data(name=topic, partition_data=[data.PartitionProduceData(index=0, records=records)])])
+    return produce(topic, build([(None, value)], timestamp_ms=int(time.time() * 1000)), acks=acks, timeout_ms=30000)
 
 
 @pytest.mark.parametrize("version", [3, 9])
@@ -131,7 +129,7 @@ def test_quotas_are_shared_by_the_connections_of_a_client(at: Place, limit: Ask,
 
 @pytest.mark.parametrize("acks", [0, 1])
 def test_whoever_is_above_the_limit_is_not_listened_to(at: Place, limit: Ask, name: str, acks: int) -> None:
-    """Fails if the waiting is left to the client; with acks=0 there is not even an answer that tells of it."""
+    """Fails if the waiting is left to the client; with acks=0 there is no answer that names it."""
     limit(({CLIENT: name}, {PRODUCE: 900.0}))
     with Sent(at.addresses[at.leader], name) as own:
         before = time.monotonic()
@@ -172,12 +170,7 @@ def test_what_a_client_used_without_a_limit_counts_if_another_has_one(at: Place,
 
 def fetch_request(topic: str, offset: int = 0, most: int = 1 << 20, session: tuple[int, int] = (0, -1),
                   wait_ms: int = 500) -> FetchRequest:
-    part = FetchRequest.FetchTopic
-    wanted = part.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1,
-                                 log_start_offset=-1, partition_max_bytes=most)
-    return FetchRequest(replica_id=-1, max_wait_ms=wait_ms, min_bytes=1, max_bytes=most, isolation_level=0,
-                        session_id=session[0], session_epoch=session[1], topics=[part(topic=topic, partitions=[wanted])],
-                        forgotten_topics_data=[], rack_id="")
+    return fetch(topic, offset, most, max_wait_ms=wait_ms, max_bytes=most, session_id=session[0], session_epoch=session[1])
 
 
 def fill(at: Place, *sizes: int) -> None:
@@ -228,7 +221,7 @@ def test_a_throttled_session_goes_on_and_loses_nothing(at: Place, limit: Ask, na
 
 
 def test_a_consumer_is_sent_no_more_at_once_than_its_window_takes(cluster: Cluster, at: Place, limit: Ask, name: str) -> None:
-    """Fails if it asks for more and waits for long: what is more than the window takes is not even read for it. Apache
+    """Fails if it gets more, or waits for long: what is more than the window takes is not even read for it. Apache
     fills the window to the last byte with half a batch, and has it wait for the bytes around the records."""
     fill(at, *[1000] * 8)
     limit(({CLIENT: name}, {FETCH: 400.0}))
@@ -266,9 +259,7 @@ def test_the_most_specific_limit_counts(cluster: Cluster, at: Place, limit: Ask,
 
 
 def creation(names: list[str], partitions: int = 1, check: bool = False) -> CreateTopicsRequest:
-    topic = CreateTopicsRequest.CreatableTopic
-    return CreateTopicsRequest(timeout_ms=30000, validate_only=check, topics=[
-        topic(name=n, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]) for n in names])
+    return create_topics(*(topic(name, partitions) for name in names), check=check)
 
 
 def growth(name: str, count: int) -> CreatePartitionsRequest:

@@ -6,12 +6,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 
+from tests.requests import create_topics, topic
 from tests.wire.conftest import create, describe, place
 from tests.wire.raw import Raw
 
-Creatable, State = CreateTopicsRequest.CreatableTopic, DeleteTopicsRequest.DeleteTopicState
+State = DeleteTopicsRequest.DeleteTopicState
 HOSTED, HOSTED_ID = "This server does not host this topic-partition.", "This server does not host this topic ID."
 
 
@@ -21,19 +22,8 @@ def raw(cluster: Any) -> Any:
         yield connection
 
 
-def topic(name: str, partitions: int = 1, replicas: int = 1, assign: Any = (), **configs: str | None) -> Any:
-    """`assign`: a list of (partition, brokers); configs with underscores for dots."""
-    rows = [Creatable.CreatableReplicaAssignment(partition_index=p, broker_ids=list(b)) for p, b in assign]
-    settings = [Creatable.CreatableTopicConfig(name=k.replace("_", "."), value=v) for k, v in configs.items()]
-    if assign:
-        partitions = replicas = -1
-    return Creatable(name=name, num_partitions=partitions, replication_factor=replicas, assignments=rows,
-                     configs=settings)
-
-
 def ask(raw: Raw, *topics: Any, version: int = 7, validate_only: bool = True, timeout_ms: int = 30000) -> list[Any]:
-    request = CreateTopicsRequest(topics=list(topics), timeout_ms=timeout_ms, validate_only=validate_only)
-    return list(raw.ask(request, version).topics)
+    return list(raw.ask(create_topics(*topics, check=validate_only, timeout_ms=timeout_ms), version).topics)
 
 
 def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
@@ -90,7 +80,7 @@ def test_records_of_all_topics_count_together(raw: Raw) -> None:
     ("../a", "'../a' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
 ])
 def test_names(raw: Raw, name: str, reason: str) -> None:
-    """Fails if check_name() lets a name through that is no safe file name, or says something else."""
+    """Fails if check_name() lets a name through that is no safe file name, or has another text."""
     assert verdict(raw, topic(name)) == (17, f"Topic name is invalid: {reason}")
 
 
@@ -133,7 +123,7 @@ def test_defaults_of_the_numbers(raw: Raw, name: str) -> None:
 
 def test_an_existing_name_and_a_colliding_one(raw: Raw, name: str) -> None:
     """Fails if either is accepted or has the other's code."""
-    ask(raw, topic(f"{name}.x"), validate_only=False)
+    raw.create(topic(f"{name}.x"))
     assert verdict(raw, topic(f"{name}.x")) == (36, f"Topic '{name}.x' already exists.")
     assert verdict(raw, topic(f"{name}_x")) == (17, f"Topic '{name}_x' collides with existing topic: {name}.x")
 
@@ -159,7 +149,7 @@ def test_without_time_nothing_is_done(raw: Raw, name: str) -> None:
 
 
 def test_what_is_refused_for_itself_has_no_timeout(raw: Raw, name: str) -> None:
-    """Fails if topics that are asked twice, or that nobody may make, wait for the controller's time."""
+    """Fails if topics that are named twice, or that no client may create, time out."""
     answers = ask(raw, topic(name), topic(name), topic("__cluster_metadata"), timeout_ms=0)
     assert [a.error_code for a in answers] == [42, 42]
     assert [a.error_code for a in ask(raw, topic(name), topic(name), topic(f"{name}-b"), timeout_ms=0)] == [7, 7, 7]
@@ -167,7 +157,7 @@ def test_what_is_refused_for_itself_has_no_timeout(raw: Raw, name: str) -> None:
 
 
 def test_a_request_that_is_there_in_time_is_answered_with_its_decision(cluster: Any, raw: Raw, name: str) -> None:
-    """I-FWD-2. Fails if a client hears of a timeout, and the topic is made all the same. (Apache may be too busy to begin.)"""
+    """I-FWD-2. Fails if a client gets a timeout, and the topic is made all the same. (Apache may be too busy to begin.)"""
     (answer,) = ask(raw, topic(name), validate_only=False, timeout_ms=1)
     assert answer.error_code in ((0, 7) if cluster.engine == "apache" else (0,))
     assert verdict(raw, topic(name))[0] == (0 if answer.error_code else 36)
@@ -181,7 +171,7 @@ def test_validate_only_makes_nothing(raw: Raw, name: str) -> None:
 
 def test_replicas_are_striped_over_the_brokers(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if leaders are not spread evenly, or a partition has two replicas on a broker (I-PLACE-1)."""
-    ask(raw, topic(name, 6, 2), validate_only=False)
+    raw.create(topic(name, 6, 2))
     partitions = cluster.wait(lambda: _known(raw, name, 6), timeout=15)
     assert sorted(p.replica_nodes[0] for p in partitions) == [1, 1, 2, 2, 3, 3]
     assert all(len(set(p.replica_nodes)) == 2 and sorted(p.isr_nodes) == sorted(p.replica_nodes) for p in partitions)
@@ -238,7 +228,7 @@ def test_odd_targets_of_a_deletion(cluster: Any, raw: Raw, name: str) -> None:
 
 @pytest.mark.parametrize("version", range(1, 6))
 def test_old_versions_delete_by_name(cluster: Any, raw: Raw, name: str, version: int) -> None:
-    """Fails if the list of names of old versions is not looked at."""
+    """Fails if the list of names of old versions is not read."""
     create(cluster.bootstrap, name)
     text = HOSTED if version >= 5 else None
     assert delete(raw, name, "nope", version=version) == sorted(

@@ -13,9 +13,9 @@ from kafka.protocol.admin.transactions import (
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetchRequest
+from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -26,6 +26,7 @@ from kafka.protocol.producer.transaction import (
 
 from minikafka.log.batch import batches, build, records
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 
@@ -108,23 +109,14 @@ class Desk(NamedTuple):
         """Returns error, base offset and error message; "" stands for the own id."""
         data = build([(b"k", b"v")], timestamp_ms=int(time.time() * 1000), producer_id=who[0], producer_epoch=who[1],
                      base_sequence=sequence, transactional=transactional)
-        topic = ProduceRequest.TopicProduceData
-        partition = topic.PartitionProduceData(index=0, records=data)
-        request = ProduceRequest(
-            transactional_id=self.id if transactional_id == "" else transactional_id, acks=-1, timeout_ms=10_000,
-            topic_data=[topic(name=self.at.name, topic_id=self.at.id, partition_data=[partition])])
+        request = requests.produce(self.at.name, data, transactional_id=self.id if transactional_id == "" else transactional_id)
         answer = self.at.raw.ask(request, version).responses[0].partition_responses[0]
         return Err(answer.error_code).name, answer.base_offset, answer.error_message
 
     def fetch(self, offset: int = 0, committed: bool = True) -> tuple[int, int, Any, list[Batch]]:
         """High watermark, last stable offset, aborted transactions as (producer id, first offset), batches."""
-        topic = FetchRequest.FetchTopic
-        partition = topic.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset,
-                                         last_fetched_epoch=-1, log_start_offset=-1, partition_max_bytes=1 << 20)
-        answer = self.at.raw.ask(FetchRequest(
-            replica_id=-1, max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, isolation_level=int(committed), session_id=0,
-            session_epoch=-1, topics=[topic(topic=self.at.name, partitions=[partition])], forgotten_topics_data=[],
-            rack_id=""), 12)
+        request = requests.fetch(self.at.name, offset, max_wait_ms=100, isolation_level=int(committed))
+        answer = self.at.raw.ask(request, 12)
         p = answer.responses[0].partitions[0]
         assert p.error_code == 0
         aborted = p.aborted_transactions
@@ -137,10 +129,7 @@ class Desk(NamedTuple):
         return offset
 
     def end_offset(self, committed: bool) -> tuple[str, int]:
-        partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-        topic = ListOffsetsRequest.ListOffsetsTopic(
-            name=self.at.name, partitions=[partition(partition_index=0, current_leader_epoch=-1, timestamp=-1)])
-        answer = self.at.raw.ask(ListOffsetsRequest(replica_id=-1, isolation_level=int(committed), topics=[topic]), 7)
+        answer = self.at.raw.ask(requests.list_offsets(self.at.name, isolation_level=int(committed)), 7)
         found = answer.topics[0].partitions[0]
         return Err(found.error_code).name, found.offset
 
@@ -305,8 +294,8 @@ def test_rule_50_a_new_producer_fences_the_old_one(desk: Desk) -> None:
 
 
 def test_rule_50_a_partition_fences_without_the_coordinator(reader: Reader) -> None:
-    """Fails if a partition that has seen a higher epoch asks the coordinator first: that may have forgotten the id, and a fenced
-    producer would be told that it is unknown."""
+    """Fails if a partition that has seen a higher epoch needs the coordinator first: that may have forgotten the id, and a fenced
+    producer would get the error of an unknown id."""
     desk, old = reader.desk, reader.desk.begin()
     assert desk.produce(old, 0)[0] == reader.commit(old, 5, 5) == "NONE"
     who = desk.begin()
@@ -335,7 +324,7 @@ def test_transaction_timeouts_are_bounded(desk: Desk, timeout: int) -> None:
 
 
 def test_rule_50_a_transaction_that_takes_too_long_is_aborted(desk: Desk) -> None:
-    """Fails if the coordinator never looks at the clock, or if the abort keeps the epoch."""
+    """Fails if no timer aborts it, or if the abort keeps the epoch."""
     error, pid, epoch = patiently(lambda: desk.init(timeout=500))
     assert (error, epoch, desk.produce((pid, 0), 0)[0]) == ("NONE", 0, "NONE")
     deadline = time.monotonic() + PATIENCE
@@ -454,7 +443,7 @@ def test_rule_54_read_committed(desk: Desk) -> None:
 
 
 def test_rule_54_what_was_aborted_is_told_beyond_the_stable_offset(desk: Desk) -> None:
-    """Fails if only what lies below the last stable offset is told: Kafka tells what concerns the log that follows."""
+    """Fails if only aborted transactions below the last stable offset are listed: Kafka lists those of the log that follows."""
     assert desk.produce((-1, -1), -1, transactional=False, transactional_id=None)[0] == "NONE"
     assert desk.produce(desk.begin(), 0)[0] == "NONE"
     with coordinator(desk.at, f"{desk.id}-2", TRANSACTION) as raw:

@@ -85,7 +85,7 @@ def personal(cells: list[NotebookNode], names: Iterable[str] = ()) -> list[str]:
 
 
 def own_names() -> list[str]:
-    """What this machine and its user are called. Asked when a notebook is run: elsewhere such a name may be an ordinary word."""
+    """The names of this machine and its user. Read when a notebook is run: elsewhere such a name may be an ordinary word."""
     return sorted(name for name in {socket.gethostname(), getpass.getuser()} if len(name) > 4)
 
 

@@ -32,7 +32,7 @@ def run(path: Path, project: Project) -> str:
     build(path, project)
     told = outputs.personal(load(project.solved(lab)).cells, outputs.own_names())
     if told:
-        raise LabError(f"{lab.name}: outputs tell about this machine: {'; '.join(told)}")
+        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(told)}")
     slowest = ", ".join(f"{cell} {spent:.1f} s" for spent, cell in sorted(times.taken, reverse=True)[:5])
     return f"{lab.name}: {len(times.taken)} cells in {taken:.0f} s; slowest: {slowest}"
 

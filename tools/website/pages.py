@@ -1,6 +1,6 @@
 """The pages of the site: an index of the course, one page a lab, one page a demo, the words, the misconceptions.
 
-Every page works from a disk and from any host: links are relative, and nothing is asked of anybody else.
+Every page works from a disk and from any host: links are relative, and a page loads nothing from other hosts.
 
 Owns: the names of pages and films, what is on which page.
 Invariants
@@ -153,7 +153,7 @@ def neighbours(pages: Sequence[tuple[str, str]], at: int) -> tuple[frame.Link, f
 
 
 def bundles(notebook: NotebookNode) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(cell's id, what is told of the run) for every picture with a run."""
+    """(cell's id, the run as text) for every picture with a run."""
     for cell in notebook.cells:
         for found in cell.get("outputs", []):
             if RUN in found.get("data", {}):

@@ -45,7 +45,7 @@ def run(lab: Lab, project: Project) -> NotebookNode:
         cell.outputs = outputs.tidy(cell.outputs, count)
     told = outputs.personal(notebook.cells, outputs.own_names())
     if told:
-        raise LabError(f"{lab.name}: outputs tell about this machine: {'; '.join(told)}")
+        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(told)}")
     return notebook
 
 

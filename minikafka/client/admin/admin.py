@@ -160,7 +160,7 @@ class Admin(Views):
         try:
             part = await self._leader(tp, lambda: DeleteRecordsRequest(topics=[topic], timeout_ms=int(PART_S * 1000)), 2)
         except KafkaError as error:
-            operation.info(error)  # a leader may have deleted them, and then not heard of its followers in time
+            operation.info(error)  # a leader may have deleted them, though its followers did not confirm in time
             raise
         operation.ok(offset=max(before, part.low_watermark))
         return int(part.low_watermark)

@@ -34,7 +34,7 @@ REJOIN = frozenset({Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION})
 
 
 class Membership:
-    """One member; `wake` is called whenever the consumer should look at it."""
+    """One member; `wake` is called at each change that the consumer must handle."""
 
     brokers_assign = False
 

@@ -45,7 +45,7 @@ class Consumer:
     """A consumer. `reset` is Kafka's auto.offset.reset ("earliest", "latest" or "none"); times in seconds.
 
     With `diverging` the fetch itself finds truncations (last_fetched_epoch, as followers do), beside the request for the end of
-    an epoch at each change of leader. `rack` is the consumer's rack: with a replica.selector.class that looks at racks, the
+    an epoch at each change of leader. `rack` is the consumer's rack: with a replica.selector.class that compares racks, the
     leader sends the consumer to a follower there. `protocol` is Kafka's group.protocol: "classic", or "consumer" (KIP-848),
     where the brokers assign ("range" or "uniform").
     """

@@ -32,7 +32,7 @@ PUT_OUT = frozenset({Err.UNKNOWN_MEMBER_ID, Err.FENCED_MEMBER_EPOCH, Err.GROUP_I
 
 
 class ConsumerMembership:
-    """One member; `wake` is called whenever the consumer should look at it."""
+    """One member; `wake` is called at each change that the consumer must handle."""
 
     cooperative, brokers_assign, joining = True, True, False
 
@@ -135,7 +135,7 @@ class ConsumerMembership:
             self.wake()
 
     async def _named(self, given: list[Any]) -> list[Tp]:
-        """Return the partitions by topic name; metadata is asked again for topics whose name is not known yet."""
+        """Return the partitions by topic name; a topic whose name is not known yet makes the client refresh its metadata."""
         names = self._names()
         if not {each.topic_id for each in given} <= names.keys():
             await self.client.refresh()

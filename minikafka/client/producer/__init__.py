@@ -1,6 +1,6 @@
 """The producer: from `send` to an offset that is acknowledged.
 
-    producer.py      the calls of an application, and what the history is told of them
+    producer.py      the calls of an application, each noted in the history
     partitioner.py   which partition a record goes to
     batches.py       the batches of each partition: waiting, in flight, done
     sender.py        the loop that sends batches to leaders, and deals with the answers

@@ -155,7 +155,7 @@ class Idempotence:
         return holes
 
     def raise_epoch(self) -> None:
-        """Begin a new epoch if one is needed. No coordinator is asked: no other producer has this producer id."""
+        """Begin a new epoch if one is needed. This needs no coordinator: no other producer has this producer id."""
         if self.transactional or not self.to_renumber or self.identity is None:
             return
         if self.identity.epoch == MAX_EPOCH:

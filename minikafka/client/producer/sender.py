@@ -1,6 +1,6 @@
 """The producer's engine: sends batches from their queues to the leaders, and handles the answers.
 
-One loop looks at all queues, sends what may be sent, and sleeps until something happens: a record, an answer, a
+One loop visits all queues, sends each batch that may be sent, and sleeps until something happens: a record, an answer, a
 connection, metadata, a deadline. Answers are handled in callbacks, in the order in which they arrive.
 
 Owns: the queues, the fate of every batch.

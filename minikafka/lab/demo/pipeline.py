@@ -61,29 +61,29 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m minikafka demo",
         description=(
-            "Real flights through three brokers, a consumer group and Spark; a leader and a consumer die on the way; "
-            "then everything is counted."
+            "Send real flights through three brokers, a consumer group and Spark; kill a leader and a consumer meanwhile; "
+            "then count every record."
         ),
     )
-    parser.add_argument("--flights", type=int, default=50_000, help="how many (default 50,000)")
-    parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
+    parser.add_argument("--flights", type=int, default=50_000, help="number of flights (default: 50,000)")
+    parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka", help="brokers (default: %(default)s)")
     parser.add_argument(
-        "--bootstrap", help="an existing Kafka instead of brokers started here (no broker is killed then)"
+        "--bootstrap", help="address of an existing Kafka; no broker is started or killed"
     )
-    parser.add_argument("--master", help="a Spark cluster's address (default: SPARK_MASTER, else this machine)")
-    parser.add_argument("--output", help="folder or URL for Parquet and checkpoints (default: temporary)")
+    parser.add_argument("--master", help="address of a Spark cluster (default: SPARK_MASTER, else this machine)")
+    parser.add_argument("--output", help="folder or URL of Parquet files and checkpoints (default: a temporary folder)")
     parser.add_argument(
         "--source",
         choices=["auto", "kafka", "minikafka", "both"],
         default="auto",
-        help="Spark's official connector, or our Python source; auto: the connector if it is here or can be fetched; "
-        "both: with --scale",
+        help="kafka: Spark's official connector; minikafka: our Python source; auto: the connector if it is in the cache or "
+        "can be downloaded; both: only with --scale",
     )
     parser.add_argument("--scale", action="store_true",
-                        help="instead: millions of trips through both engines and Spark; how fast, and how time grows")
-    parser.add_argument("--trips", type=int, default=10_000_000, help="with --scale: how many (default 10,000,000)")
+                        help="send millions of trips through both engines and Spark instead, and measure the time")
+    parser.add_argument("--trips", type=int, default=10_000_000, help="with --scale: number of trips (default: 10,000,000)")
     parser.add_argument("--engines", nargs="+", choices=["minikafka", "apache"], default=["minikafka", "apache"],
-                        help="with --scale")
+                        help="with --scale: the engines that are measured (default: both)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON on the last line")
     return parser
 

@@ -10,12 +10,12 @@ from minikafka.lab.demos.runner import check
 
 def main(arguments: Sequence[str]) -> int:
     """Show demos, or check them; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minikafka demos", description="Failure demos for a class.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(names())} (default: all of them)")
-    parser.add_argument("--all", action="store_true", help="every demo there is")
-    parser.add_argument("--check", action="store_true", help="no screen: assert what the class must see")
-    parser.add_argument("--port", type=int, default=0, help="of the page (default: any free one)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address, open nothing")
+    parser = argparse.ArgumentParser(prog="python -m minikafka demos", description="Show failure demos to a class.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"a demo: {', '.join(names())} (default: all)")
+    parser.add_argument("--all", action="store_true", help="all demos")
+    parser.add_argument("--check", action="store_true", help="open no page; assert that each demo shows its failure")
+    parser.add_argument("--port", type=int, default=0, help="port of the page (default: any free port)")
+    parser.add_argument("--no-browser", action="store_true", help="print the address of the page; open no browser")
     options = parser.parse_args(arguments)
     try:
         chosen = [demo(name) for name in (names() if options.all or not options.names else options.names)]

@@ -45,13 +45,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka picture", description="Draw a recorded run at a moment.")
-    parser.add_argument("run", type=Path, metavar="RUN", help="a recorded run, or a folder of traces")
-    parser.add_argument("--at", type=float, metavar="T", help="seconds since the run began (default: its end)")
-    parser.add_argument("--tp", metavar="TOPIC-N", help="the partition to show in full (default: the first)")
+    parser = argparse.ArgumentParser(prog="python -m minikafka picture", description="Draw one moment of a recorded run.")
+    parser.add_argument("run", type=Path, metavar="RUN", help="file of a recorded run, or folder of traces")
+    parser.add_argument("--at", type=float, metavar="T",
+                        help="moment, in seconds since the start of the run (default: its end)")
+    parser.add_argument("--tp", metavar="TOPIC-N", help="partition that is shown in full (default: the first)")
     parser.add_argument("--theme", choices=["auto", "light", "dark"], default="auto")
     parser.add_argument("--size", choices=sorted(WIDTHS), default="page")
-    parser.add_argument("--marks", action="store_true", help="list the moments worth a look instead")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="FILE.svg for a picture, else text "
+    parser.add_argument("--marks", action="store_true", help="list the run's important moments instead")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="FILE.svg for a picture, another name for text "
                         "(default: text on the terminal)")
     return parser

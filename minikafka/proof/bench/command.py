@@ -61,15 +61,19 @@ def _rows(options: argparse.Namespace) -> list[BenchRow]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka bench", description="How fast, beside Apache Kafka?")
-    parser.add_argument("--quick", action="store_true", help="about two minutes: short rounds, one of which counts, of the "
-                        "rows in which no process is killed or started")
-    parser.add_argument("--only", metavar="TEXT", help="the rows whose name has this in it; `growth`: 10 MiB to 5 GB of log, "
+    parser = argparse.ArgumentParser(prog="python -m minikafka bench",
+                                     description="Measure our brokers and Apache Kafka at the same work.")
+    parser.add_argument("--quick", action="store_true", help="measure for about two minutes: one short round of each row "
+                        "in which no process is killed or started")
+    parser.add_argument("--only", metavar="TEXT", help="only rows whose name contains TEXT; `growth`: 10 MiB to 5 GB of log, "
                         "10 to 2,000 partitions, 1 to 5,000 connections")
-    parser.add_argument("--rounds", type=int, default=3, help="that count, for each row and engine")
-    parser.add_argument("--seconds", type=float, default=6.0, help="of each round")
-    parser.add_argument("--engines", nargs="+", choices=[OURS, APACHE], default=[OURS, APACHE])
-    parser.add_argument("--out", type=Path, default=Path("build/bench"), help="folder for JSON and plot")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="number of measured rounds for each row and engine (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=6.0, help="length of a round (default: %(default)s)")
+    parser.add_argument("--engines", nargs="+", choices=[OURS, APACHE], default=[OURS, APACHE],
+                        help="the engines that are measured (default: both)")
+    parser.add_argument("--out", type=Path, default=Path("build/bench"),
+                        help="folder of the JSON file and the plot (default: %(default)s)")
     return parser
 
 

@@ -91,24 +91,33 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m minikafka chaos", description="Live campaigns under real clients.")
-    parser.add_argument("--minutes", type=_positive, default=2.0, help="of breaking things; healing and reading come after")
-    parser.add_argument("--kills", type=int, default=0, help="go on until so many brokers were killed (within limits)")
+    parser = argparse.ArgumentParser(prog="python -m minikafka chaos",
+                                     description="Run a live campaign: faults in brokers under real clients.")
+    parser.add_argument("--minutes", type=_positive, default=2.0,
+                        help="minutes with faults; then the cluster heals and all is read (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=0, help="go on until this number of brokers was killed (within limits)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka")
-    parser.add_argument("--hostile", action="store_true", help="random requests of all APIs beside an ordinary client instead")
-    parser.add_argument("--frames", type=int, default=0, metavar="N", help="so many spoiled frames to a simulated broker instead")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="with --frames: processes")
-    parser.add_argument("--compare", action="store_true", help="random requests to both engines instead, and what differs")
-    parser.add_argument("--requests", type=int, default=500, help="with --compare: how many")
-    parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...", help="with --compare: only APIs with these keys")
-    parser.add_argument("--gentle", action="store_true", help="with --compare: few odd values and no long lists")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of faults, or of requests")
-    parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds so named: kill, cut, disk, ...")
-    parser.add_argument("--rate", type=_positive, default=25.0, help="records a second of each of the four producers")
-    parser.add_argument("--json", action="store_true", help="one line for machines")
+    parser.add_argument("--hostile", action="store_true",
+                        help="send random requests of all APIs beside a regular client instead")
+    parser.add_argument("--frames", type=int, default=0, metavar="N",
+                        help="send N spoiled frames to a simulated broker instead")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1,
+                        help="with --frames: number of processes (default: %(default)s)")
+    parser.add_argument("--compare", action="store_true",
+                        help="send random requests to both engines instead, and print the differences")
+    parser.add_argument("--requests", type=int, default=500, help="with --compare: number of requests (default: %(default)s)")
+    parser.add_argument("--apis", type=_keys, default=(), metavar="8,47,...",
+                        help="with --compare: only the APIs with these keys")
+    parser.add_argument("--gentle", action="store_true", help="with --compare: send few odd values and no long lists")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of faults or requests (default: %(default)s)")
+    parser.add_argument("--faults", default="", metavar="A,B,...", help="only rounds with these names: kill, cut, disk, ...")
+    parser.add_argument("--rate", type=_positive, default=25.0,
+                        help="records per second of each of the four producers (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the result as one line of JSON")
     parser.add_argument("--ledger", action="store_true", help=f"add a row to {LEDGER.relative_to(ROOT)}")
-    parser.add_argument("--keep", action="store_true", help="keep data, trace and history even if all is well")
-    parser.add_argument("--check", metavar="FILE", help="only judge a saved history")
+    parser.add_argument("--keep", action="store_true",
+                        help="keep data, trace and history also after a campaign without violations")
+    parser.add_argument("--check", metavar="FILE", help="run no campaign; check a saved history")
     return parser
 
 

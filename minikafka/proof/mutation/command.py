@@ -47,17 +47,18 @@ SMALL_WORLDS = {"broker/raft": "raft", "broker/replication": "replica", "broker/
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `sim mutate`."""
-    parser.add_argument("--n", type=int, default=30, help="how many mutants")
-    parser.add_argument("--seed", type=int, default=0, help="of their choice")
+    parser.add_argument("--n", type=int, default=30, help="number of mutants (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of mutants (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=20,
-                        help="cluster seeds for each (of its small world, ten times as many)")
-    parser.add_argument("--only", default="", metavar="WORD", help="only files whose name has this word")
-    parser.add_argument("--one", metavar="NAME", help="this mutant only: FILE:NUMBER, or the name of a rule")
-    parser.add_argument("--rules", action="store_true", help="the safety rules, weakened by hand, instead of chance")
+                        help="number of cluster seeds for each mutant, ten times that in a small world (default: %(default)s)")
+    parser.add_argument("--only", default="", metavar="WORD", help="only files whose name contains WORD")
+    parser.add_argument("--one", metavar="NAME", help="only this mutant: FILE:NUMBER, or the name of a rule")
+    parser.add_argument("--rules", action="store_true", help="the weakened rules of rules.tsv instead of random mutants")
     parser.add_argument("--seeds-alone", action="store_true", help="run no tests")
-    parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS", help="for each seed and each test")
+    parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS",
+                        help="time limit for each seed and each test (default: %(default)s)")
     parser.add_argument("--ledger", action="store_true",
-                        help=f"write the outcomes to {LEDGER.name}, with --seeds-alone to {SEEDS_ALONE.name}")
+                        help=f"write the results to {LEDGER.name}, with --seeds-alone to {SEEDS_ALONE.name}")
     parser.set_defaults(run=run)
 
 

@@ -21,8 +21,8 @@ SEEDS = 500  # in each world its rules fall within this number of seeds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("which", nargs="*", metavar="RULE", help="numbers of rules, or names (default: all)")
-    parser.add_argument("--record", action="store_true", help=f"write the seeds found to {TABLE.name}")
+    parser.add_argument("which", nargs="*", metavar="RULE", help="number or name of a rule (default: all)")
+    parser.add_argument("--record", action="store_true", help=f"write the seeds that were found to {TABLE.name}")
     parser.set_defaults(run=run)
 
 

@@ -142,7 +142,7 @@ def test_kafkas_other_names_are_taken_and_told_to_have_no_effect():
 
 
 def test_a_node_has_one_number_under_two_names():
-    """Fails if a file of Kafka's older kind starts another node than it says."""
+    """Fails if a file of Kafka's older kind starts another node than it names."""
     assert BrokerConfig({"broker.id": "3"}).node_id == BrokerConfig({"node.id": "3"})["broker.id"] == 3
 
 
@@ -158,7 +158,7 @@ def another(config):
 
 @pytest.mark.parametrize("config", [row for row in BROKER_CONFIGS.values() if row.effect != "read"], ids=lambda row: row.name)
 def test_what_has_no_effect_is_refused_or_told(config):
-    """Fails if a broker starts without the protection, the limit or the plug-in that its file asks for, if one that runs takes
+    """Fails if a broker starts without the protection, the limit or the plug-in that its file sets, if one that runs takes
     it, or if what does nothing is taken without a word (I-CFG-2)."""
     value = another(config)
     if config.effect == "ignored":

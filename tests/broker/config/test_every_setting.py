@@ -13,14 +13,11 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
-    CreateTopicsRequest,
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.protocol.consumer import FetchRequest
-from kafka.protocol.consumer.group import OffsetCommitRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import InitProducerIdRequest
 
 from minikafka.broker.config.definition import Config, ConfigError, Range
 from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CONFIGS
@@ -30,6 +27,7 @@ from minikafka.broker.quotas.limits import CONSUMER_RATE, MUTATION_RATE, OF_CLIE
 from minikafka.log.batch import build
 from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.broker.replication.test_replica_manager import Replicas
 from tests.stage import IDS, staged
 
@@ -87,10 +85,8 @@ class Walk(Replicas):
         return int((await self.ask(1, DescribeConfigsRequest(resources=[row]), 4)).results[0].error_code)
 
     async def create_topics(self, *topics: tuple[str, dict[str, str]]) -> dict[str, int]:
-        topic = CreateTopicsRequest.CreatableTopic
-        wanted = [topic(name=name, num_partitions=1, replication_factor=2, assignments=[], configs=[
-            topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()]) for name, configs in topics]
-        answer = await self.ask(1, CreateTopicsRequest(topics=wanted, timeout_ms=30000, validate_only=False), 7)
+        wanted = [requests.topic(name, 1, 2, **configs) for name, configs in topics]
+        answer = await self.ask(1, requests.create_topics(*wanted), 7)
         return {one.name: one.error_code for one in answer.topics}
 
     def home(self, topic: str) -> int | None:
@@ -102,22 +98,15 @@ class Walk(Replicas):
 
     async def put(self, topic: str, acks: int = 1) -> int:
         """Write three keyed records, one of them a tombstone; the error code."""
-        part = ProduceRequest.TopicProduceData.PartitionProduceData
-        rows = [(b"a", b"v" * 100), (b"b", None), (b"c", b"w")]
-        data = part(index=0, records=build(rows, timestamp_ms=self.client.wall_ms()))
-        request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=1000,
-                                 topic_data=[ProduceRequest.TopicProduceData(name=topic, partition_data=[data])])
-        answer = await self.ask(self.home(topic) or 1, request, 9)
+        batch = build([(b"a", b"v" * 100), (b"b", None), (b"c", b"w")], timestamp_ms=self.client.wall_ms())
+        answer = await self.ask(self.home(topic) or 1, requests.produce(topic, batch, acks=acks, timeout_ms=1000), 9)
         return int(answer.responses[0].partition_responses[0].error_code)
 
     async def fetch(self, topic: str) -> int:
         """Read from the start of the log; the error code."""
         node = self.home(topic) or 1
         start = self.brokers[node].replicas.partitions[topic, 0].log.start_offset
-        part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=start, partition_max_bytes=1 << 20)
-        request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=1,
-                               topics=[FetchRequest.FetchTopic(topic=topic, partitions=[part])])
-        answer = await self.ask(node, request, 11)
+        answer = await self.ask(node, requests.fetch(topic, start, isolation_level=1), 11)
         return int(answer.responses[0].partitions[0].error_code if answer.responses else not answer.throttle_time_ms)
 
     def sound(self, what: object) -> None:
@@ -174,13 +163,8 @@ async def test_a_topic_lives_with_every_setting_and_without_it_again(w: Walk) ->
 
 async def works(w: Walk) -> tuple[int, int]:
     """Commit an offset, begin a transactional id; the error codes."""
-    topic = OffsetCommitRequest.OffsetCommitRequestTopic
-    part = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=3, committed_leader_epoch=-1,
-                                              committed_metadata="")
-    commit = OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-                                 topics=[topic(name="t", partitions=[part])])
     begin = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1)
-    committed = await w.ask(await coordinator(w, "g"), commit, 8)
+    committed = await w.ask(await coordinator(w, "g"), requests.commit("g", "t", 3), 8)
     begun = await w.ask(await coordinator(w, "x", 1), begin, 4)
     return int(committed.topics[0].partitions[0].error_code), int(begun.error_code)
 

@@ -11,19 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka.protocol.admin import DeleteRecordsRequest, DescribeQuorumRequest, ListTransactionsRequest
-from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.admin import DescribeQuorumRequest, ListTransactionsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import InitProducerIdRequest
 
 from minikafka import Cluster
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
-from tests.wire.conftest import Place, place
+from tests import requests
+from tests.requests import EARLIEST, topic
+from tests.wire.conftest import Place, end, place
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import BROKER, SET, incremental
-from tests.wire.test_topics import ask, topic
+from tests.wire.test_delete_records import delete
 
 pytestmark = [pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
@@ -118,8 +119,7 @@ def settings() -> dict[str, str]:
 @pytest.fixture
 def at(hasty: Cluster, name: str, settings: dict[str, str]) -> Iterator[Place]:
     with Raw(hasty.bootstrap) as raw:
-        (made,) = ask(raw, topic(name, **settings), validate_only=False)
-        assert made.error_code == 0
+        raw.create(topic(name, **settings))
     found = place(hasty, name)
     with found.raw:
         yield found
@@ -128,22 +128,12 @@ def at(hasty: Cluster, name: str, settings: dict[str, str]) -> Iterator[Place]:
 def produce(at: Place, sequence: int = -1, key: bytes | None = None, value: bytes = b"x", age_s: float = 0) -> int:
     """Write one record, of producer 4711 if it has a sequence; the error code."""
     who = {"producer_id": 4711, "producer_epoch": 0, "base_sequence": sequence} if sequence >= 0 else {}
-    rows = ProduceRequest.TopicProduceData
-    data = build([(key, value)], timestamp_ms=int((time.time() - age_s) * 1000), **who)
-    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[
-        rows(name=at.name, partition_data=[rows.PartitionProduceData(index=0, records=data)])])
-    return int(at.raw.ask(request, 9).responses[0].partition_responses[0].error_code)
-
-
-def earliest(at: Place) -> int:
-    rows = ListOffsetsRequest.ListOffsetsTopic
-    partition = rows.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=-2)
-    request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[rows(name=at.name, partitions=[partition])])
-    return int(at.raw.ask(request, 5).topics[0].partitions[0].offset)
+    batch = build([(key, value)], timestamp_ms=int((time.time() - age_s) * 1000), **who)
+    return int(at.raw.ask(requests.produce(at.name, batch), 9).responses[0].partition_responses[0].error_code)
 
 
 def noted(cluster: Cluster, file: str, name: str) -> str | None:
-    """What a checkpoint in the broker's folder says of the topic's partition."""
+    """The offset of the topic's partition in a checkpoint of the broker's folder."""
     path = cluster.plan.nodes[1].data / file
     rows = dict(line.rsplit(" ", 1) for line in path.read_text().splitlines()[2:]) if path.exists() else {}
     return rows.get(f"{name} 0")
@@ -162,7 +152,7 @@ def test_a_silent_producer_is_forgotten(hasty: Cluster, at: Place) -> None:
 def test_old_records_go(hasty: Cluster, at: Place) -> None:
     """Fails if retention is not applied, or first after the half minute that log.initial.task.delay.ms is by default."""
     assert produce(at) == 0
-    hasty.wait(lambda: earliest(at) == 1, timeout=20)
+    hasty.wait(lambda: end(at.raw, at.name, EARLIEST) == 1, timeout=20)
 
 
 @pytest.mark.parametrize("settings", [{"flush.ms": "100"}])
@@ -176,10 +166,7 @@ def test_records_are_flushed(hasty: Cluster, at: Place) -> None:
 def test_the_start_of_a_log_is_noted(hasty: Cluster, at: Place) -> None:
     """Fails if the offset up to which an administrator deleted is not written down."""
     assert [produce(at), produce(at)] == [0, 0]
-    rows = DeleteRecordsRequest.DeleteRecordsTopic
-    partition = rows.DeleteRecordsPartition(partition_index=0, offset=1)
-    request = DeleteRecordsRequest(topics=[rows(name=at.name, partitions=[partition])], timeout_ms=9000)
-    assert at.raw.ask(request, 1).topics[0].partitions[0].error_code == 0
+    assert delete(at.raw, (at.name, [(0, 1)])) == {(at.name, 0): (1, 0)}
     hasty.wait(lambda: noted(hasty, "log-start-offset-checkpoint", at.name) == "1", timeout=20)
 
 
@@ -190,9 +177,7 @@ COMPACTED = {"cleanup.policy": "compact", "segment.ms": "200"}
 def test_a_record_is_compacted_between_its_lags(hasty: Cluster, at: Place, name: str) -> None:
     """Fails if a log that is never dirty enough is not compacted in time, or one whose records are too young is."""
     young = at._replace(name=f"{name}-young")
-    (made,) = ask(at.raw, topic(young.name, **COMPACTED, **{"min.compaction.lag.ms": "3600000",
-                                                           "min.cleanable.dirty.ratio": "0.0"}), validate_only=False)
-    assert made.error_code == 0
+    at.raw.create(topic(young.name, **COMPACTED, **{"min.compaction.lag.ms": "3600000", "min.cleanable.dirty.ratio": "0.0"}))
     place(hasty, young.name).raw.socket.close()
 
     def is_there(one: Place, value: bytes) -> bool:

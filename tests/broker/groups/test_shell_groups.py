@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteGroupsRequest, DeleteTopicsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
-    OffsetCommitRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
@@ -20,6 +19,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from minikafka.broker.coordinator.hashing import java_hash, partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.stage import Stage, staged
 
 GROUP = "readers"
@@ -40,9 +40,7 @@ class Groups(Stage):
         assert [topic.error_code for topic in answer.responses] == [Err.NONE]
 
     async def create(self, name: str, node: int = 1, replicas: int = 3) -> None:
-        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=2, replication_factor=replicas, assignments=[],
-                                                   configs=[])
-        answer = await self.ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        answer = await self.ask(node, requests.create_topics(requests.topic(name, 2, replicas)), 7)
         assert [topic.error_code for topic in answer.topics] == [Err.NONE]
 
     async def coordinator(self, instead_of: int | None = None) -> int:
@@ -56,11 +54,7 @@ class Groups(Stage):
             await self.client.sleep(0.05)
 
     async def commit(self, node: int, offset: int, member: str = "", generation: int = -1) -> Err:
-        topic = OffsetCommitRequest.OffsetCommitRequestTopic
-        partition = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset,
-                                                       committed_leader_epoch=-1, committed_metadata="")
-        request = OffsetCommitRequest(group_id=GROUP, generation_id_or_member_epoch=generation, member_id=member,
-                                      group_instance_id=None, topics=[topic(name="t", partitions=[partition])])
+        request = requests.commit(GROUP, "t", offset, generation_id_or_member_epoch=generation, member_id=member)
         answer = await self.ask(node, request, 8)
         return Err(answer.topics[0].partitions[0].error_code)
 

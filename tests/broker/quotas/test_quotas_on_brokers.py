@@ -8,13 +8,10 @@ import pytest
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,
-    CreateTopicsRequest,
     DescribeClientQuotasRequest,
 )
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.compat.api.scram import refuse_scram
 from minikafka.broker.controller.shell.controller_channel import refused
@@ -22,6 +19,7 @@ from minikafka.broker.quotas.api import refuse_quotas
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from minikafka.protocol.errors import Err
+from tests.requests import create_topics, fetch, produce, topic
 from tests.stage import Stage, staged
 
 LIMIT = 1000.0          # bytes a second
@@ -35,8 +33,7 @@ class Limited(Stage):
     async def begin(self, **limits: float) -> int:
         """Start, make the topic, limit the client; returns the topic's leader when it keeps the limits."""
         await self.start()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[], configs=[])
-        await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        await self.ask(1, create_topics(topic("t")), 7)
         leader = await self.leader_of("t")
         await self.alter({"client-id": "client"}, **limits)
         while not self.brokers[leader].image.client_quotas:
@@ -56,20 +53,7 @@ class Limited(Stage):
                 for e in answer.entries}
 
 
-def produce(acks: int = 1) -> ProduceRequest:
-    data = ProduceRequest.TopicProduceData
-    part = data.PartitionProduceData(index=0, records=build([(None, b"x" * SIZE)], timestamp_ms=0))
-    return ProduceRequest(transactional_id=None, acks=acks, timeout_ms=9000, topic_data=[
-        data(name="t", partition_data=[part])])
-
-
-def fetch(offset: int) -> FetchRequest:
-    part = FetchRequest.FetchTopic
-    wanted = part.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1,
-                                 log_start_offset=-1, partition_max_bytes=1)
-    return FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-                        session_epoch=-1, topics=[part(topic="t", partitions=[wanted])], forgotten_topics_data=[],
-                        rack_id="")
+PRODUCE = produce("t", build([(None, b"x" * SIZE)], timestamp_ms=0), acks=1)
 
 
 def sent(request: ApiMessage, version: int) -> int:
@@ -84,8 +68,8 @@ async def test_a_producer_gets_its_limit_and_not_a_byte_more(w: Limited) -> None
     leader = await w.begin(producer_byte_rate=LIMIT)
     begun, used, waits = w.client.now(), 0, 0
     while w.client.now() - begun < 600 and used < 2 * 600 * LIMIT:
-        answer = await w.ask(leader, produce(), 9, timeout=600)
-        used, waits = used + sent(produce(), 9), waits + answer.throttle_time_ms
+        answer = await w.ask(leader, PRODUCE, 9, timeout=600)
+        used, waits = used + sent(PRODUCE, 9), waits + answer.throttle_time_ms
     took = w.client.now() - begun
     assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT + 2
     assert waits / 1000 == pytest.approx(took, abs=WINDOW_S + 2)
@@ -96,13 +80,13 @@ async def test_a_consumer_gets_its_limit(w: Limited) -> None:
     """Fails if empty answers count, or more gets through. A little less does: a batch waits until all of it has room."""
     leader = await w.begin(consumer_byte_rate=LIMIT)
     for _ in range(80):
-        await w.ask(leader, produce(), 9)
+        await w.ask(leader, PRODUCE, 9)
     begun, offset, used, empty = w.client.now(), 0, 0, 0
     while offset < 80:
-        answer = await w.ask(leader, fetch(offset), 12, timeout=600)
+        answer = await w.ask(leader, fetch("t", offset, most=1), 12, timeout=600)
         assert (answer.throttle_time_ms > 0) == (answer.responses == [])
-        for topic in answer.responses:
-            offset, used = offset + 1, used + len(topic.partitions[0].records)
+        for row in answer.responses:
+            offset, used = offset + 1, used + len(row.partitions[0].records)
         empty += answer.responses == []
     took = w.client.now() - begun
     assert used / LIMIT - WINDOW_S - 2 <= took <= used / LIMIT * 1.4 and empty > 0
@@ -112,8 +96,8 @@ async def test_a_consumer_gets_its_limit(w: Limited) -> None:
 async def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to(w: Limited) -> None:
     """Fails if the connection is open again before or after the time that the answer names; acks=0 is no way out."""
     leader = await w.begin(producer_byte_rate=100.0)
-    answer = await w.ask(leader, produce(), 9)
-    expected = round((sent(produce(), 9) / 10 - 100) / 100 * 10_000)
+    answer = await w.ask(leader, PRODUCE, 9)
+    expected = round((sent(PRODUCE, 9) / 10 - 100) / 100 * 10_000)
     assert answer.throttle_time_ms == expected > 9000
     begun = w.client.now()
     await w.ask(leader, ApiVersionsRequest(client_software_name="t", client_software_version="1"), 4)
@@ -132,16 +116,16 @@ class Short(Limited):
 async def test_the_window_is_as_long_as_the_settings_say(w: Short) -> None:
     """Fails if a setting has no effect: two whole pieces of two seconds are four seconds."""
     leader = await w.begin(producer_byte_rate=100.0)
-    expected = round((sent(produce(), 9) / 4 - 100) / 100 * 4000)
-    assert (await w.ask(leader, produce(), 9)).throttle_time_ms == expected > 0
+    expected = round((sent(PRODUCE, 9) / 4 - 100) / 100 * 4000)
+    assert (await w.ask(leader, PRODUCE, 9)).throttle_time_ms == expected > 0
 
 
 @staged(Limited, 6)
 async def test_whoever_does_not_want_to_wait_leaves_nothing_behind(w: Limited) -> None:
-    """Fails if a throttled connection that its client has closed is kept for as long as the quota says."""
+    """Fails if a throttled connection that its client has closed is kept until its throttle time is over."""
     leader = await w.begin(producer_byte_rate=1.0)
     before = len(w.brokers[leader].clients.connections)
-    assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 1_000_000
+    assert (await w.ask(leader, PRODUCE, 9)).throttle_time_ms > 1_000_000
     w.peers[leader].close()
     await w.client.sleep(1.0)
     assert len(w.brokers[leader].clients.connections) == before - 1
@@ -149,7 +133,7 @@ async def test_whoever_does_not_want_to_wait_leaves_nothing_behind(w: Limited) -
 
 @pytest.mark.parametrize("code", [Err.NOT_CONTROLLER, Err.INVALID_REQUEST])
 def test_a_client_never_hears_that_the_controller_has_moved(code: Err) -> None:
-    """Fails if such an answer is taken for the controller's instead of being asked for again (I-FWD-1)."""
+    """Fails if such an answer is taken for the controller's, and the request is not sent again (I-FWD-1)."""
     entry = AlterClientQuotasRequest.EntryData
     who = entry(entity=[entry.EntityData(entity_type="user", entity_name=None)], ops=[])
     gone = AlterUserScramCredentialsRequest.ScramCredentialDeletion(name="u", mechanism=1)
@@ -171,4 +155,4 @@ async def test_quotas_outlive_all_nodes_and_are_kept_again(w: Limited) -> None:
     leader = await w.leader_of("t")
     while (await w.quotas(leader)) != before:
         await w.client.sleep(0.1)
-    assert (await w.ask(leader, produce(), 9)).throttle_time_ms > 9000
+    assert (await w.ask(leader, PRODUCE, 9)).throttle_time_ms > 9000

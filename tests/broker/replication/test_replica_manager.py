@@ -9,8 +9,6 @@ from unittest.mock import patch
 
 import pytest
 from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, IncrementalAlterConfigsRequest
-from kafka.protocol.consumer import FetchRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
@@ -22,6 +20,7 @@ from minikafka.log.markers import marker
 from minikafka.log.transaction_index import AbortedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.replaced import replaced
+from tests import requests
 from tests.stage import IDS, Stage, play
 from tests.story import Decorator, Story, as_test
 
@@ -38,10 +37,8 @@ class Replicas(Stage):
         await self.until(lambda: all(self.partition(n).replica.leader == self.leader for n in IDS))
 
     async def create(self, name: str, partitions: int = 1) -> None:
-        config = CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name="min.insync.replicas", value="2")
-        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=3, assignments=[],
-                                                   configs=[config])
-        answer = await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        wanted = requests.create_topics(requests.topic(name, partitions, 3, min_insync_replicas="2"))
+        answer = await self.ask(1, wanted, 7)
         assert answer.topics[0].error_code == 0
         await self.until(lambda: all((name, 0) in b.replicas.partitions for b in self.brokers.values()))
 
@@ -66,22 +63,14 @@ class Replicas(Stage):
 
     async def send(self, value: bytes, acks: int = -1, timeout: float = 9.0, node: int | None = None) -> Any:
         """One record; the partition's answer."""
-        topic = ProduceRequest.TopicProduceData
         data = build([(None, value)], timestamp_ms=self.client.wall_ms())
-        partition = topic.PartitionProduceData(index=0, records=data)
-        request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000),
-                                 topic_data=[topic(name="t", partition_data=[partition])])
+        request = requests.produce("t", data, acks=acks, timeout_ms=int(timeout * 1000))
         answer = await self.ask(node or self.leader or 0, request, 9, timeout=120.0)
         return answer.responses[0].partition_responses[0]
 
     async def read(self, node: int, offset: int, wait: float = 0.0, version: int = 12, min_bytes: int = 1) -> Any:
         """One fetch from `offset`; the partition's answer."""
-        part = FetchRequest.FetchTopic.FetchPartition(
-            partition=0, fetch_offset=offset, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
-            partition_max_bytes=1 << 20)
-        request = FetchRequest(replica_id=-1, max_wait_ms=int(wait * 1000), min_bytes=min_bytes, max_bytes=1 << 20,
-                               isolation_level=0, session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-                               topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
+        request = requests.fetch("t", offset, max_wait_ms=int(wait * 1000), min_bytes=min_bytes)
         return (await self.ask(node, request, version, timeout=120.0)).responses[0].partitions[0]
 
 

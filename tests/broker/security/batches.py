@@ -141,7 +141,7 @@ def _frames(now: int) -> Iterator[tuple[str, bytes]]:
         parts = compression.compress(codec, raw[:50]) + compression.compress(codec, raw[50:])
         yield f"{name} in two streams", with_body(good(now, codec), parts)
     body = bytearray(good(now, ZSTD)[HEADER_SIZE:])
-    body[zstandard.frame_header_size(bytes(body))] &= 0xFE  # the bit that says: the last block
+    body[zstandard.frame_header_size(bytes(body))] &= 0xFE  # the bit of the last block
     yield "zstd without an end", with_body(good(now, ZSTD), bytes(body))
 
 

@@ -1,6 +1,6 @@
 """Batches that Apache Kafka takes although some clients cannot read them as they are; and close neighbours that it refuses.
 
-Each has many records and is odd far behind the first, where a leader that only samples would not look.
+Each has many records and is odd far behind the first, where a leader that only samples would not read.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def test_the_default_is_loopback() -> None:
 
 @pytest.mark.parametrize("host", ["192.168.1.5", "8.8.8.8", "[2001:db8::1]", "myhost", "localhost.evil.example"])
 def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
-    """Fails if a listener that others can reach starts without being asked for, or without a word (I-EXP-1)."""
+    """Fails if a listener that others can reach starts without the setting for it, or without a warning (I-EXP-1)."""
     listener = f"PLAINTEXT://{host}:9092"
     with pytest.raises(ConfigError, match=r"can be reached from other machines.*minikafka\.allow\.remote=true"):
         check_exposure(config(listener))
@@ -62,7 +62,7 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
     (None, "No such file or directory"),
 ])
 def test_a_file_that_starts_no_broker_is_told_why(tmp_path: Path, lines: dict[str, str] | None, told: str) -> None:
-    """Fails if a broker ends with a traceback, or starts without what its file asks for (I-EXP-2)."""
+    """Fails if a broker ends with a traceback, or starts without what its file sets (I-EXP-2)."""
     file = tmp_path / "server.properties"
     whole = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093", "log.dirs": str(tmp_path / "data")}
     if lines is not None:

@@ -37,7 +37,7 @@ async def still_serves(world: OneBroker) -> None:
 
 
 def broken(caplog: Any) -> list[str]:
-    """What the broker's log says of exceptions that nobody expected; clients of earlier tests may still be complaining."""
+    """The unexpected exceptions in the broker's log; clients of earlier tests may still be complaining."""
     return [f"{r.getMessage()}: {r.exc_info and r.exc_info[1]!r}" for r in caplog.records
             if r.levelno >= logging.ERROR and r.name.startswith("minikafka")]
 

@@ -29,7 +29,7 @@ def test_what_kafka_writes_is_read() -> None:
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("read, blob", [
-    # Names of negative length step back to where they began, for as many times as are claimed.
+    # Names of negative length step back to where they began, once for each claimed name.
     (subscribed_topics, struct.pack(">hih", 1, MANY, -2)),
     (assigned_partitions, assignment((b"", [0]), claimed=MANY) + struct.pack(">h", -6)),
     (subscribed_topics, struct.pack(">hi", 1, MANY)),

@@ -8,13 +8,13 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.server.connection import HALF_FRAME_S, READ_AHEAD, TURN, UNREAD_S
 from minikafka.log.batch import build
 from minikafka.proof.chaos.one_broker import OneBroker, RawClient
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.world.world import INTERNAL_PORT
+from tests.requests import fetch, produce
 from tests.story import in_world
 from tests.wire.raw import header
 
@@ -68,8 +68,7 @@ async def test_a_byte_now_and_then_buys_no_time(world: OneBroker) -> None:
 async def test_waiting_for_an_answer_is_no_half_frame(world: OneBroker) -> None:
     """Fails if the next frame's time runs while the one before it is being served: pipelining clients would die."""
     client = await world.connect()
-    fetch = FetchRequest(replica_id=-1, max_wait_ms=50_000, min_bytes=1, max_bytes=1000, isolation_level=0, topics=[])
-    client.send(encode_request(fetch, 4, 1, "waits") + ONE[:5])
+    client.send(encode_request(fetch("t", max_wait_ms=50_000, topics=[]), 4, 1, "waits") + ONE[:5])
     await client.wait(1, 55)
     assert len(client.frames) == 1
     client.send(ONE[5:])
@@ -90,12 +89,8 @@ async def test_silence_ends_after_connections_max_idle_ms(world: OneBroker) -> N
 @in_world(OneBroker, 5, connections_max_idle_ms='10000')
 async def test_a_produce_that_is_never_answered_ends_with_silence(world: OneBroker) -> None:
     """Kafka never answers null records; fails if such a connection stays for ever."""
-    topic = ProduceRequest.TopicProduceData
-    partition = topic.PartitionProduceData(index=0, records=None)
-    request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000,
-                             topic_data=[topic(name="t", partition_data=[partition])])
     client = await world.connect()
-    client.send(encode_request(request, 8, 1, "x"))
+    client.send(encode_request(produce("t", None, acks=1), 8, 1, "x"))
     await client.wait(1, 8)
     assert not client.closed
     await client.wait(1, 5)
@@ -107,30 +102,23 @@ async def test_a_produce_that_is_never_answered_ends_with_silence(world: OneBrok
 
 async def fill(world: OneBroker, size: int = 900_000) -> bytes:
     """Put a large batch into the topic; returns a Fetch that reads it."""
-    topic = ProduceRequest.TopicProduceData
     batch = build([(b"k", bytes(size))], timestamp_ms=world.client_env().wall_ms())
-    partition = topic.PartitionProduceData(index=0, records=batch)
-    request = ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000,
-                             topic_data=[topic(name="t", partition_data=[partition])])
     client = await world.connect()
-    answer = await client.ask(request, 8)
+    answer = await client.ask(produce("t", batch, acks=1), 8)
     assert answer.responses[0].partition_responses[0].error_code == 0
     client.close()
-    wanted = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-    fetch = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
-                         topics=[FetchRequest.FetchTopic(topic="t", partitions=[wanted])])
-    return encode_request(fetch, 4, 1, "never reads")
+    return encode_request(fetch("t"), 4, 1, "never reads")
 
 
 @in_world(OneBroker, 6)
 async def test_who_reads_no_answers_is_not_served_and_not_read_from(world: OneBroker) -> None:
     """Fails if answers or requests of a client that never reads pile up, or if it may stay for ever (I-CONN-2)."""
-    fetch = await fill(world)
+    request = await fill(world)
     client = await world.connect()
     client.transport.pause_reading()
     most = 0
     for _ in range(40):
-        client.send(fetch * 2000)
+        client.send(request * 2000)
         await world.sleep(1)
         most = max(most, holding(world))
     assert 900_000 < most < 900_000 + 4 * READ_AHEAD
@@ -142,10 +130,10 @@ async def test_who_reads_no_answers_is_not_served_and_not_read_from(world: OneBr
 @in_world(OneBroker, 7)
 async def test_who_reads_slowly_stays(world: OneBroker) -> None:
     """Fails if the deadline is for the whole answer: a thin line needs minutes for a large fetch."""
-    fetch = await fill(world)
+    request = await fill(world)
     client = await world.connect()
     client.transport.pause_reading()
-    client.send(fetch)
+    client.send(request)
     await world.sleep(1)
     started = world.loop.time()
     while client.take_one_piece():
@@ -278,10 +266,9 @@ async def test_no_address_takes_the_last_connections_from_the_others(world: OneB
 @in_world(OneBroker, 16, queued_max_request_bytes=str(16 << 20))
 async def test_requests_that_wait_cost_memory(world: OneBroker) -> None:
     """Fails if what requests that wait hold is not counted, or may be all memory (I-SRV-2): here an eighth of 16 MiB."""
-    fetch = FetchRequest.FetchTopic
-    wanted = [fetch.FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1) for number in range(900)]
-    request = FetchRequest(replica_id=-1, max_wait_ms=60_000, min_bytes=1, max_bytes=1, isolation_level=0,
-                           topics=[fetch(topic="t", partitions=wanted)])
+    topic = FetchRequest.FetchTopic
+    wanted = [topic.FetchPartition(partition=number, fetch_offset=0, partition_max_bytes=1) for number in range(900)]
+    request = fetch("t", max_wait_ms=60_000, max_bytes=1, topics=[topic(topic="t", partitions=wanted)])
     crowd, most = [await world.connect() for _ in range(10)], 0
     for client in crowd:
         client.send(encode_request(request, 4, 1, "waits"))
@@ -303,8 +290,7 @@ def test_a_request_that_waits_keeps_no_message() -> None:
     async def story(world: OneBroker) -> None:
         for topics in ([topic(topic="t", partitions=[one] * 90_000)],
                        [topic(topic="t", partitions=[one]), *[topic(topic="t", partitions=[])] * 90_000]):
-            fetch = FetchRequest(replica_id=-1, max_wait_ms=60_000, min_bytes=1, max_bytes=1, isolation_level=0, topics=topics)
-            frame = encode_request(fetch, 4, 1, "waits")
+            frame = encode_request(fetch("t", max_wait_ms=60_000, max_bytes=1, topics=topics), 4, 1, "waits")
             client = await world.connect()
             before = messages()
             client.send(frame)

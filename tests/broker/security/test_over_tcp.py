@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
 from minikafka.proof.chaos.frames import absurd, corpus, mutated
 from minikafka.protocol.codec import encode_request
+from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw, header
 from tests.wire.test_alter_configs import BROKER, DELETE, SET, incremental
@@ -122,12 +122,9 @@ def memory(pid: int) -> int:
 
 
 def test_answers_that_nobody_reads_do_not_fill_the_memory(cluster: Cluster, at: Place) -> None:
-    """Fails if the answers to a client that never reads pile up: it asks for 2 GB here."""
+    """Fails if the answers to a client that never reads pile up: its requests are for 2 GB."""
     assert produce(at, batch(b"x" * 900_000)).error_code == 0
-    part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-    fetch = encode_request(FetchRequest(
-        replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
-        topics=[FetchRequest.FetchTopic(topic=at.name, partitions=[part])]), 4, 1, "never reads")
+    fetch = encode_request(requests.fetch(at.name), 4, 1, "never reads")
     pid = cluster.pid(at.leader)
     before = memory(pid)
     with crowd(at.addresses[at.leader], 20) as sockets:

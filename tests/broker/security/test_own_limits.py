@@ -1,4 +1,4 @@
-"""Limits that Kafka does not have: each is told with its number and a remedy, and stands in minikafka/FIDELITY.md."""
+"""Limits that Kafka does not have: each error names the number and a remedy, and minikafka/FIDELITY.md lists the limit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wide_window() -> bytes:
     return with_body(ONE, zstandard.ZstdCompressor(compression_params=wide).compress(noise), ZSTD)
 
 
-# A batch beyond the limit, the code, the limit as the text tells it, and the remedy.
+# A batch beyond the limit, the code, the limit in the text of the error, and the remedy.
 BATCHES: dict[str, tuple[Callable[[], bytes], Err, str, str]] = {
     "very well compressed": (lambda: build([(b"k", b"abc" * 1_100_000)], timestamp_ms=0, codec=ZSTD), Err.MESSAGE_TOO_LARGE,
                              "100 times as many and 1 MiB, and 64 MiB in all", "Send smaller batches (batch.size), or without"),
@@ -85,7 +85,7 @@ def test_the_text_reaches_the_producer(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_an_answer_that_is_too_large_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Fails if the broker's log says nothing (some responses have no field for a text), or says it for each row."""
+    """Fails if the broker's log has no line (some responses have no field for a text), or a line for each row."""
     room = answer_size.AnswerBudget(100)
     room.take(90)
     for _ in range(3):
@@ -95,7 +95,7 @@ def test_an_answer_that_is_too_large_is_told_once(caplog: pytest.LogCaptureFixtu
 
 
 def test_each_limit_is_tested_and_in_the_table() -> None:
-    """Fails if a limit is added that no test above looks at, or that FIDELITY.md does not tell with its number."""
+    """Fails if a limit is added without a test above, or without its number in FIDELITY.md."""
     raised = {path.relative_to(ROOT / "minikafka").as_posix() for path in (ROOT / "minikafka").rglob("*.py")
               if re.search(r"(?<!class )\bOwnLimit\(", path.read_text())}
     assert raised == {"log/validate.py", "broker/server/answer_size.py",

@@ -20,6 +20,7 @@ from minikafka.log.validate import MOST_RECORDS, client_batch
 from minikafka.proof.chaos.one_broker import OneBroker, RawClient
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.env import EPOCH_MS
+from tests import requests
 from tests.broker.security.batches import GZIP, LZ4, NONE, SNAPPY, ZSTD, cases, checked, flipped, with_body, with_field
 from tests.broker.security.odd_batches import COUNT, ODD, odd_batches, spelled
 from tests.broker.security.test_fuzz_in_process import broken
@@ -145,9 +146,7 @@ def test_thousands_of_empty_streams_are_refused(codec: int) -> None:
 
 
 def request(batch: bytes) -> ProduceRequest:
-    topic = ProduceRequest.TopicProduceData
-    data = topic(name="t", partition_data=[topic.PartitionProduceData(index=0, records=batch)])
-    return ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000, topic_data=[data])
+    return requests.produce("t", batch, acks=1)
 
 
 async def put(client: RawClient, batch: bytes) -> Any:

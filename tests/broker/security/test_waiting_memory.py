@@ -7,7 +7,6 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
@@ -16,6 +15,7 @@ from minikafka.proof.chaos.one_broker import OneBroker, RawClient
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.world.world import World
 from tests.broker.security.shapes import shapes
+from tests.requests import create_topics, topic
 
 COUNT = 1100  # elements: more than are read at once (LONG)
 UNCOUNTED = 100_000  # bytes that a connection and its tasks take, and what others do meanwhile
@@ -38,8 +38,7 @@ class Waiting(OneBroker):
         """Let everything wait from now on; returns the values of fields that ordinary requests have."""
         await self.start()
         client = await self.connect()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=2, assignments=[], configs=[])
-        await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        await client.ask(create_topics(topic("t", 1, 2)), 7)
         for kind, name in enumerate(("g", "tx")):
             await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[name]), 4)
         await self.until(lambda: len(self.partitions) == 3)
@@ -96,7 +95,7 @@ def test_what_waits_is_counted_by_what_it_holds(older: bool) -> None:
     async def story(world: Waiting) -> None:
         ordinary, waited = await world.prepare(), set()
         gc.collect()
-        gc.freeze()  # what there is now is looked at no more: a collection takes a tenth of the time
+        gc.freeze()  # the collector skips what there is now: a collection takes a tenth of the time
         for kind, shape in shapes(COUNT, older, ordinary):
             frame = encode_request(shape.request(kind), shape.version, 1, "w")
             if (held := await world.held(frame)) is not None:

@@ -9,7 +9,6 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeGroupsRequest
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.group import OffsetFetchRequest
-from kafka.protocol.producer import ProduceRequest
 
 from minikafka.broker.config.api import describe
 from minikafka.broker.groups.api import admin, consumer_heartbeat, offsets
@@ -20,6 +19,7 @@ from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_response
 from minikafka.protocol.errors import Err
 from tests.broker.groups.test_shell_groups import GROUP, Groups
+from tests.requests import produce
 from tests.stage import staged
 
 SIZE = 1 << 20  # of the largest answer in these stories
@@ -45,7 +45,7 @@ async def test_what_is_named_often_is_answered_until_the_answer_is_full(w: Group
 
 @staged(Groups, 1)
 async def test_offsets_of_a_group_that_is_named_often(w: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if the offsets of one group can be asked for again and again in one request."""
+    """Fails if the offsets of one group can be repeated in one request without a limit."""
     monkeypatch.setattr(offsets, "AnswerBudget", lambda: AnswerBudget(100))
     node = await w.begin()
     assert await w.commit(node, 7) is Err.NONE
@@ -63,7 +63,7 @@ async def test_offsets_of_a_group_that_is_named_often(w: Groups, monkeypatch: py
 
 @staged(Groups, 1)
 async def test_groups_transactions_and_producers_that_are_named_often(w: Groups, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if what one name makes long can be asked for again and again: names of clients, producers, partitions."""
+    """Fails if a name with a long answer can be repeated without a limit: names of groups, producers, partitions."""
     for place in (admin, consumer_heartbeat, transactions):
         monkeypatch.setattr(place, "AnswerBudget", lambda: AnswerBudget(1000))
     node = await w.begin()
@@ -73,10 +73,8 @@ async def test_groups_transactions_and_producers_that_are_named_often(w: Groups,
     assert len(encode_response(described, 5, 1)) < 6000
     now, leader = w.client.wall_ms(), w.brokers[node].node.image.partition("t", 0).leader
     for number in range(10):
-        part = ProduceRequest.TopicProduceData.PartitionProduceData(
-            index=0, records=build([(b"k", b"v")], timestamp_ms=now, producer_id=number, producer_epoch=0, base_sequence=0))
-        data = [ProduceRequest.TopicProduceData(name="t", partition_data=[part])]
-        sent = await w.ask(leader, ProduceRequest(transactional_id=None, acks=1, timeout_ms=1000, topic_data=data), 8)
+        batch = build([(b"k", b"v")], timestamp_ms=now, producer_id=number, producer_epoch=0, base_sequence=0)
+        sent = await w.ask(leader, produce("t", batch, acks=1), 8)
         assert sent.responses[0].partition_responses[0].error_code == 0
     topic = DescribeProducersRequest.TopicRequest(name="t", partition_indexes=[0] * 50)
     producers = (await w.ask(leader, DescribeProducersRequest(topics=[topic]), 0)).topics[0].partitions

@@ -7,10 +7,8 @@ import warnings
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
-from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.protocol.producer import ProduceResponse
 
 from minikafka.broker.server.connection import AHEAD, IN_FLIGHT
 from minikafka.broker.server.peer import Peer
@@ -22,23 +20,17 @@ from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT
 from minikafka.sim.world.world import World as SimWorld
+from tests import requests
 from tests.story import in_world
 
 
 def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
     """Fails if its coroutine is left lying about, never begun: the interpreter complains of it in the broker's log."""
-    part = FetchRequest.FetchTopic.FetchPartition(
-        partition=0, fetch_offset=0, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
-        partition_max_bytes=1 << 20)
-    request = FetchRequest(replica_id=-1, max_wait_ms=5000, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
-                           session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-                           topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
-
     async def story(world: OneBroker) -> None:
         client = await world.connect()
         await world.sleep(0.1)
         (connection,) = world.broker(1).clients.connections
-        connection.data_received(encode_request(request, 12, 1, "hasty"))
+        connection.data_received(encode_request(requests.fetch("t", max_wait_ms=5000), 12, 1, "hasty"))
         assert connection.busy is not None, "the fetch should wait"
         connection.connection_lost(None)
         await world.sleep(1)
@@ -54,7 +46,7 @@ def test_a_request_whose_sender_is_gone_before_it_begins_is_put_away() -> None:
 
 
 class Fickle(SimEnv):
-    """Its connections are lost before whoever asked for them has had its turn, as under a peer that is killed."""
+    """Its connections are lost before the code that opened them runs again, as under a peer that is killed."""
 
     async def connect(self, host: str, port: int, factory: Any, peer: int) -> Any:
         protocol = await super().connect(host, port, factory, peer)
@@ -74,7 +66,7 @@ async def test_a_connection_lost_as_it_is_made_is_a_connection_error(world: OneB
 
 
 class Waiting(SimWorld):
-    """Two brokers with the topic `t`; its follower is held, so that what acks=all waits for comes when `heal` says so."""
+    """Two brokers with the topic `t`; its follower is held, so that acks=all waits until `heal`."""
 
     def __init__(self) -> None:
         super().__init__(1, brokers=2, config={"auto.create.topics.enable": False})
@@ -92,12 +84,8 @@ class Waiting(SimWorld):
             self.close()
 
     async def _begin(self) -> None:
-        topic = CreateTopicsRequest.CreatableTopic
-        placed = topic.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2])
-        request = CreateTopicsRequest(timeout_ms=9000, validate_only=False, topics=[
-            topic(name="t", num_partitions=-1, replication_factor=-1, assignments=[placed], configs=[])])
         self.client: Any = await self.connect()
-        await self.client.ask(request, 7)
+        await self.client.ask(requests.create_topics(requests.topic("t", assign=[(0, [1, 2])])), 7)
         self.client.frames.clear()
         await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
         await self.sleep(1)
@@ -120,12 +108,8 @@ class Waiting(SimWorld):
         return [(part.error_code, part.base_offset) for part in parts]
 
 
-def produce(timeout_ms: int = 9000, records: bytes | None = None, acks: int = -1) -> bytes:
-    topic = ProduceRequest.TopicProduceData
-    part = topic.PartitionProduceData(index=0, records=records or build([(None, b"v")], timestamp_ms=0))
-    request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=timeout_ms,
-                             topic_data=[topic(name="t", partition_data=[part])])
-    return encode_request(request, 9, 1, "hasty")
+def produce(records: bytes | None = None) -> bytes:
+    return encode_request(requests.produce("t", records or build([(None, b"v")], timestamp_ms=0)), 9, 1, "hasty")
 
 
 @in_world(Waiting)

@@ -1,6 +1,6 @@
 """An error that must not happen ends one request, or the work on one partition: never a broker, its connection, or other work.
 
-Each story breaks one function of a running broker, as a bug would, and asks what goes on. In the simulator `Env.report` makes
+Each story breaks one function of a running broker, as a bug would, and checks the rest. In the simulator `Env.report` makes
 each such error a violation, so that no campaign overlooks it.
 """
 
@@ -15,7 +15,6 @@ from kafka.protocol.admin import (
     DescribeClusterRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.protocol.consumer.group import OffsetCommitRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.broker.controller.api import topics
@@ -27,6 +26,7 @@ from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.broker.replication.test_replica_manager import Replicas
 from tests.stage import IDS, staged
 from tests.story import Decorator, Story, as_test
@@ -58,7 +58,7 @@ def reported(w: Replicas) -> int:
 
 
 class Hurried(Replicas):
-    """Every five seconds the metadata is written as a snapshot, and logs are looked at for what is too old."""
+    """Every five seconds the metadata is written as a snapshot, and retention is checked."""
 
     extra = {"metadata.log.max.snapshot.interval.ms": "5000", "log.retention.check.interval.ms": "5000",
              "log.initial.task.delay.ms": "5000"}
@@ -82,9 +82,7 @@ def story(kind: type[Replicas] = Replicas) -> Decorator:
 
 
 def create(*names: str) -> CreateTopicsRequest:
-    topic = CreateTopicsRequest.CreatableTopic
-    topics = [topic(name=name, num_partitions=1, replication_factor=3, assignments=[], configs=[]) for name in names]
-    return CreateTopicsRequest(topics=topics, timeout_ms=9000, validate_only=False)
+    return requests.create_topics(*(requests.topic(name, 1, 3) for name in names))
 
 
 async def serves(w: Replicas) -> bool:
@@ -150,7 +148,7 @@ async def test_retention_that_fails_in_one_log_goes_on_in_the_others(w: Replicas
 
     monkeypatch.setattr(Partition, "retain", retain)
     await w.client.sleep(10)
-    assert kept.count("t-0") == 6 and reported(w) == 3, "two looks on each broker; a failed log is looked at once"
+    assert kept.count("t-0") == 6 and reported(w) == 3, "two checks on each broker; a failed log is checked once"
     assert await serves(w)
 
 
@@ -208,14 +206,14 @@ async def test_a_coordinator_that_cannot_read_its_partition_ends_no_broker(
     await w.until(lambda: all(w.brokers[n].node.image.partition("t", 0) for n in IDS))
     while (node := (await w.ask(1, find, 6)).coordinators[0].node_id) < 0 or not shard(w, node) or shard(w, node).loading:
         await w.client.sleep(0.1)
-    assert (await w.ask(node, commit("g"), 8)).topics[0].partitions[0].error_code == 0
+    assert (await w.ask(node, requests.commit("g", "t", 3), 8)).topics[0].partitions[0].error_code == 0
     fail_for(monkeypatch, GroupPartition, "_replay", lambda *_: True)
     w.world.kill(node)
     asked = next(n for n in IDS if n != node)
     while (heir := (await w.ask(asked, find, 6)).coordinators[0].node_id) in (-1, node):
         await w.client.sleep(0.1)
     await w.until(lambda: reported(w) > 0)
-    answer = await w.ask(heir, commit("g"), 8)
+    answer = await w.ask(heir, requests.commit("g", "t", 3), 8)
     assert answer.topics[0].partitions[0].error_code == int(Err.COORDINATOR_LOAD_IN_PROGRESS)
     assert sorted(w.brokers) == sorted({*IDS} - {node})
 
@@ -224,14 +222,6 @@ def shard(w: Replicas, node: int) -> Any:
     """Return what the coordinator on this node keeps of the only partition of group `g`; None before it leads."""
     groups = w.brokers[node].groups
     return groups.partitions.get(groups.partition_for("g"))
-
-
-def commit(group: str) -> OffsetCommitRequest:
-    topic = OffsetCommitRequest.OffsetCommitRequestTopic
-    partition = topic.OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=3, committed_leader_epoch=-1, committed_metadata="")
-    return OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-                               topics=[topic(name="t", partitions=[partition])])
 
 
 @story()

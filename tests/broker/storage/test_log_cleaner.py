@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 
 from minikafka.broker.replication.effects import StartAt, Truncate
 from minikafka.broker.storage.shell.log_cleaner import CLEAN_POINTS
 from minikafka.broker.storage.shell.log_dir import RECOVERY_POINTS
 from minikafka.log import batches, build, checkpoint, records
 from tests.broker.replication.test_replica_manager import Replicas, replicas
+from tests.requests import create_topics, topic
 from tests.stage import IDS
 
 
 async def compacted_topic(w: Replicas, name: str = "c") -> None:
     """A compacted topic whose segments hold a few records, on all three brokers."""
     pairs = {"cleanup.policy": "compact", "internal.segment.bytes": "400", "min.insync.replicas": "2"}
-    configs = [CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=n, value=v) for n, v in pairs.items()]
-    topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=3, assignments=[],
-                                               configs=configs)
-    answer = await w.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+    answer = await w.ask(1, create_topics(topic(name, 1, 3, **pairs)), 7)
     assert answer.topics[0].error_code == 0
     await w.until(lambda: all((name, 0) in b.replicas.partitions for b in w.brokers.values()))
     await w.until(lambda: leader_of(w, name) is not None)
@@ -138,7 +136,7 @@ async def test_a_lowered_recovery_point_is_on_disk_at_once(w: Replicas) -> None:
 
 @replicas()
 async def test_a_truncation_lowers_the_clean_point(w: Replicas) -> None:
-    """Fails if what is appended behind a truncation is never looked at by the cleaner (I-CLEANER-2)."""
+    """Fails if what is appended behind a truncation is never cleaned (I-CLEANER-2)."""
     await compacted_topic(w)
     await put(w, 30)
     await w.until(lambda: all(b.replicas.log_manager.cleaner.cleaned for b in w.brokers.values()))

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import EndTxnRequest
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.transactions.states import PREPARED
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.stage import IDS, Stage, play
 
 ID, TOPICS = "t-1", ("a", "b", "c", "d")
@@ -49,10 +49,7 @@ async def produce(world: Stage, topic: str, who: tuple[int, int]) -> Err:
     async def ask() -> tuple[Err, Any]:
         data = build([(b"k", b"v")], timestamp_ms=world.client.wall_ms(), producer_id=who[0], producer_epoch=who[1],
                      base_sequence=0, transactional=True)
-        named = ProduceRequest.TopicProduceData
-        partition = named.PartitionProduceData(index=0, records=data)
-        request = ProduceRequest(transactional_id=ID, acks=-1, timeout_ms=9000,
-                                 topic_data=[named(name=topic, partition_data=[partition])])
+        request = requests.produce(topic, data, transactional_id=ID)
         answer = (await world.ask(leader, request, 12)).responses[0].partition_responses[0]
         return Err(answer.error_code), answer
 
@@ -62,9 +59,7 @@ async def produce(world: Stage, topic: str, who: tuple[int, int]) -> Err:
 async def begin(world: Stage) -> tuple[int, tuple[int, int]]:
     """Four topics, the coordinator's id, and a producer."""
     await world.start()
-    topics = [CreateTopicsRequest.CreatableTopic(name=name, num_partitions=1, replication_factor=3, assignments=[],
-                                                 configs=[]) for name in TOPICS]
-    await world.ask(1, CreateTopicsRequest(topics=topics, timeout_ms=9000, validate_only=False), 7)
+    await world.ask(1, requests.create_topics(*(requests.topic(name, 1, 3) for name in TOPICS)), 7)
 
     async def find() -> tuple[Err, Any]:
         request = FindCoordinatorRequest(key_type=1, coordinator_keys=[ID])

@@ -6,11 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest
-from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
-from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest, WriteTxnMarkersRequest
 
 from minikafka.broker.transactions.records import stored_value, transaction_key, transaction_value
@@ -19,6 +17,7 @@ from minikafka.log.batch import batches, build
 from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.hold import Message
+from tests import requests
 from tests.stage import Stage, staged
 
 ID = "copier"
@@ -36,9 +35,7 @@ class Transactions(Stage):
     async def begin(self) -> tuple[int, Who]:
         """Start, create the topic, initialise the producer; return the producer's coordinator and identity."""
         await self.start()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=2, replication_factor=3, assignments=[],
-                                                   configs=[])
-        await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        await self.ask(1, requests.create_topics(requests.topic("t", 2, 3)), 7)
         node = await self.coordinator()
         return node, await self.init(node)
 
@@ -73,9 +70,8 @@ class Transactions(Stage):
         """Produce one transactional record, which adds the partition. `leader`: the partition's leader, if it is known."""
         data = build([(b"k", b"v")], timestamp_ms=self.client.wall_ms(), producer_id=who[0], producer_epoch=who[1],
                      base_sequence=sequence, transactional=True)
-        topic = ProduceRequest.TopicProduceData
-        request = ProduceRequest(transactional_id=ID, acks=-1, timeout_ms=9000, topic_data=[
-            topic(name="t", partition_data=[topic.PartitionProduceData(index=partition, records=data)])])
+        request = requests.produce("t", data, transactional_id=ID)
+        request.topic_data[0].partition_data[0].index = partition
         while True:
             answer = await self.ask(leader if leader >= 0 else await self.leader(partition), request, 12)
             error = answer.responses[0].partition_responses[0].error_code
@@ -115,12 +111,8 @@ class Transactions(Stage):
 
     async def read(self, partition: int) -> tuple[int, int, int]:
         """Return high watermark, last stable offset, and the batches that read_committed gets."""
-        part = FetchRequest.FetchTopic.FetchPartition(
-            partition=partition, fetch_offset=0, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
-            partition_max_bytes=1 << 20)
-        request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=1,
-                               session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-                               topics=[FetchRequest.FetchTopic(topic="t", partitions=[part])])
+        request = requests.fetch("t", isolation_level=1)
+        request.topics[0].partitions[0].partition = partition
         p = (await self.ask(await self.leader(partition), request, 12)).responses[0].partitions[0]
         return p.high_watermark, p.last_stable_offset, len(list(batches(bytes(p.records))))
 

@@ -1,6 +1,7 @@
-"""What an administrator takes away, or another producer. Each tells its answer, and returns when every broker has heard of it.
+"""What an administrator takes away, or another producer. Each adds its answer to the transcript; it returns when every broker
+has the change.
 
-`touches` says what it takes something away from; works that hold none of that are not concerned.
+`touches`: what it takes something away from; works that hold none of that are not played.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a cell is played: its work begins, something is deleted, the work goes on; and what is left is looked at twice."""
+"""How a cell is played: its work begins, something is deleted, the work goes on; what is left is recorded before and after."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def blocks(text: str) -> dict[str, list[str]]:
 
 
 def see(scene: Scene) -> None:
-    """Add what is left, as soon as it is what is expected (it takes a moment until each broker has heard); without an
+    """Add what is left, as soon as it is what is expected (it takes a moment until each broker has the change); without an
     expectation, what is left when nothing has changed for a while."""
     wanted = []
     for line in scene.expected[len(scene.lines):]:

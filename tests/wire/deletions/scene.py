@@ -16,16 +16,15 @@ from typing import Any
 from kafka.protocol.admin.groups import ListGroupsRequest
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest
 from kafka.protocol.api_message import ApiMessage
-from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
-from kafka.protocol.consumer.group import OffsetCommitRequest
+from kafka.protocol.consumer import OffsetFetchRequest
 
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.protocol.errors import Err
+from tests.requests import commit, list_offsets, topic
 from tests.wire.conftest import Place, place
 from tests.wire.consumer_groups.consumer_protocol import Group, until
 from tests.wire.raw import PATIENCE, QUIET, Raw
 from tests.wire.test_alter_configs import DELETE, SET, incremental
-from tests.wire.test_topics import ask, topic
 from tests.wire.test_transactions import TRANSACTION, Desk, Reader, coordinator, patiently
 
 Setting = tuple[Raw, int, str, str]     # whom to ask, type and name of a resource, name of its configuration
@@ -45,8 +44,7 @@ class Scene:
 
     def make_topic(self) -> None:
         with Raw(self.cluster.plan.nodes[1].address) as raw:
-            (made,) = ask(raw, topic(self.name, assign=[(0, self.replicas)], max_message_bytes="2000"), validate_only=False)
-        assert made.error_code == 0, made
+            raw.create(topic(self.name, assign=[(0, self.replicas)], max_message_bytes="2000"))
         self.find_leader()
 
     def find_leader(self) -> None:
@@ -106,7 +104,7 @@ class Scene:
         host, port = raw.socket.getpeername()[:2]
         return self.closing.enter_context(Raw(f"{host}:{port}"))
 
-    # --- what is told ------------------------------------------------------------------------------------------------------
+    # --- the transcript -- ----------------------------------------------------------------------------------------------------
 
     def tell(self, what: str, *answers: Any) -> None:
         """Add a line to the transcript."""
@@ -149,10 +147,7 @@ class Scene:
         return first if first == last == stable and not first.isdigit() else f"from {first} to {last}, stable to {stable}"
 
     def _list_offsets(self, when: int, isolation: int) -> str:
-        row = ListOffsetsRequest.ListOffsetsTopic
-        asked = row.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=when)
-        request = ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=[row(name=self.name, partitions=[asked])])
-        found = self.at.raw.ask(request, 7).topics[0].partitions[0]
+        found = self.at.raw.ask(list_offsets(self.name, when, isolation_level=isolation), 7).topics[0].partitions[0]
         return str(found.offset) if found.error_code == 0 else Err(found.error_code).name
 
     def _group(self) -> str:
@@ -168,11 +163,7 @@ class Scene:
     # --- requests that several works make ------------------------------------------------------------------------------
 
     def commit(self, offset: int, member: str = "", generation: int = -1) -> int:
-        kind = OffsetCommitRequest.OffsetCommitRequestTopic
-        row = kind.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_leader_epoch=-1,
-                                                committed_metadata="")
-        request = OffsetCommitRequest(group_id=self.name, generation_id_or_member_epoch=generation, member_id=member,
-                                      group_instance_id=None, topics=[kind(name=self.name, partitions=[row])])
+        request = commit(self.name, self.name, offset, generation_id_or_member_epoch=generation, member_id=member)
         return int(self.group.ask(request, 9).topics[0].partitions[0].error_code)
 
 

@@ -1,6 +1,6 @@
-"""What is open when something is deleted. A work begins, yields for the deletion, goes on, and tells what it is answered.
+"""What is open when something is deleted. A work begins, yields for the deletion, and goes on; its answers are in the transcript.
 
-`holds` says on what it works; a deletion of none of that does not concern it.
+`holds`: what it works on; a deletion of none of that is not played beside it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.consumer.group import SyncGroupRequest
 from kafka.protocol.producer.transaction import AddOffsetsToTxnRequest
 
 from minikafka.protocol.errors import Err
+from tests import requests
 from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, Classic
 from tests.wire.consumer_groups.consumer_protocol import JOIN, Member, beat_until, until
 from tests.wire.deletions.scene import Scene, Waiting
@@ -303,7 +303,7 @@ def configured(s: Scene) -> Iterator[None]:
 
 
 def beats(s: Scene) -> Member:
-    """Return the only member of a group with a heartbeat interval of its own, of which the member has heard."""
+    """Return the only member of a group with a heartbeat interval of its own, which the member has."""
     member = s.group.member(s.name)
     beat_until(lambda: member.owned, member)
     s.members = [(member.id, None)]
@@ -386,12 +386,8 @@ def refused_by_leader(s: Scene) -> Iterator[None]:
 
 
 def poll(s: Scene, offset: int, isolation: int = 0, version: int = 12) -> Waiting:
-    topic = FetchRequest.FetchTopic
-    partition = topic.FetchPartition(partition=0, current_leader_epoch=-1, fetch_offset=offset, last_fetched_epoch=-1,
-                                     log_start_offset=-1, partition_max_bytes=1 << 20)
-    request = FetchRequest(replica_id=-1, max_wait_ms=POLL_MS, min_bytes=1, max_bytes=1 << 20, isolation_level=isolation,
-                           session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-                           topics=[topic(topic=s.name, topic_id=s.at.id, partitions=[partition])])
+    request = requests.fetch(s.name, offset, max_wait_ms=POLL_MS, isolation_level=isolation)
+    request.topics[0].topic_id = s.at.id
     return s.wait(s.at.raw, request, version)
 
 

@@ -15,9 +15,10 @@ from minikafka.proof.weakened.table import weakened
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("which", nargs="*", metavar="NAME", help="stories, or the beginnings of their names (default: list)")
-    parser.add_argument("--without", metavar="RULE", help="a rule switched off; `sim ablate` has the list")
-    parser.add_argument("--seed", type=int, help="another seed than the story's own")
+    parser.add_argument("which", nargs="*", metavar="NAME",
+                        help="name of a story, or its beginning (default: list all stories)")
+    parser.add_argument("--without", metavar="RULE", help="switch this rule off; `sim ablate` lists the rules")
+    parser.add_argument("--seed", type=int, help="seed of the run (default: the story's own seed)")
     parser.set_defaults(run=run)
 
 
