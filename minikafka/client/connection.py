@@ -87,7 +87,7 @@ class BrokerConnection(asyncio.Protocol):
             answer.deadline.cancel()
             answer.then(why)
 
-    # --- what the transport tells us ----------------------------------------------------------------------------
+    # --- callbacks of the transport ------------------------------------------------------------------------------
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport

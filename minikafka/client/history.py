@@ -62,7 +62,7 @@ class History:
         return event
 
     def invoke(self, process: str, f: str, **fields: Any) -> Event:
-        """Begin an operation; hand what this returns to `ok`, `fail` or `info`."""
+        """Begin an operation; hand the returned object to `ok`, `fail` or `info`."""
         return self.record(process, "invoke", f, op=next(self._numbers), **fields)
 
     def ok(self, invoked: Event, **fields: Any) -> Event:
@@ -100,7 +100,7 @@ class History:
 
     @classmethod
     def load(cls, path: str | Path) -> History:
-        """Return the history that `save` wrote. Raises ValueError, naming the line, for what is no event."""
+        """Return the history that `save` wrote. Raises ValueError, naming the line, for a line that is no event."""
         events = []
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):

@@ -19,7 +19,7 @@ from minikafka.protocol.errors import KafkaError
 
 
 class Operation:
-    """One invoked operation; the first end counts, later ones say nothing."""
+    """One invoked operation; the first end counts, later ends do nothing."""
 
     def __init__(self, history: History | None, process: str, f: str, fields: dict[str, Any]) -> None:
         self.history = history

@@ -1,4 +1,4 @@
-"""The engine "apache": Apache Kafka itself, from its jars, as a judge of what our brokers do.
+"""The engine "apache": Apache Kafka itself, from its jars, as a judge of our brokers.
 
 Owns: the properties that differ from ours, the formatting of its folders, the flags of its Java machines (small heaps, only
 the fast compiler: three Java machines share one computer with the tests).

@@ -48,7 +48,7 @@ class CheckpointWatcher:
         self.look()
 
     def look(self) -> None:
-        """Tell what is new."""
+        """Write events of the new files."""
         for number in _numbers(self.folder / "offsets", self._planned):
             read = _plan(self.folder / "offsets" / str(number))
             if read is None:

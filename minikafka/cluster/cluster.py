@@ -103,7 +103,7 @@ class Cluster:
         return RemoteCluster(bootstrap, security)
 
     def _prepare(self, folder: Path) -> None:
-        """Make what exists without any process: the bookkeeping, and the cluster's own part of the trace."""
+        """Make the parts that need no process: the bookkeeping, and the cluster's own part of the trace."""
         self.folder = folder
         self.plan.trace.mkdir(parents=True, exist_ok=True)
         self._closed = False
@@ -115,7 +115,7 @@ class Cluster:
         self._nodes = Nodes(self.plan, self._engine, self._writer)
         self._faults = self._nodes.faults
 
-    # --- what there is ------------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------------
 
     @property
     def engine(self) -> str:
@@ -254,7 +254,7 @@ class Cluster:
             data.mkdir(mode=0o700)
 
     def mend(self) -> None:
-        """Undo all faults: heal, resume what is paused, restart what ended; return when these brokers are unfenced again."""
+        """Undo all faults: heal, resume paused nodes, restart ended ones; return when these brokers are unfenced again."""
         if self._engine.link_faults:
             self.heal()
         paused = [node for node, child in self._nodes.children.items() if child.paused and child.alive]

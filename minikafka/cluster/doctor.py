@@ -1,4 +1,4 @@
-"""`python -m minikafka doctor`: what this machine has, what is missing, and the remedy for each.
+"""`python -m minikafka doctor`: the programs and settings of this machine, and a remedy for each that is missing.
 
 Owns the list of checks. A check returns its findings; "needed" ones that fail make the exit status 1. What is checked is what is
 used: modules are imported, and Spark is started.
@@ -53,7 +53,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """Return what can be found in a second or two, in the order of the report."""
+    """Return the findings that take a second or two, in the order of the report."""
     looks: tuple[Callable[[], Iterator[Finding]], ...] = (_python, _packages, _java, _jars, _machine, _ports)
     return [finding for look in looks for finding in look()]
 

@@ -23,10 +23,10 @@ class Engine(Protocol):
     traces: bool  # its brokers write trace files
 
     def prepare(self, plan: Plan, node: NodePlan) -> None:
-        """Write what the node reads at its start; called before every start."""
+        """Write the files that the node reads at its start; called before every start."""
 
     def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and what it needs in its environment."""
+        """Return the command line and the variables of its environment."""
 
 
 def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:

@@ -19,5 +19,5 @@ if __name__ == "__main__":
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it ended before the signal was set
         sys.exit("the cluster that started this broker is gone")
-    os.umask(0o077)  # what a broker writes is for its owner only
+    os.umask(0o077)  # a broker's files are for its owner only
     os.execvp(command[0], command)

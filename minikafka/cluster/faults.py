@@ -72,7 +72,7 @@ class FaultBook:
         return self.pages.setdefault(node, BrokerFaults())
 
     def cut(self, source: Peer, target: Peer, one_way: bool) -> list[tuple[int, dict[str, Any]]]:
-        """Hold the bytes from `source` to `target`, and those back unless `one_way`."""
+        """Hold the bytes from `source` to `target`, and from `target` to `source` unless `one_way`."""
         told = []
         for node, peer, sends in ((source, target, True), (target, source, False)):
             if isinstance(node, int):

@@ -27,7 +27,7 @@ def temporary_folder() -> tuple[Path, int]:
     beside = folder / "owner"
     descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    beside.rename(folder / LOCK)  # whoever sees the lock file finds it held
+    beside.rename(folder / LOCK)  # from its first moment the lock file is locked
     return folder, descriptor
 
 

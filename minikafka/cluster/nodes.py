@@ -113,7 +113,7 @@ class Nodes:
 
 
 def death(node: int, how: str, log: str) -> str:
-    """Return what is said of a node that ended unasked: what to do, where its log names the cause, and the end of that log."""
+    """Return the error about a node that ended by itself: the remedy, if its log names the cause, and the end of the log."""
     remedy = next((told for words, told in REMEDIES.items() if words in log.lower()), "")
     if how == "signal SIGKILL":  # a process that is killed leaves no word in its log
         remedy = f"Another program has killed it, or Linux has, for want of memory. {MEMORY}"

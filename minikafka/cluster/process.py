@@ -120,7 +120,7 @@ class Launcher:
         self._thread.start()
 
     def start(self, command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
-        """Start a process whose output goes to `log`; raises what Popen raises."""
+        """Start a process whose output goes to `log`; raises Popen's errors."""
         done: Future[Child] = Future()
         self._logs[log] = None
         self._jobs.put((lambda: _spawn(command, log, environment), done))
@@ -160,7 +160,7 @@ def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Chi
 
 
 def rotate(log: Path) -> None:
-    """Set aside what a log holds once it has grown too large; one old one is kept.
+    """Rename a log file that has grown too large; one old file is kept.
 
     The file is copied and emptied, not renamed: the process keeps it open, and appends at its end.
     """

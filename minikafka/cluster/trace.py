@@ -1,4 +1,4 @@
-"""The merged events of a cluster: those that its brokers wrote, and those that the cluster and watched clients add.
+"""The merged events of a cluster: events of its brokers, and events that the cluster and watched clients add.
 
 Each process appends to a file of its own; layout and fields are in `broker/server/trace.py` (uint32 length, JSON; t: monotonic
 seconds, w: wall milliseconds, b: broker, i: incarnation, n: sequence, k: kind). The clock of t is the machine's, so events of
@@ -32,7 +32,7 @@ CLUSTER = 0  # the broker id of events that no broker wrote
 class Trace:
     """The events of a folder of trace files, or of one file.
 
-    Iterating reads everything there is, in order; `new()` returns what came since the last call of `new()`.
+    Iterating reads all events in order; `new()` returns the events since its last call.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -64,7 +64,7 @@ class Trace:
         return sorted(found, key=order)
 
     def skip(self) -> None:
-        """Let `new()` return only what is written after this call."""
+        """Let `new()` return only events that are written after this call."""
         with self._lock:
             self._read = {file: file.stat().st_size for file in self._files()}
 

@@ -74,9 +74,10 @@ class _Follower:
     def say(self, kind: str, **fields: Any) -> None:
         self._say(kind, client=self.name, **fields)
 
-    def replace(self, method: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    def replace(self, method: str, by: Callable[..., Any]) -> None:
+        """Let `by(original method, *arguments)` take a method's place."""
         original = getattr(self.client, method)
-        setattr(self.watched, method, functools.wraps(original)(wrapper(original)))
+        setattr(self.watched, method, functools.wraps(original)(functools.partial(by, original)))
 
     def handed_out(self, records: Iterable[Any]) -> None:
         """Write the positions after these records of kafka-python or aiokafka: one event per partition."""
@@ -117,17 +118,15 @@ class _Kafka(_Follower):
     def follow_producer(self) -> None:
         self.replace("send", self._send)
 
-    def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def send(topic: str, *args: Any, **kwargs: Any) -> Any:
-            future = original(topic, *args, **kwargs)
-            number = next(self._sent)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number,
-                     acks=self.client.config["acks"])
-            future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset,
-                                                      record=number))
-            future.add_errback(lambda error: self.failed(number, topic, repr(error), getattr(error, "errno", None)))
-            return future
-        return send
+    def _send(self, original: Callable[..., Any], topic: str, *args: Any, **kwargs: Any) -> Any:
+        future = original(topic, *args, **kwargs)
+        number = next(self._sent)
+        self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number,
+                 acks=self.client.config["acks"])
+        future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset,
+                                                  record=number))
+        future.add_errback(lambda error: self.failed(number, topic, repr(error), getattr(error, "errno", None)))
+        return future
 
     def membership(self) -> dict[str, Any]:
         generation = getattr(getattr(self.client, "_coordinator", None), "_generation", None)
@@ -137,21 +136,17 @@ class _Kafka(_Follower):
         self.replace("poll", self._poll)
         self.replace("commit", self._commit)
 
-    def _poll(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def poll(*args: Any, **kwargs: Any) -> Any:
-            found = original(*args, **kwargs)
-            self.look_at_assignment()
-            self.handed_out(record for records in found.values() for record in records)
-            return found
-        return poll
+    def _poll(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        found = original(*args, **kwargs)
+        self.look_at_assignment()
+        self.handed_out(record for records in found.values() for record in records)
+        return found
 
-    def _commit(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def commit(offsets: dict[Any, Any] | None = None, **kwargs: Any) -> Any:
-            told = offsets or {tp: self.client.position(tp) for tp in self.client.assignment()}
-            result = original(offsets, **kwargs)
-            self.committed(told)
-            return result
-        return commit
+    def _commit(self, original: Callable[..., Any], offsets: dict[Any, Any] | None = None, **kwargs: Any) -> Any:
+        told = offsets or {tp: self.client.position(tp) for tp in self.client.assignment()}
+        result = original(offsets, **kwargs)
+        self.committed(told)
+        return result
 
 
 class _Aiokafka(_Follower):
@@ -160,14 +155,12 @@ class _Aiokafka(_Follower):
     def follow_producer(self) -> None:
         self.replace("send", self._send)
 
-    def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def send(topic: str, *args: Any, **kwargs: Any) -> Any:
-            future = await original(topic, *args, **kwargs)
-            number = next(self._sent)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
-            future.add_done_callback(lambda done: self._done(topic, number, done))
-            return future
-        return send
+    async def _send(self, original: Callable[..., Any], topic: str, *args: Any, **kwargs: Any) -> Any:
+        future = await original(topic, *args, **kwargs)
+        number = next(self._sent)
+        self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
+        future.add_done_callback(lambda done: self._done(topic, number, done))
+        return future
 
     def _done(self, topic: str, number: int, future: Any) -> None:
         if future.cancelled():
@@ -187,29 +180,23 @@ class _Aiokafka(_Follower):
         self.replace("getmany", self._getmany)
         self.replace("commit", self._commit)
 
-    def _getone(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def getone(*partitions: Any) -> Any:
-            record = await original(*partitions)
-            self.look_at_assignment()
-            self.handed_out([record])
-            return record
-        return getone
+    async def _getone(self, original: Callable[..., Any], *partitions: Any) -> Any:
+        record = await original(*partitions)
+        self.look_at_assignment()
+        self.handed_out([record])
+        return record
 
-    def _getmany(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def getmany(*partitions: Any, **kwargs: Any) -> Any:
-            found = await original(*partitions, **kwargs)
-            self.look_at_assignment()
-            self.handed_out(record for records in found.values() for record in records)
-            return found
-        return getmany
+    async def _getmany(self, original: Callable[..., Any], *partitions: Any, **kwargs: Any) -> Any:
+        found = await original(*partitions, **kwargs)
+        self.look_at_assignment()
+        self.handed_out(record for records in found.values() for record in records)
+        return found
 
-    def _commit(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def commit(offsets: dict[Any, Any] | None = None) -> Any:
-            told = offsets or {tp: await self.client.position(tp) for tp in self.client.assignment()}
-            result = await original(offsets)
-            self.committed({tp: offset[0] if isinstance(offset, tuple) else offset for tp, offset in told.items()})
-            return result
-        return commit
+    async def _commit(self, original: Callable[..., Any], offsets: dict[Any, Any] | None = None) -> Any:
+        told = offsets or {tp: await self.client.position(tp) for tp in self.client.assignment()}
+        result = await original(offsets)
+        self.committed({tp: offset[0] if isinstance(offset, tuple) else offset for tp, offset in told.items()})
+        return result
 
 
 class _Confluent(_Follower):
@@ -219,21 +206,19 @@ class _Confluent(_Follower):
         self._shown = _Behind(client)
         super().__init__(client, say, name, family, numbers)
 
-    def replace(self, method: str, wrapper: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    def replace(self, method: str, by: Callable[..., Any]) -> None:
         self.watched = self._shown
-        super().replace(method, wrapper)
+        super().replace(method, by)
 
     def follow_producer(self) -> None:
         self.replace("produce", self._produce)
 
-    def _produce(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def produce(topic: str, *args: Any, **kwargs: Any) -> Any:
-            asked = kwargs.pop("on_delivery", None) or kwargs.pop("callback", None)
-            number = next(self._sent)
-            result = original(topic, *args, on_delivery=self._delivered(topic, number, asked), **kwargs)
-            self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
-            return result
-        return produce
+    def _produce(self, original: Callable[..., Any], topic: str, *args: Any, **kwargs: Any) -> Any:
+        asked = kwargs.pop("on_delivery", None) or kwargs.pop("callback", None)
+        number = next(self._sent)
+        result = original(topic, *args, on_delivery=self._delivered(topic, number, asked), **kwargs)
+        self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number)
+        return result
 
     def _delivered(self, topic: str, number: int, asked: Callable[..., Any] | None) -> Callable[..., Any]:
         def delivered(error: Any, message: Any) -> None:
@@ -246,8 +231,8 @@ class _Confluent(_Follower):
         return delivered
 
     def follow_consumer(self) -> None:
-        self.replace("poll", lambda original: lambda *a, **k: self._out_one(original(*a, **k)))
-        self.replace("consume", lambda original: lambda *a, **k: self._out(original(*a, **k)))
+        self.replace("poll", lambda original, *a, **k: self._out_one(original(*a, **k)))
+        self.replace("consume", lambda original, *a, **k: self._out(original(*a, **k)))
         self.replace("commit", self._commit)
 
     def _out_one(self, message: Any) -> Any:
@@ -266,15 +251,13 @@ class _Confluent(_Follower):
         group = blob[11:].partition(b"\0")[0].decode() if blob.startswith(b"CGMDv2:") else None
         return {"group": group, "member": self.client.memberid() or None}
 
-    def _commit(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def commit(*args: Any, **kwargs: Any) -> Any:
-            result = original(*args, **kwargs)
-            for tp in result or []:  # what a synchronous commit returns; an asynchronous one tells only its callback
-                if tp.error is None:
-                    self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset,
-                             group=self.membership()["group"])
-            return result
-        return commit
+    def _commit(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        for tp in result or []:  # a synchronous commit returns them; an asynchronous one calls its callback
+            if tp.error is None:
+                self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset,
+                         group=self.membership()["group"])
+        return result
 
 
 class _Behind:

@@ -39,7 +39,7 @@ OTHER_WAYS = "MINIKAFKA_MAVEN names another repository"
 
 
 class DownloadFailed(RuntimeError):
-    """A file did not arrive; `remedy` says what to do about it."""
+    """A file did not arrive; `remedy` is what a person can do."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -97,7 +97,7 @@ class Mirror:
     def __init__(self, base: str) -> None:
         parts = urllib.parse.urlsplit(base)
         if parts.scheme not in ("https", "http", "file"):
-            raise DownloadFailed(f"{parts.scheme or 'nothing'}: is no address of a repository",
+            raise DownloadFailed(f"{parts.scheme or 'nothing'}: is not the address of a repository",
                                  "let MINIKAFKA_MAVEN begin with https://, http:// or file:///")
         user, _, place = parts.netloc.rpartition("@")
         self.base = urllib.parse.urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))

@@ -15,6 +15,7 @@ from minikafka.sim.world.hold import Hold
 from minikafka.sim.world.loop import ProcessLoop, SimLoop
 from minikafka.sim.world.net import SimNetwork
 from minikafka.sim.world.transport import HIGH_WATER
+from tests.story import Decorator, Story, as_test
 
 
 class End(asyncio.Protocol):
@@ -74,178 +75,170 @@ class Pair:
         await done
 
 
-def play(story: Any, seed: int = 1) -> None:
-    pair = Pair(seed)
-    pair.loop.run(story(pair))
-    assert pair.loop.errors == pair.b.errors == []
+def story(seed: int = 1) -> Decorator:
+    """Make a test of a story of two hosts; a parameter `seed` of the test is the world's."""
+    def play(told: Story, given: dict[str, Any]) -> None:
+        pair = Pair(given.get("seed", seed))
+        pair.loop.run(told(pair))
+        assert pair.loop.errors == pair.b.errors == []
+    return as_test(play)
 
 
 @pytest.mark.parametrize("chunking", [0.0, 0.5, 0.95])
-def test_bytes_arrive_in_order_in_whatever_pieces(chunking: float) -> None:
+@story()
+async def test_bytes_arrive_in_order_in_whatever_pieces(p: Pair, chunking: float) -> None:
     """Fails if a byte is lost, doubled or out of order, or if writes always arrive as they were written (I-NET-1)."""
-    async def story(p: Pair) -> None:
-        p.net.chunking = chunking
-        near, far = await p.connect()
-        sent = b"".join(struct.pack(">i", n) for n in range(2000))
-        for at in range(0, len(sent), 400):
-            near.transport.write(sent[at : at + 400])
-            await p.sleep(0.0003)
-        await p.sleep(1)
-        assert far.received == sent
-        assert (far.pieces > 20) == (chunking > 0)
-    play(story)
+    p.net.chunking = chunking
+    near, far = await p.connect()
+    sent = b"".join(struct.pack(">i", n) for n in range(2000))
+    for at in range(0, len(sent), 400):
+        near.transport.write(sent[at : at + 400])
+        await p.sleep(0.0003)
+    await p.sleep(1)
+    assert far.received == sent
+    assert (far.pieces > 20) == (chunking > 0)
 
 
-def test_a_close_comes_after_what_was_written() -> None:
+@story()
+async def test_a_close_comes_after_what_was_written(p: Pair) -> None:
     """Fails if bytes written before a close are lost (I-NET-2)."""
-    async def story(p: Pair) -> None:
-        near, far = await p.connect()
-        near.transport.write(b"x" * 10_000)
-        near.transport.close()
-        near.transport.write(b"too late")
-        await p.sleep(1)
-        assert far.received == b"x" * 10_000 and far.seen == ["made", "eof", "lost"] and near.seen == ["made", "lost"]
-        assert p.net.transports == {}
-    play(story)
+    near, far = await p.connect()
+    near.transport.write(b"x" * 10_000)
+    near.transport.close()
+    near.transport.write(b"too late")
+    await p.sleep(1)
+    assert far.received == b"x" * 10_000 and far.seen == ["made", "eof", "lost"] and near.seen == ["made", "lost"]
+    assert p.net.transports == {}
 
 
-def test_a_half_open_end_still_answers_until_its_peer_is_gone() -> None:
+@story()
+async def test_a_half_open_end_still_answers_until_its_peer_is_gone(p: Pair) -> None:
     """Fails if an end that keeps its half cannot write, or does not learn that nobody reads any more."""
-    async def story(p: Pair) -> None:
-        p.half_open = True
-        near, far = await p.connect()
-        near.transport.close()
-        await p.sleep(0.1)
-        assert far.seen == ["made", "eof"]
-        far.transport.write(b"anybody?")
-        await p.sleep(0.1)
-        assert far.seen[-1] == "ConnectionResetError" and not near.received
-    play(story)
+    p.half_open = True
+    near, far = await p.connect()
+    near.transport.close()
+    await p.sleep(0.1)
+    assert far.seen == ["made", "eof"]
+    far.transport.write(b"anybody?")
+    await p.sleep(0.1)
+    assert far.seen[-1] == "ConnectionResetError" and not near.received
 
 
-def test_a_sender_ahead_of_its_reader_is_told_to_pause() -> None:
+@story()
+async def test_a_sender_ahead_of_its_reader_is_told_to_pause(p: Pair) -> None:
     """Fails if a sender may have any number of bytes under way, or is never told to go on (I-NET-3)."""
-    async def story(p: Pair) -> None:
-        near, far = await p.connect()
-        far.transport.pause_reading()
-        near.transport.write(bytes(HIGH_WATER + 1))
-        await p.sleep(1)
-        assert near.seen == ["made", "pause"] and not far.received
-        far.transport.resume_reading()
-        await p.sleep(1)
-        assert near.seen == ["made", "pause", "resume"] and len(far.received) == HIGH_WATER + 1
-    play(story)
+    near, far = await p.connect()
+    far.transport.pause_reading()
+    near.transport.write(bytes(HIGH_WATER + 1))
+    await p.sleep(1)
+    assert near.seen == ["made", "pause"] and not far.received
+    far.transport.resume_reading()
+    await p.sleep(1)
+    assert near.seen == ["made", "pause", "resume"] and len(far.received) == HIGH_WATER + 1
 
 
-def test_who_is_not_there_refuses_and_who_is_dark_is_silent() -> None:
+@story()
+async def test_who_is_not_there_refuses_and_who_is_dark_is_silent(p: Pair) -> None:
     """Fails if a host without power answers, or one that runs nothing does not."""
-    async def story(p: Pair) -> None:
-        with pytest.raises(ConnectionRefusedError):
-            await p.net.connect("b", 2, End, name="a")
-        p.net.dark["b"] = None
-        started = p.loop.time()
-        with pytest.raises(TimeoutError):
-            await p.net.connect("b", 1, End, name="a")
-        assert p.loop.time() - started > 30
-    play(story)
+    with pytest.raises(ConnectionRefusedError):
+        await p.net.connect("b", 2, End, name="a")
+    p.net.dark["b"] = None
+    started = p.loop.time()
+    with pytest.raises(TimeoutError):
+        await p.net.connect("b", 1, End, name="a")
+    assert p.loop.time() - started > 30
 
 
-def test_a_killed_process_is_told_of_by_its_kernel() -> None:
+@story()
+async def test_a_killed_process_is_told_of_by_its_kernel(p: Pair) -> None:
     """Fails if the peers of a killed process wait for it."""
-    async def story(p: Pair) -> None:
-        near, _ = await p.connect()
-        p.b.kill()
-        p.net.died(p.b)
-        await p.sleep(0.1)
-        assert near.seen == ["made", "ConnectionResetError"]
-        with pytest.raises(ConnectionRefusedError):
-            await p.connect()
-    play(story)
+    near, _ = await p.connect()
+    p.b.kill()
+    p.net.died(p.b)
+    await p.sleep(0.1)
+    assert near.seen == ["made", "ConnectionResetError"]
+    with pytest.raises(ConnectionRefusedError):
+        await p.connect()
 
 
-def test_a_machine_that_came_back_knows_no_old_connections() -> None:
+@story()
+async def test_a_machine_that_came_back_knows_no_old_connections(p: Pair) -> None:
     """Fails if bytes for a process that lost power are answered while it is dark, or not refused when it is back."""
-    async def story(p: Pair) -> None:
-        near, _ = await p.connect()
-        p.b.kill()
-        p.net.died(p.b, silent=True)
-        p.net.dark["b"] = None
-        near.transport.write(b"anybody?")
-        await p.sleep(1)
-        assert near.seen == ["made"]
-        del p.net.dark["b"]
-        near.transport.write(b"anybody?")
-        await p.sleep(1)
-        assert near.seen == ["made", "ConnectionResetError"]
-    play(story)
+    near, _ = await p.connect()
+    p.b.kill()
+    p.net.died(p.b, silent=True)
+    p.net.dark["b"] = None
+    near.transport.write(b"anybody?")
+    await p.sleep(1)
+    assert near.seen == ["made"]
+    del p.net.dark["b"]
+    near.transport.write(b"anybody?")
+    await p.sleep(1)
+    assert near.seen == ["made", "ConnectionResetError"]
 
 
-def test_a_paused_process_is_connected_to_and_serves_later() -> None:
+@story()
+async def test_a_paused_process_is_connected_to_and_serves_later(p: Pair) -> None:
     """Fails if a stopped process refuses connections (its kernel does not), or loses what came meanwhile."""
-    async def story(p: Pair) -> None:
-        p.b.pause()
-        near = End()
-        await p.net.connect("b", 1, lambda: near, name="a")
-        near.transport.write(b"hello")
-        await p.sleep(1)
-        assert p.ends == []
-        p.b.resume()
-        await p.sleep(0.1)
-        assert p.ends[0].received == b"hello"
-    play(story)
+    p.b.pause()
+    near = End()
+    await p.net.connect("b", 1, lambda: near, name="a")
+    near.transport.write(b"hello")
+    await p.sleep(1)
+    assert p.ends == []
+    p.b.resume()
+    await p.sleep(0.1)
+    assert p.ends[0].received == b"hello"
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cuts_keep_the_order(seed: int) -> None:
+@story()
+async def test_cuts_keep_the_order(p: Pair, seed: int) -> None:
     """Fails if bytes overtake each other around a cut (I-NET-1)."""
-    async def story(p: Pair) -> None:
-        rng = Random(seed)
-        near, far = await p.connect()
-        sent = b""
-        for number in range(300):
-            piece = b"%05d " % number
-            near.transport.write(piece)
-            sent += piece
-            if rng.random() < 0.1:
-                p.net.link("a", "b").cut = True
-            if rng.random() < 0.1:
-                p.net.heal("a", "b")
-            await p.sleep(rng.random() / 1000)
-        p.net.heal("a", "b")
-        await p.sleep(1)
-        assert far.received == sent
-    play(story, seed)
+    rng = Random(seed)
+    near, far = await p.connect()
+    sent = b""
+    for number in range(300):
+        piece = b"%05d " % number
+        near.transport.write(piece)
+        sent += piece
+        if rng.random() < 0.1:
+            p.net.link("a", "b").cut = True
+        if rng.random() < 0.1:
+            p.net.heal("a", "b")
+        await p.sleep(rng.random() / 1000)
+    p.net.heal("a", "b")
+    await p.sleep(1)
+    assert far.received == sent
 
 
-def test_a_held_frame_holds_what_comes_behind_it_and_nothing_else() -> None:
+@story()
+async def test_a_held_frame_holds_what_comes_behind_it_and_nothing_else(p: Pair) -> None:
     """Fails if a frame overtakes a held one of its own connection, or another connection is held as well."""
-    async def story(p: Pair) -> None:
-        near, far = await p.connect()
-        other, beside = await p.connect()
-        hold = Hold(lambda m: m.api is MetadataRequest, p.net.holds)
-        frames = [encode_request(MetadataRequest(topics=[]), 12, 1, "x"),
-                  encode_request(ApiVersionsRequest(), 0, 2, "x")]  # fmt: skip
-        for frame in frames:
-            near.transport.write(frame)
-        other.transport.write(frames[1])
-        await p.sleep(1)
-        assert not far.received and beside.received == frames[1]
-        assert [(m.correlation, m.src, m.dst, m.is_response) for m in hold.frames] == [(1, "a", "b", False)]
-        assert hold.frames[0].body.topics == []
-        hold.release()
-        await p.sleep(1)
-        assert far.received == b"".join(frames)
-        assert p.net.holds == []
-    play(story)
+    near, far = await p.connect()
+    other, beside = await p.connect()
+    hold = Hold(lambda m: m.api is MetadataRequest, p.net.holds)
+    frames = [encode_request(MetadataRequest(topics=[]), 12, 1, "x"),
+              encode_request(ApiVersionsRequest(), 0, 2, "x")]  # fmt: skip
+    for frame in frames:
+        near.transport.write(frame)
+    other.transport.write(frames[1])
+    await p.sleep(1)
+    assert not far.received and beside.received == frames[1]
+    assert [(m.correlation, m.src, m.dst, m.is_response) for m in hold.frames] == [(1, "a", "b", False)]
+    assert hold.frames[0].body.topics == []
+    hold.release()
+    await p.sleep(1)
+    assert far.received == b"".join(frames)
+    assert p.net.holds == []
 
 
-def test_a_dropped_frame_breaks_its_connection() -> None:
+@story()
+async def test_a_dropped_frame_breaks_its_connection(p: Pair) -> None:
     """Fails if a frame can be lost in the middle of a stream (I-NET-4)."""
-    async def story(p: Pair) -> None:
-        near, far = await p.connect()
-        hold = Hold(lambda m: True, p.net.holds)
-        near.transport.write(encode_request(MetadataRequest(topics=[]), 12, 1, "x"))
-        hold.drop()
-        await p.sleep(1)
-        assert near.seen == far.seen == ["made", "ConnectionResetError"] and not far.received
-    play(story)
+    near, far = await p.connect()
+    hold = Hold(lambda m: True, p.net.holds)
+    near.transport.write(encode_request(MetadataRequest(topics=[]), 12, 1, "x"))
+    hold.drop()
+    await p.sleep(1)
+    assert near.seen == far.seen == ["made", "ConnectionResetError"] and not far.received

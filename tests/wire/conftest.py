@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
+from minikafka.protocol.errors import Err
 from tests.requests import LATEST, list_offsets, topic
 from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.raw import Raw
@@ -62,6 +65,23 @@ def leads(raw: Raw, name: str) -> bool:
 def end(raw: Raw, name: str, timestamp: int = LATEST) -> int:
     """Return the high watermark of partition 0, or the offset that another timestamp stands for."""
     return int(raw.ask(list_offsets(name, timestamp), 5).topics[0].partitions[0].offset)
+
+
+def coordinator(at: Place, key: str, kind: int = 0) -> Raw:
+    """Return a connection to the coordinator of a group, or with `kind` 1 of a transactional id, once there is one."""
+    request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])
+    deadline = time.monotonic() + 20
+    while (found := at.raw.ask(request, 4).coordinators[0]).error_code:
+        assert Err(found.error_code) is Err.COORDINATOR_NOT_AVAILABLE and time.monotonic() < deadline, found
+    return Raw(f"{found.host}:{found.port}")
+
+
+def describe_configs(raw: Raw, *resources: tuple[int, str], keys: Sequence[str] | None = None, version: int = 4) -> list[Any]:
+    """Return what DescribeConfigs has of each resource, (type, name): these keys of it, or all."""
+    row = DescribeConfigsRequest.DescribeConfigsResource
+    rows = [row(resource_type=kind, resource_name=name, configuration_keys=keys) for kind, name in resources]
+    request = DescribeConfigsRequest(resources=rows, include_synonyms=True, include_documentation=True)
+    return list(raw.ask(request, version).results)
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import (
     AlterConfigsRequest,
-    DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
@@ -21,7 +20,7 @@ from minikafka.broker.config.group_and_metrics import GROUP_CONFIGS, METRICS_CON
 from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
 from tests import requests
-from tests.wire.conftest import Place
+from tests.wire.conftest import Place, describe_configs
 from tests.wire.raw import Raw
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -64,10 +63,7 @@ def test_blanks_around_values_are_javas(at: Place, key: str, value: str, code: i
 
 def shown(raw: Raw, kind: int, name: str, key: str) -> Any:
     """(value, source, synonyms) of one configuration, None if it is not listed."""
-    resource = DescribeConfigsRequest.DescribeConfigsResource
-    rows = [resource(resource_type=kind, resource_name=name, configuration_keys=[key])]
-    request = DescribeConfigsRequest(resources=rows, include_synonyms=True, include_documentation=False)
-    (result,) = raw.ask(request, 4).results
+    (result,) = describe_configs(raw, (kind, name), keys=[key])
     found = [(c.value, c.config_source, [(s.name, s.value, s.source) for s in c.synonyms]) for c in result.configs]
     return found[0] if found else None
 
@@ -334,7 +330,6 @@ def test_everything_that_has_a_configuration(one: tuple[Raw, str], at: Place) ->
 
 def test_what_is_listed_can_be_described_and_no_secret_is_told(cluster: Any, at: Place) -> None:
     """I-DESCRIBE-1. Fails if a listed resource is refused, a configuration that is not Kafka's is shown, or a password."""
-    resource = DescribeConfigsRequest.DescribeConfigsResource
     kafkas = {TOPIC: set(TOPIC_CONFIGS), BROKER: {key for key in BROKER_CONFIGS if not key.startswith("minikafka.")},
               GROUP: set(GROUP_CONFIGS), CLIENT_METRICS: set(METRICS_CONFIGS)}
     own = [(GROUP, at.name, "consumer.session.timeout.ms"), (CLIENT_METRICS, at.name, "interval.ms")]
@@ -342,10 +337,8 @@ def test_what_is_listed_can_be_described_and_no_secret_is_told(cluster: Any, at:
     cluster.wait(lambda: {kind for kind, _ in listed(at.raw)[1]} == {*kafkas, BROKER_LOGGER})
     for kind, name in listed(at.raw)[1]:
         address = at.addresses[int(name)] if kind in (BROKER, BROKER_LOGGER) else cluster.bootstrap
-        request = DescribeConfigsRequest(resources=[resource(resource_type=kind, resource_name=name, configuration_keys=None)],
-                                         include_synonyms=True, include_documentation=False)
         with Raw(address) as raw:
-            (result,) = raw.ask(request, 4).results
+            (result,) = describe_configs(raw, (kind, name))
         assert (result.error_code, bool(result.configs)) == (0, True), (kind, name, result)
         for row in result.configs:
             if kind == BROKER_LOGGER:

@@ -149,16 +149,3 @@ def test_produce_is_advertised_from_0(cluster) -> None:
         rows = {row.api_key: row for row in raw.ask(ApiVersionsRequest(version=0), 0).api_keys}
         assert (rows[PRODUCE].min_version, rows[FETCH].min_version) == (0, 4)
         assert all(row.min_version <= row.max_version for row in rows.values())
-
-
-def test_what_is_advertised_is_no_more_than_kafka_serves(cluster) -> None:
-    """The ranges of Kafka 4.3, API by API: ours must lie within them."""
-    kafka = {0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9), 12: (0, 4),
-             13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 18: (0, 4), 19: (2, 7), 20: (1, 6),
-             21: (0, 2), 22: (0, 5), 23: (2, 4),
-             32: (1, 4), 33: (0, 2), 35: (1, 5), 37: (0, 3), 43: (0, 2),
-             44: (0, 1), 45: (0, 1), 46: (0, 0), 60: (0, 2), 64: (0, 0),
-             74: (0, 1), 75: (0, 0)}
-    with Raw(cluster.bootstrap) as raw:
-        rows = {r.api_key: (r.min_version, r.max_version) for r in raw.ask(ApiVersionsRequest(version=0), 0).api_keys}
-    assert {key: rows.get(key) for key in kafka} == kafka

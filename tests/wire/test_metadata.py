@@ -6,10 +6,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from kafka.protocol.admin import DescribeClusterRequest, DescribeConfigsRequest
+from kafka.protocol.admin import DescribeClusterRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from tests.wire.conftest import Place, create
+from tests.wire.conftest import Place, create, describe_configs
 from tests.wire.raw import Raw
 
 TOPIC_OPERATIONS, CLUSTER_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}, {5, 7, 8, 9, 10, 11, 12}
@@ -126,13 +126,10 @@ def test_other_endpoints(at: Place, kind: int, code: int, text: str) -> None:
 # --- DescribeConfigs -------------------------------------------------------------------------------------------
 
 TOPIC, BROKER = 2, 4
-Resource = DescribeConfigsRequest.DescribeConfigsResource
 
 
 def configs(at: Place, kind: int, name: str, *keys: str, version: int = 4) -> Any:
-    resource = Resource(resource_type=kind, resource_name=name, configuration_keys=list(keys) or None)
-    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True, include_documentation=True)
-    (result,) = at.raw.ask(request, version).results
+    (result,) = describe_configs(at.raw, (kind, name), keys=list(keys) or None, version=version)
     return result
 
 

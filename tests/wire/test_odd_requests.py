@@ -21,7 +21,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.consumer.group import OffsetCommitRequest, OffsetDeleteRequest
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer.transaction import (
     AddPartitionsToTxnRequest,
     TxnOffsetCommitRequest,
@@ -30,8 +30,8 @@ from kafka.protocol.producer.transaction import (
 
 from minikafka.protocol.reader import MAX_STRING
 from tests import requests
-from tests.wire.conftest import Place
-from tests.wire.raw import Raw
+from tests.wire import conftest
+from tests.wire.conftest import Place, describe_configs
 
 UNKNOWN = -1            # UNKNOWN_SERVER_ERROR
 NOT_HERE = "This server does not host this topic-partition."
@@ -40,15 +40,8 @@ NOT_HERE = "This server does not host this topic-partition."
 @pytest.fixture
 def coordinator(cluster: Any, at: Place, name: str) -> Any:
     """A connection to the coordinator of the group and of the transactional id that are called `name`."""
-    def found() -> list[int] | None:
-        answers = [at.raw.ask(FindCoordinatorRequest(key=name, key_type=kind), 2) for kind in (0, 1)]
-        return [a.node_id for a in answers] if not any(a.error_code for a in answers) else None
-
-    nodes = cluster.wait(found, timeout=20)
-    connections = [Raw(at.addresses[node]) for node in nodes]
-    yield dict(zip(("group", "transaction"), connections, strict=True))
-    for connection in connections:
-        connection.socket.close()
+    with conftest.coordinator(at, name) as group, conftest.coordinator(at, name, 1) as transaction:
+        yield {"group": group, "transaction": transaction}
 
 
 # --- reading ----------------------------------------------------------------------------------------------------
@@ -169,22 +162,15 @@ def test_unknown_states_are_named_once(at: Place) -> None:
     (16, "", "Client metrics subscription name must not be empty")])
 def test_resources_without_a_right_name(at: Place, kind: int, resource: str, text: str) -> None:
     """Fails if the refusal has other words, or reaches the good resource beside it."""
-    bad, good = describe_configs(at, (kind, resource), (2, at.name))
+    bad, good = describe_configs(at.raw, (kind, resource), (2, at.name))
     assert (bad.error_code, bad.error_message) == (42, text.format(leader=at.leader))
     assert (good.error_code, good.error_message) == (0, "")
 
 
 def test_a_kind_of_resource_that_nobody_knows_spoils_the_request(at: Place) -> None:
     """Fails if the other resources are described."""
-    assert [(r.error_code, r.resource_name) for r in describe_configs(at, (2, at.name), (3, "x"))] == [
+    assert [(r.error_code, r.resource_name) for r in describe_configs(at.raw, (2, at.name), (3, "x"))] == [
         (42, at.name), (42, "x")]
-
-
-def describe_configs(at: Place, *resources: tuple[int, str]) -> list[Any]:
-    row = DescribeConfigsRequest.DescribeConfigsResource
-    rows = [row(resource_type=kind, resource_name=name, configuration_keys=None) for kind, name in resources]
-    return list(at.raw.ask(DescribeConfigsRequest(resources=rows, include_synonyms=False, include_documentation=False),
-                           4).results)
 
 
 # --- groups and transactions ------------------------------------------------------------------------------------
@@ -238,11 +224,7 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
     """Fails if an answer holds a string that no client reads: a group's name of the greatest length, in a sentence."""
     longest = "g" * MAX_STRING
 
-    def found() -> int | None:
-        answer = at.raw.ask(FindCoordinatorRequest(key=longest, key_type=0), 2)
-        return None if answer.error_code else answer.node_id
-
-    with Raw(at.addresses[cluster.wait(found, timeout=20)]) as raw:
+    with conftest.coordinator(at, longest) as raw:
         request = DescribeGroupsRequest(groups=["a", longest], include_authorized_operations=False)
         cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=20)
         assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DescribeConfigsRequest
 
 from tests.conftest import SETTINGS
+from tests.wire.conftest import describe_configs
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import APPEND, DELETE, SET, Change, incremental, legacy, listed, shown
 
@@ -67,8 +67,7 @@ def test_changes(cluster: Any, kind: int, name: str, change: Change, code: int, 
 
 def described(raw: Raw, kind: int, name: str) -> tuple[int, str, dict[str, tuple[str, int]]]:
     """The error, and the value and type of every configuration."""
-    rows = [DescribeConfigsRequest.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)]
-    (result,) = raw.ask(DescribeConfigsRequest(resources=rows), 4).results
+    (result,) = describe_configs(raw, (kind, name))
     return result.error_code, result.error_message, {c.name: (c.value, c.config_type) for c in result.configs}
 
 

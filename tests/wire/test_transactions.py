@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.admin.transactions import (
     DescribeProducersRequest,
     DescribeTransactionsRequest,
     ListTransactionsRequest,
 )
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest
+from kafka.protocol.metadata import ApiVersionsRequest
 from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import (
     AddOffsetsToTxnRequest,
@@ -27,7 +26,7 @@ from kafka.protocol.producer.transaction import (
 from minikafka.log.batch import batches, build, records
 from minikafka.protocol.errors import Err
 from tests import requests
-from tests.wire.conftest import Place
+from tests.wire.conftest import Place, coordinator, describe_configs
 from tests.wire.raw import Raw
 
 GROUP, TRANSACTION = 0, 1
@@ -153,15 +152,6 @@ def patiently(ask: Any) -> Any:
     return answer
 
 
-def coordinator(at: Place, key: str, kind: int) -> Raw:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        found = at.raw.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 4).coordinators[0]
-        if found.error_code == 0:
-            return Raw(f"{found.host}:{found.port}")
-        assert Err(found.error_code) is Err.COORDINATOR_NOT_AVAILABLE and time.monotonic() < deadline, found
-
-
 @pytest.fixture
 def desk(at: Place) -> Iterator[Desk]:
     """Ready: the coordinator of the id has loaded its partition, and the topic's leader knows that it leads."""
@@ -182,14 +172,6 @@ def test_the_feature_is_finalized(at: Place) -> None:
     answer = at.raw.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 4)
     assert {f.name: f.max_version_level for f in answer.finalized_features}["transaction.version"] == 2
     assert {f.name: (f.min_version, f.max_version) for f in answer.supported_features}["transaction.version"] == (0, 2)
-
-
-def test_the_versions_of_the_transaction_apis(at: Place) -> None:
-    """Fails if an API of transactions is missing, or served in other versions than Kafka's."""
-    answer = at.raw.ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 4)
-    found = {k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
-    assert {key: found[key] for key in (22, 24, 25, 26, 27, 28, 61, 65, 66)} == {
-        22: (0, 5), 24: (0, 5), 25: (0, 4), 26: (0, 5), 27: (1, 2), 28: (0, 5), 61: (0, 0), 65: (0, 0), 66: (0, 2)}
 
 
 def test_commit_and_abort_before_kip_890(desk: Desk) -> None:
@@ -596,10 +578,7 @@ def test_describing_producers(desk: Desk) -> None:
 
 def test_the_topic_of_transactions_is_made_as_kafka_makes_it(desk: Desk) -> None:
     """Fails if `__transaction_state` lacks a setting that Kafka gives it."""
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=2, resource_name="__transaction_state", configuration_keys=None)
-    request = DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
-    result = desk.raw.ask(request, 4).results[0]
+    (result,) = describe_configs(desk.raw, (2, "__transaction_state"))
     assert {c.name: c.value for c in result.configs if c.config_source == 1} == {
         "cleanup.policy": "compact", "compression.type": "uncompressed", "min.insync.replicas": "2",
         "segment.bytes": "104857600", "unclean.leader.election.enable": "false"}

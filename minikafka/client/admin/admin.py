@@ -140,7 +140,7 @@ class Admin(Views):
                            2, _election, Err.ELECTION_NOT_NEEDED)
 
     async def elect_leaders(self, tps: list[Tp], unclean: bool = False) -> None:
-        """Have leaders elected for several partitions; those that need no election are left alone."""
+        """Have leaders elected for several partitions; partitions that need no election stay as they are."""
         for tp in tps:
             try:
                 await self.elect_leader(tp, unclean)

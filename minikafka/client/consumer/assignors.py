@@ -44,7 +44,7 @@ Assignment = dict[str, list[Tp]]  # by member id
 
 
 def assign_range(members: list[JoinedMember], partitions: dict[str, list[int]]) -> Assignment:
-    """Return the range assignment; `partitions` holds those of every topic that any member subscribes to."""
+    """Return the range assignment; `partitions` has the partitions of every topic to which a member subscribes."""
     result: Assignment = {member.id: [] for member in members}
     for topic in sorted(partitions):
         takers = sorted((m for m in members if topic in m.topics), key=lambda m: m.rank)

@@ -55,7 +55,7 @@ class Commits:
 
     async def _until_done(self, offsets: dict[Tp, Committed], timeout: float, retry: bool) -> None:
         unsure, attempts = False, 0
-        request = self._request(offsets)  # with the present generation: these offsets are not those of a later one
+        request = self._request(offsets)  # with the present generation: a later generation has other offsets
         error = Err.REQUEST_TIMED_OUT
         try:
             async with asyncio.timeout(timeout):

@@ -87,7 +87,7 @@ class Consumer:
         for topic in self.topics:
             self.client.metadata.wanted.setdefault(topic)
 
-    # --- what it reads ------------------------------------------------------------------------------------------
+    # --- its partitions -----------------------------------------------------------------------------------------
 
     @property
     def assignment(self) -> list[Tp]:

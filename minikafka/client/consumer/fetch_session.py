@@ -51,7 +51,7 @@ class FetchSessionHandler:
             self.id, self.epoch = session_id, 1 if self.epoch == LAST_EPOCH else self.epoch + 1
 
     def lost(self) -> None:
-        """Begin a new session: what the broker remembers is unknown."""
+        """Begin a new session: the broker's state of the old one is unknown."""
         self.id, self.epoch = 0, NEW
         self.known.clear()
 

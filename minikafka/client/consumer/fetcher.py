@@ -153,7 +153,7 @@ class Fetcher:
     # --- handing out --------------------------------------------------------------------------------------------
 
     def take(self, most: int) -> list[ConsumerRecord]:
-        """Return up to `most` records and move the positions behind them. Raises KafkaError for what no retry can mend."""
+        """Return up to `most` records and move the positions behind them. Raises KafkaError if no retry can help."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error

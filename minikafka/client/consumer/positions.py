@@ -76,7 +76,7 @@ class Positions:
         self._turns = count()
 
     def assign(self, tps: list[Tp]) -> None:
-        """Keep exactly these partitions; those that stay keep their position."""
+        """Keep exactly these partitions; a partition that stays keeps its position."""
         self.of = {tp: self.of.get(tp) or FetchPosition(self._turns) for tp in tps}
 
     def follow_leaders(self) -> None:

@@ -106,7 +106,7 @@ def _by_topic(tps: list[Tp], make: Callable[[Tp], Any]) -> dict[str, list[Any]]:
 
 
 def _partitions(answer: Any, tps: list[Tp]) -> dict[Tp, Any]:
-    """Return the answer by partition; None for those that it does not mention."""
+    """Return the answer by partition; None for a partition that it does not mention."""
     told: dict[Tp, Any] = dict.fromkeys(tps)
     for topic in answer.topics if answer is not None else ():
         name = topic.name if hasattr(topic, "name") else topic.topic

@@ -1,4 +1,4 @@
-"""Read a whole partition once, from its first record to its end: the last word about what is in it.
+"""Read a whole partition once, from its first record to its end: the reference for its content.
 
 It is used at the end of a run, when everything is healed, and writes what it finds into the history as `final`.
 

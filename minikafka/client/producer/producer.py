@@ -184,7 +184,7 @@ class Producer:
     # --- the end ------------------------------------------------------------------------------------------------
 
     async def close(self, timeout: float = 10.0) -> None:
-        """Send what is left, within `timeout` seconds; an open transaction is aborted."""
+        """Send the remaining records, within `timeout` seconds; an open transaction is aborted."""
         try:
             async with asyncio.timeout(timeout):
                 await self._finish()

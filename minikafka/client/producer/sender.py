@@ -196,7 +196,7 @@ class Sender:
         self._refreshing = False
         self.wake.set()
 
-    # --- what comes back ----------------------------------------------------------------------------------------
+    # --- responses ----------------------------------------------------------------------------------------------
 
     def _answered(self, sent: dict[Tp, tuple[ProducerBatch, ProducerIdAndEpoch | None]], answer: Any) -> None:
         """Handle the answer to one request, or the error in its place."""

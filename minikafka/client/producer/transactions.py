@@ -122,7 +122,7 @@ class TransactionManager:
             self.pending.setdefault(tp)
 
     def allows(self, tp: Tp) -> bool:
-        """Return whether batches of the partition may be sent; those that were sent before may always be retried."""
+        """Return whether batches of the partition may be sent; batches that were sent before may always be retried."""
         return tp in self.partitions and self.state is not ProducerTransactionState.FATAL
 
     def look(self) -> None:
@@ -164,7 +164,7 @@ class TransactionManager:
         return self.numbers.identity
 
     async def initialize(self) -> None:
-        """Get a producer id and epoch: this fences every older producer of the id and aborts what it left open."""
+        """Get a producer id and epoch: this fences every older producer of the id and aborts its open transaction."""
         who = self.numbers.identity if self.bump and self.numbers.identity else ProducerIdAndEpoch(-1, -1)
         request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=int(self.timeout * 1000),
                                         producer_id=who.producer_id, producer_epoch=who.epoch)

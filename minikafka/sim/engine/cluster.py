@@ -51,7 +51,7 @@ class SimCluster(Cluster):
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
                  racks: Sequence[str] | None = None, seed: int = 0) -> None:
         if data is not None:
-            raise NotSupported("a simulated cluster keeps no files: give it the same seed and it will come to be again")
+            raise NotSupported("a simulated cluster keeps no files; the same seed gives the same cluster again")
         if racks is not None and len(racks) != brokers:
             raise ValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
         preset_values(preset)
@@ -108,7 +108,7 @@ class SimCluster(Cluster):
     def watch(self, client: Any, name: str | None = None) -> Any:
         """Have a client made here write to the trace what it sends and reads; return the client."""
         if not isinstance(client, Blocking) or not hasattr(client, "recorder"):
-            raise TypeError("watch() in a simulated cluster knows the clients that this cluster made")
+            raise TypeError("watch() in a simulated cluster takes only clients that this cluster made")
         recorder = client.recorder
         recorder.history = Told(self.world, name or recorder.process, recorder.history, self._record_numbers)
         return client

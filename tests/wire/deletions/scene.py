@@ -21,11 +21,11 @@ from kafka.protocol.consumer import OffsetFetchRequest
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from minikafka.protocol.errors import Err
 from tests.requests import commit, list_offsets, topic
-from tests.wire.conftest import Place, place
+from tests.wire.conftest import Place, coordinator, place
 from tests.wire.consumer_groups.consumer_protocol import Group, until
 from tests.wire.raw import PATIENCE, QUIET, Raw
 from tests.wire.test_alter_configs import DELETE, SET, incremental
-from tests.wire.test_transactions import TRANSACTION, Desk, Reader, coordinator, patiently
+from tests.wire.test_transactions import TRANSACTION, Desk, Reader, patiently
 
 Setting = tuple[Raw, int, str, str]     # whom to ask, type and name of a resource, name of its configuration
 
