@@ -24,6 +24,9 @@ RECORDS, NAMES = 300_000, 60_000
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Cluster]:
     with Cluster(brokers=1) as cluster:
+        with Raw(cluster.bootstrap) as raw:
+            raw.create(topic("compacted", cleanup_policy="compact"))
+        cluster.wait(lambda: cluster.leader("compacted") is not None)  # or the batch is refused at once
         yield cluster
 
 
@@ -44,8 +47,6 @@ def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) ->
     """Fails if others wait until the long request is over: with neither turns nor threads 2 to 6 answers come before its
     answer, else hundreds. The turns themselves are counted in tests/broker/server/test_turns.py."""
     with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
-        hog.create(topic("compacted", cleanup_policy="compact"))
-        broker.wait(lambda: broker.leader("compacted") is not None)  # or the batch is refused at once
         request, version = request_of()
         hog.socket.settimeout(120)
         hog.send(encode_request(request, version, 1, "hog"))
