@@ -14,6 +14,8 @@ Invariants: I-LOAD-1 what survives is a prefix of the batches that were appended
               kernel takes the pages for written, so the next fsync succeeds, and a loss of power leaves a hole (rule 67). The
               log that failed, or its start, left the file REFUSED, which only the next start of the same machine needs. Kafka has
               no such file.
+            I-LOAD-7 segments that are trusted have no offset in common; where two have one, nothing is deleted (DamagedLog).
+              Kafka opens such a log, and a reader gets either.
 Source: org.apache.kafka.storage.internals.log.LogLoader.
 """
 
@@ -28,7 +30,7 @@ from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
 from minikafka.log.epochs import LeaderEpochCache
 from minikafka.log.producers import ProducerStates
-from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
+from minikafka.log.segment import ALL_SUFFIXES, REMEDY, DamagedLog, Segment, file_name, offsets_of, scan
 from minikafka.log.swap import finish_swaps
 from minikafka.log.transaction_index import AbortedTransaction
 
@@ -96,6 +98,7 @@ class Loader:
             flushed = clean or (slot + 1 < len(bases) and bases[slot + 1] <= self._recovery_point)
             if not flushed and segments and not self._follows(segments[-1], base):
                 break  # a hole: what comes after it does not continue the acknowledged records
+            self._check_apart(segments, base)
             cut = self._open(base, flushed, segments)
             if cut:
                 break
@@ -105,7 +108,7 @@ class Loader:
     def _base_offsets(self) -> list[int]:
         """Return the first offsets of the segments; remove what an interrupted operation left, and indexes without a log."""
         names = self.fs.listdir(self.folder)
-        bases = sorted(int(name[:-4]) for name in names if name.endswith(".log") and name[:-4].isdigit())
+        bases = offsets_of(names, ".log")
         logs = {file_name(base, ".log") for base in bases}
         for name in names:
             stem, dot, suffix = name.rpartition(".")
@@ -116,6 +119,15 @@ class Loader:
 
     def _follows(self, previous: Segment, base: int) -> bool:
         return base == previous.next_offset
+
+    def _check_apart(self, segments: list[Segment], base: int) -> None:
+        """Raise DamagedLog if the segment at `base` begins before the end of the last one (I-LOAD-7)."""
+        if segments and base < segments[-1].next_offset:
+            before, name = file_name(segments[-1].base_offset, ".log"), file_name(base, ".log")
+            end = segments[-1].next_offset
+            for segment in segments:
+                segment.close()
+            raise DamagedLog(f"{self.folder}: {before} ends at offset {end}, and {name} begins before that. {REMEDY}")
 
     def _open(self, base: int, flushed: bool, segments: list[Segment]) -> int:
         """Open one segment and add it; returns how many bytes recovery cut off its end."""

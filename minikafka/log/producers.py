@@ -29,6 +29,7 @@ from crc32c import crc32c
 from minikafka.log import checkpoint, markers
 from minikafka.log.batch import MAX_SEQUENCE, NO_SEQUENCE, BatchHeader
 from minikafka.log.disk import Fs
+from minikafka.log.segment import offsets_of
 from minikafka.log.transaction_index import CompletedTransaction
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -118,11 +119,7 @@ class ProducerStates:
         self.completed: list[CompletedTransaction] = []  # whose markers may not be replicated yet
         self._open: dict[int, int] = {}  # first offset of each open transaction, by producer id
         self._guards: dict[int, Guard] = {}
-        self.snapshots = sorted(
-            int(name[: -len(SUFFIX)])
-            for name in fs.listdir(folder)
-            if name.endswith(SUFFIX) and name[: -len(SUFFIX)].isdigit()
-        )
+        self.snapshots = offsets_of(fs.listdir(folder), SUFFIX)
 
     # --- appends ------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from crc32c import crc32c
@@ -22,9 +23,12 @@ from minikafka.log.transaction_index import SUFFIX as TXN_SUFFIX
 from minikafka.log.transaction_index import TransactionIndex
 
 CHUNK = 1 << 20
+MAX_OFFSET = (1 << 63) - 1
 TAIL = 16  # batches at the end of the log that are found without the index
 SUFFIXES = (".log", ".index", ".timeindex")
 ALL_SUFFIXES = (*SUFFIXES, TXN_SUFFIX)
+
+REMEDY = "Stop the broker, move the file that does not belong here to another folder, and start again."
 
 OnBatch = Callable[[BatchHeader, memoryview], None]
 
@@ -32,6 +36,12 @@ OnBatch = Callable[[BatchHeader, memoryview], None]
 def file_name(base_offset: int, suffix: str) -> str:
     """Return Kafka's name of a file: the offset in 20 digits."""
     return f"{base_offset:020d}{suffix}"
+
+
+def offsets_of(names: list[str], suffix: str) -> list[int]:
+    """Return the offsets of the files with this suffix, in order. A file with another name than Kafka gives is none of ours."""
+    found = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+    return sorted(int(stem) for stem in found if re.fullmatch("[0-9]{20}", stem) and int(stem) <= MAX_OFFSET)
 
 
 def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
@@ -48,6 +58,10 @@ def scan(file: File, pos: int, end: int) -> Iterator[tuple[int, BatchHeader, mem
         if not used:
             return
         pos += used
+
+
+class DamagedLog(Exception):
+    """The folder is no log that can be opened without a loss; the text names the file and what to do."""
 
 
 class Segment:
@@ -86,7 +100,8 @@ class Segment:
     # --- opening ------------------------------------------------------------------------------------------------
 
     def load(self) -> bool:
-        """Trust the indexes and check only the batches after their last entry; False if anything does not fit."""
+        """Trust the indexes and check only the batches after their last entry; False if anything does not fit. Raises
+        DamagedLog if these batches cannot be this segment's."""
         if not (self.index.load() and self.time_index.load() and self.aborted.load()):
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
@@ -94,11 +109,20 @@ class Segment:
         self.size = start
         for position, header, _ in scan(self.log, start, self.log.size()):
             self._note(header, position, index=False)
+        self._check_name()
         self.first_timestamp = self._read_first_timestamp()
         self.dirty = False
         if not self._time_agrees(*self.time_index.last):
             self._reindex()
         return self.size == self.log.size() and self._indexes_fit()
+
+    def _check_name(self) -> None:
+        """Raise DamagedLog if a batch has an offset that no index of this segment can have: the files have another's name."""
+        head = self.log.pread(HEADER_SIZE, 0)
+        first = BatchHeader.parse(head).base_offset if len(head) == HEADER_SIZE else self.base_offset
+        if first < self.base_offset or self.next_offset - self.base_offset > MAX_RELATIVE + 1:
+            raise DamagedLog(f"{self.path('.log')} holds offsets from {first} up to {self.next_offset}: "
+                             f"no segment of this name has these. {REMEDY}")
 
     def _indexes_fit(self) -> bool:
         """Return whether no index has entries beyond the log's end: a loss of power after a truncation may bring an old index

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from minikafka.log.config import LogConfig
 from minikafka.log.disk import Fs
-from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, scan
+from minikafka.log.segment import ALL_SUFFIXES, Segment, file_name, offsets_of, scan
 
 CLEANED, SWAP = ".cleaned", ".swap"
 
@@ -37,7 +37,7 @@ def begin_cleaned(fs: Fs, folder: str, base_offset: int, config: LogConfig, now_
 def finish_swaps(fs: Fs, folder: str) -> list[int]:
     """Complete what a crash interrupted; returns the base offsets of the segments whose indexes must be derived."""
     names = fs.listdir(folder)
-    complete = [_base(name) for name in names if name.endswith(".log" + SWAP)]
+    complete = offsets_of(names, ".log" + SWAP)
     for base in complete:
         _finish(fs, folder, base)
     for name in names:
@@ -49,10 +49,10 @@ def finish_swaps(fs: Fs, folder: str) -> list[int]:
 def _finish(fs: Fs, folder: str, base: int) -> None:
     swap = f"{folder}/{file_name(base, '.log')}{SWAP}"
     end = _next_offset(fs, swap, base)
-    for name in reversed(fs.listdir(folder)):
-        stem, _, suffix = name.partition(".")
-        replaced = "." + suffix in ALL_SUFFIXES and stem.isdigit() and base <= int(stem) < end
-        if replaced and name != file_name(base, ".log"):
+    names = fs.listdir(folder)
+    replaced = {file_name(other, suffix) for suffix in ALL_SUFFIXES for other in offsets_of(names, suffix) if base <= other < end}
+    for name in reversed(names):
+        if name in replaced and name != file_name(base, ".log"):
             fs.remove(f"{folder}/{name}")
     fs.rename(swap, f"{folder}/{file_name(base, '.log')}")
 
@@ -68,6 +68,3 @@ def _next_offset(fs: Fs, path: str, base: int) -> int:
     finally:
         file.close()
 
-
-def _base(name: str) -> int:
-    return int(name.partition(".")[0])

@@ -28,6 +28,7 @@ from minikafka.broker.server.node import Node
 from minikafka.broker.server.scheduler import Scheduler
 from minikafka.broker.storage.shell.log_manager import LogManager
 from minikafka.log import AppendInfo
+from minikafka.log.segment import DamagedLog
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
@@ -169,6 +170,8 @@ class ReplicaManager:
             yield
         except (OSError, KafkaError):
             raise
+        except DamagedLog as error:  # no bug: the folder was changed while no broker ran (I-LOGS-2)
+            log.error("%s-%d is offline: %s", topic, index, error)
         except Exception as error:
             self.env.report(f"work on {topic}-{index}", error)
             partition = self.partitions.get((topic, index))

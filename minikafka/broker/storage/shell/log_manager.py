@@ -5,8 +5,9 @@ written down about the logs, and when, is in checkpoints.py; compaction is in lo
 Invariants
   I-LOGS-1  a folder belongs to one topic id; bytes of a deleted topic are never served under its name (rule 68).
   No file names a log any more when its folder is set aside; only then the folder is deleted.
-What Kafka does differently: several log folders, of which one may fail; a deleted log's folder stays for a minute
-(file.delete.delay.ms). Source: kafka.log.LogManager.
+  I-LOGS-2  a damaged folder is left as it is, and only its own partition is offline.
+What Kafka does differently: several log folders, of which one may fail, and with it all logs in it; a deleted log's folder
+stays for a minute (file.delete.delay.ms). Source: kafka.log.LogManager.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from minikafka.broker.storage.shell.checkpoints import Checkpoints
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
 from minikafka.broker.storage.shell.log_dir import LogDir
 from minikafka.log import Log, LogConfig
+from minikafka.log.segment import DamagedLog
 
 if TYPE_CHECKING:
     from minikafka.broker.replication.shell.partition import Partition
@@ -55,10 +57,13 @@ class LogManager:
     # --- life -----------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Lock the folder and recover every log in it. Raises LogDirError."""
+        """Lock the folder and recover every log in it, but those that are damaged. Raises LogDirError."""
         self.dir.open(self.env.uuid())
         for topic, index in list(self.dir.partitions()):
-            self.unclaimed[topic, index] = self._open(topic, index, None)
+            try:
+                self.unclaimed[topic, index] = self._open(topic, index, None)
+            except DamagedLog as error:  # its partition fails alone, when it claims the log (I-LOGS-2)
+                log.error("%s-%d is offline: %s", topic, index, error)
 
     def start(self, scheduler: Scheduler) -> None:
         """Begin to apply retention, to flush, to write checkpoints, to forget producers and to clean."""
