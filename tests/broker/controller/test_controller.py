@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import pytest
 
-from minikafka.broker.controller.alter_partition import Proposal
 from minikafka.broker.metadata.records import NoOpRecord
 from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
@@ -20,16 +17,6 @@ def refused(code, act, *args, **kwargs):
 
 
 # --- a broker's life -------------------------------------------------------------------------------------------
-
-
-def test_the_broker_epoch_is_the_offset_of_the_registration():
-    """Fails if the epoch is a counter, or the offset of the batch's first record (rule 29)."""
-    w = World(brokers=2)
-    w.create("t", [1, 2], min_insync_replicas="2")
-    w.silence(2)                        # it stays an eligible leader: its return begins with a record that ends that
-    epoch = w.register(2, previous=-1)
-    assert w.log[epoch].broker_id == 2
-    assert w.log[epoch].broker_epoch == epoch == w.image.brokers[2].epoch
 
 
 def test_a_broker_starts_fenced_and_is_unfenced_when_it_has_seen_its_registration():
@@ -51,14 +38,6 @@ def test_a_second_process_with_a_live_broker_id_is_refused():
     assert w.register(1) == w.image.brokers[1].epoch
 
 
-def test_the_same_incarnation_may_register_again_and_stays_as_it_is():
-    """Fails if an amended registration gets a new epoch or fences the broker."""
-    w = World(brokers=1)
-    before = w.image.brokers[1]
-    assert w.register(1, incarnation=UUID(int=1)) == before.epoch
-    assert not w.image.brokers[1].fenced
-
-
 def test_foreign_clusters_and_unsupported_features_are_refused():
     """Fails if cluster id or finalized features are not checked at registration."""
     w = World(brokers=1)
@@ -78,23 +57,6 @@ def test_an_old_broker_epoch_is_refused_everywhere():
     refused(Err.STALE_BROKER_EPOCH, w.core.check_epoch, 1, 5)
 
 
-def test_a_silent_broker_is_fenced_and_loses_its_seats():
-    """Fails if fencing leaves it in an ISR or leading."""
-    w = World()
-    w.create("t", [1, 2, 3], [2, 3, 1])
-    w.silence(1)
-    assert w.image.brokers[1].fenced
-    assert [(w.partition("t", i).leader, w.partition("t", i).isr) for i in (0, 1)] == [(2, (2, 3)), (2, (2, 3))]
-
-
-def test_two_silent_brokers_are_fenced_one_after_the_other():
-    """Fails if tick() fences both in one go: the second election would not see the first fencing."""
-    w = World()
-    w.create("t", [1, 2, 3])
-    w.silence(1, 2)
-    assert (w.partition().leader, w.partition().isr) == (3, (3,))
-
-
 @pytest.mark.parametrize(("interval_ms", "written"), [("500", 10), ("0", 0)])
 def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
     """Fails if metadata.max.idle.interval.ms has no effect, or if 0 does not mean never."""
@@ -104,15 +66,6 @@ def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
         w.now = due
         w.append(w.core.tick(w.now))
     assert w.log[before:] == [NoOpRecord()] * written
-
-
-def test_nobody_is_fenced_because_the_controller_is_new():
-    """Fails if a new controller takes sessions for expired before it heard anyone (heartbeats are not in the log)."""
-    from minikafka.broker.controller.controller import Controller
-    w = World()
-    w.now += 1000
-    core = Controller(w.image.copy(), w.config, w.now)
-    assert core.heartbeats.stale(w.now) is None and core.next_deadline() == w.now + 9
 
 
 def test_controlled_shutdown_moves_leaders_and_waits_until_everyone_knows():
@@ -129,13 +82,6 @@ def test_controlled_shutdown_moves_leaders_and_waits_until_everyone_knows():
     w.heartbeat(3)
     assert w.heartbeat(1, stop=True).should_shut_down
     assert w.image.brokers[1].fenced
-
-
-def test_a_broker_that_leads_nothing_may_go_at_once():
-    """Fails if every shutdown is a controlled one."""
-    w = World()
-    w.create("t", [1, 2])
-    assert w.heartbeat(3, stop=True).should_shut_down
 
 
 def test_who_was_killed_is_no_eligible_leader_when_it_comes_back():
@@ -204,29 +150,6 @@ def test_proposals_are_checked_in_kafkas_order(proposal, code):
     w.create("t", [1, 2, 3])
     w.silence(1)                        # leader 2, leader epoch 1, partition epoch 1
     assert w.alter(**proposal) == (w.partition() if code is None else code)
-
-
-def test_a_partition_recovers_with_one_member():
-    """Fails if a leader may propose other members before it has recovered from an unclean election."""
-    w = World()
-    w.create("t", [1, 2], unclean_leader_election_enable="true")
-    w.alter([1])
-    w.silence(1)
-    assert (w.partition().leader, w.partition().recovering) == (2, True)
-    w.register(1)
-    w.heartbeat(1)
-    assert w.alter([2, 1], recovering=True) == Err.INVALID_REQUEST
-    assert not w.alter([2]).recovering
-
-
-def test_unknown_topics_and_partitions():
-    """Fails if either of the two has the other's error."""
-    w = World()
-    w.create()
-    epoch, proposal = w.image.brokers[1].epoch, Proposal(5, 0, 0, (), recovering=False)
-    for topic_id, code in ((w.partition().topic_id, Err.UNKNOWN_TOPIC_OR_PARTITION), (UUID(int=99), Err.UNKNOWN_TOPIC_ID)):
-        records, topics = w.core.alter_partition(1, epoch, [(topic_id, [proposal])])
-        assert (records, topics) == ([], [(topic_id, [(5, code)])])
 
 
 # --- periodic work, ids ----------------------------------------------------------------------------------------

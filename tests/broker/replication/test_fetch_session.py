@@ -1,4 +1,4 @@
-"""Fetch sessions by themselves: the leader's table, the follower's end, and both against each other."""
+"""The leader's table of fetch sessions: Kafka's refusals and limits; the rest is in test_replication_random.py."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minikafka.broker.replication.fetch_session import (
     FINAL_EPOCH,
-    MAX_EPOCH,
     FetchSessions,
-    SessionClient,
-    next_epoch,
 )
 from minikafka.protocol.errors import Err
 from minikafka.sim.world.replaced import replaced
@@ -42,33 +37,6 @@ def ask(sessions: FetchSessions[int], session: int, epoch: int, wanted: dict[Any
     return error, session_id, list(context.wanted), list(news)
 
 
-def test_a_session_answers_only_what_is_new() -> None:
-    """Fails when an incremental answer repeats an idle partition, or leaves out records, a watermark or an error."""
-    s = table()
-    assert ask(s, 0, 0, {A: 5, B: 7}, {}) == (Err.NONE, 101, [A, B], [A, B])
-    assert ask(s, 101, 1, {}, {}) == (Err.NONE, 101, [A, B], [])
-    assert ask(s, 101, 2, {}, {A: data(hw=9)}) == (Err.NONE, 101, [A, B], [A])
-    assert ask(s, 101, 3, {}, {A: data(hw=9), B: data(start=3)}) == (Err.NONE, 101, [A, B], [B])
-    assert ask(s, 101, 4, {}, {A: data(hw=9), B: data(error=3, hw=-1, start=3)})[3] == [B]
-    assert ask(s, 101, 5, {}, {A: data(hw=9), B: data(error=3, hw=-1, start=3)})[3] == [B]      # errors are repeated
-    assert ask(s, 101, 6, {}, {A: data(hw=9), B: data(start=3)})[3] == [B]                      # and their end is news
-
-
-def test_a_table_without_room_makes_no_session() -> None:
-    """Fails if `max.incremental.fetch.session.cache.slots=0` does not switch sessions off."""
-    s = table(0)
-    assert ask(s, 0, 0, {A: 5, B: 7}, {}) == (Err.NONE, 0, [A, B], [A, B])
-    assert not s.sessions
-
-
-def test_who_was_served_goes_to_the_end_of_the_line() -> None:
-    """Fails when a busy partition could starve the others within the limits of a request."""
-    s = table()
-    ask(s, 0, 0, {A: 0, B: 0}, {})
-    assert ask(s, 101, 1, {}, {A: data(b"x")})[2:] == ([A, B], [A])
-    assert ask(s, 101, 2, {}, {})[2] == [B, A]
-
-
 def test_refusals() -> None:
     """Fails when a wrong session id, epoch or kind of key is not answered with exactly Kafka's error."""
     s = table()
@@ -78,24 +46,6 @@ def test_refusals() -> None:
     assert ask(s, 101, 2, {}, {})[:2] == (Err.INVALID_FETCH_SESSION_EPOCH, 0)
     assert ask(s, 101, 1, {}, {}, by_id=True)[:2] == (Err.FETCH_SESSION_TOPIC_ID_ERROR, 0)
     assert ask(s, 101, 1, {}, {})[:2] == (Err.NONE, 101)              # none of this has disturbed the session
-
-
-def test_forgetting_the_last_partition_ends_the_session() -> None:
-    """Fails when an empty session lives on, or forgetting one of two ends it."""
-    s = table()
-    ask(s, 0, 0, {A: 0, B: 0}, {})
-    assert ask(s, 101, 1, {}, {}, forgotten=(A,))[:3] == (Err.NONE, 101, [B])
-    assert ask(s, 101, 2, {}, {}, forgotten=(B,))[:3] == (Err.NONE, 0, [])
-    assert not s.sessions
-
-
-def test_a_session_overtaken_while_it_waited() -> None:
-    """Fails when a request answers for a session that another connection has moved on meanwhile."""
-    s = table()
-    ask(s, 0, 0, {A: 0}, {})
-    slow = s.open(101, 1, False, {}, (), 0.0)
-    ask(s, 101, 2, {}, {})
-    assert s.answer(slow, {A: data(b"x")}, False, False, 0.0) == (Err.INVALID_FETCH_SESSION_EPOCH, 101, {})
 
 
 def test_a_session_that_ends_while_it_waits() -> None:
@@ -108,15 +58,6 @@ def test_a_session_that_ends_while_it_waits() -> None:
     assert s.answer(slow, {A: data(b"x")}, False, False, 0.0) == (Err.INVALID_FETCH_SESSION_EPOCH, 101, {})
 
 
-def test_a_refused_answer_is_not_used() -> None:
-    """Fails if the partitions of an answer that refuses the session are taken, or the next request names the session."""
-    client = SessionClient()
-    client.build({A: 1})
-    assert client.on_response(Err.NONE, 101) and (client.id, client.epoch) == (101, 1)
-    assert not client.on_response(Err.FETCH_SESSION_ID_NOT_FOUND, 0)
-    assert client.build({A: 1}) == ({A: 1}, []) and client.id == 0
-
-
 def test_eviction() -> None:
     """Fails when a full table throws out a live session for a consumer, or none for a follower or when one is idle."""
     s = table(size=1)
@@ -125,31 +66,6 @@ def test_eviction() -> None:
     assert ask(s, 0, 0, {A: 0}, {}, follower=True)[1] == 102          # a follower is worth more
     assert ask(s, 0, 0, {A: 0}, {}, follower=True)[1] == 0
     assert ask(s, 0, 0, {A: 0}, {}, now=121.0)[1] == 103              # nobody has used it for two minutes
-
-
-def test_epochs_wrap_around_zero() -> None:
-    """Fails when the epoch after the largest one is 0 or -1, which mean something else."""
-    assert next_epoch(MAX_EPOCH) == 1 and next_epoch(0) == 1 and next_epoch(7) == 8
-
-
-@given(st.lists(st.tuples(st.dictionaries(st.sampled_from([A, B, ("c", 0)]), st.integers(0, 3)),
-                          st.sampled_from(["ok", "ok", "ok", "evict", "lose"])), max_size=30))
-def test_the_leader_knows_what_the_follower_wants(rounds: list[tuple[dict[Any, int], str]]) -> None:
-    """Fails when, whatever changes and whatever is lost, the leader would read other partitions or other positions than
-    the follower has in mind, or when a lost session keeps them apart for more than one request."""
-    leader, follower = table(), SessionClient[int]()
-    for wanted, fate in rounds:
-        changed, forgotten = follower.build(wanted)
-        context = leader.open(follower.id, follower.epoch, False, changed, forgotten, 0.0)
-        if not context.error:
-            assert context.wanted == wanted
-        error, session_id, _ = leader.answer(context, {k: data() for k in context.wanted}, False, True, 0.0)
-        if fate == "lose":
-            follower.reset()
-        elif not follower.on_response(error, session_id):
-            assert follower.epoch == 0
-        if fate == "evict":
-            leader.sessions.clear()
 
 
 def test_sessions_have_a_largest_size_together() -> None:
