@@ -60,21 +60,6 @@ def test_truncation_at_either_end(runs: list[tuple[int, int]], offset: int) -> N
     assert all(at >= offset for _, at in start.entries)
 
 
-@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 9)), max_size=12))
-def test_entries_always_increase(assigned: list[tuple[int, int]]) -> None:
-    """Fails if conflicting entries are not dropped (I-EPOCH-1, rule 19)."""
-    made = cache(None, *assigned)
-    assert all(a[0] < b[0] and a[1] < b[1] for a, b in zip(made.entries, made.entries[1:], strict=False))
-    if assigned:
-        assert made.latest == assigned[-1][0]
-
-
-def test_assigning_the_current_epoch_again_changes_nothing() -> None:
-    """Fails if each batch of an epoch moved the epoch's start."""
-    made = cache(None, (3, 10), (3, 25))
-    assert made.entries == [(3, 10)]
-
-
 @pytest.mark.parametrize(("epoch", "offset"), [(-1, 5), (5, -1)])
 def test_no_epoch_and_no_offset_is_negative(epoch: int, offset: int) -> None:
     """Fails if an entry is taken that no leader can have had: a follower would cut its log by it."""

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minikafka.log import Log, LogConfig, UnexpectedAppendOffset, build, checkpoint
-from minikafka.log.batch import MAGIC_AT
+from minikafka.log import Log, LogConfig, build, checkpoint
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, header, offsets, open_log, some_batch, stored
 from tests.log.memfs import Killed, MemFs
@@ -51,18 +50,6 @@ def test_read_is_whole_batches_within_bounds(data: st.DataObject) -> None:
     assert not same_segment or len(read) + len(more[0]) > limit  # as much as fits
 
 
-def test_reading_on_from_where_the_last_read_ended_sees_everything() -> None:
-    """Fails if a consumer going through the log misses or repeats a batch at a segment's border."""
-    log, batches = uneven(60, seed=5)
-    assert len(log.segments) > 3
-    for limit in (1, 700, 10_000):
-        seen, offset = b"", 0
-        while offset < log.end_offset:
-            part = log.read(offset, limit, log.end_offset)
-            seen, offset = seen + part, offsets(part)[-1][1] + 1
-        assert seen == b"".join(batches)
-
-
 def test_tail_read_is_one_pread() -> None:
     """Fails if the common read costs more system calls (the hot path of consumers and followers)."""
     fs = MemFs()
@@ -71,19 +58,6 @@ def test_tail_read_is_one_pread() -> None:
     fs.reads = 0
     assert log.read(98, 1 << 20, log.end_offset)
     assert fs.reads == 1
-
-
-@pytest.mark.parametrize("offset", [-1, 9, 101])
-def test_out_of_range(offset: int) -> None:
-    """Fails if an offset outside the log is answered with data or silence."""
-    log = open_log(MemFs())
-    fill(log, 50)
-    log.advance_start(10)
-    with pytest.raises(KafkaError) as refusal:
-        log.read(offset, 100, 100)
-    assert refusal.value.code == Err.OFFSET_OUT_OF_RANGE
-    assert log.read(100, 100, 100) == b""
-    assert offsets(log.read(11, 1, 100)) == [(10, 11)]
 
 
 def test_follower_copies_bytes() -> None:
@@ -108,52 +82,6 @@ def test_indexes_made_while_appending_are_those_that_recovery_makes() -> None:
     made, remade = follower.active, again.active
     assert made.index.values == remade.index.values and made.index.keys == remade.index.keys and len(made.index) > 9
     assert made.time_index.values == remade.time_index.values and made.time_index.keys == remade.time_index.keys
-
-
-def test_follower_refuses_what_does_not_continue() -> None:
-    """Fails if repetitions or damaged bytes get into a replica, or batches in the wrong order."""
-    leader = open_log(MemFs())
-    fill(leader, 4)
-    batches = stored(leader)
-    follower = open_log(MemFs())
-    follower.append_follower(batches[0])
-    for data in (batches[0], batches[1] + batches[0], batches[2] + batches[1]):
-        with pytest.raises(UnexpectedAppendOffset):
-            follower.append_follower(data)
-    for damaged in (-1, MAGIC_AT):                      # no checksum covers the magic byte
-        broken = bytearray(batches[1])
-        broken[damaged] ^= 1
-        with pytest.raises(KafkaError) as refusal:
-            follower.append_follower(broken)
-        assert refusal.value.code == Err.CORRUPT_MESSAGE
-    assert stored(follower) == batches[:1]
-
-
-def test_follower_takes_the_gaps_of_a_compacted_leader() -> None:
-    """Fails if a follower refuses what compaction left, or loses what lies behind a gap when it recovers."""
-    leader = open_log(MemFs())
-    fill(leader, 60)
-    batches = stored(leader)
-    left = [batch for number, batch in enumerate(batches) if number % 3 == 1]
-    fs = MemFs()
-    follower = open_log(fs)
-    for batch in left:
-        follower.append_follower(batch)
-    assert stored(follower) == left and follower.end_offset == header(left[-1]).next_offset
-    assert len(follower.segments) > 2
-    again = open_log(fs.after_kill())
-    assert stored(again) == left and (again.end_offset, again.truncated_bytes) == (follower.end_offset, 0)
-
-
-def test_empty_follower_may_start_inside_a_batch() -> None:
-    """Fails if a replica of a leader whose start lies inside a batch (DeleteRecords) can never begin."""
-    leader = open_log(MemFs())
-    fill(leader, 4)
-    follower = open_log(MemFs())
-    follower.truncate_fully(3)
-    follower.append_follower(leader.read(3, 1 << 20, 8))
-    assert (follower.start_offset, follower.end_offset) == (3, 8)
-    assert stored(follower) == stored(leader)[1:]
 
 
 @given(st.integers(0, 90), st.integers(1, 5))
@@ -201,53 +129,6 @@ def test_truncate_to_a_start_within_a_batch() -> None:
     assert (log.start_offset, stored(log)) == (7, stored(leader)[3:])
 
 
-def test_timestamps() -> None:
-    """Fails if a lookup returns another record than a walk over all of them would (ListOffsets)."""
-    rng = random.Random(3)
-    log = open_log(MemFs())
-    times = []
-    for number in range(60):
-        rows = [(b"k", b"%d" % number, [], NOW + rng.randint(0, 300) + number) for _ in range(3)]
-        times += [row[3] for row in rows]
-        log.append_leader(build(rows, timestamp_ms=0, codec=number % 5), 2, NOW + 1000)
-    log.advance_start(7)
-    for wanted in range(NOW - 5, NOW + 400, 3):
-        at = next((i for i, t in enumerate(times) if t >= wanted and i >= 7), None)
-        assert log.offset_for_timestamp(wanted) == (None if at is None else (at, times[at], 2))
-    assert log.max_timestamp_offset() == (times.index(max(times)), max(times), 2)
-
-
-@pytest.mark.parametrize("restart", [False, True])
-def test_timestamps_at_every_border(restart: bool) -> None:
-    """Fails if a lookup is off by one at the log's start, at the last record of a batch or at the highest time of a
-    batch or segment; if of equal highest times the first is not the one that is told; or if a clean stop forgets the
-    highest time of a segment."""
-    fs = MemFs()
-    log = open_log(fs)
-    times = [NOW + 50 - number // 6 % 10 * 4 - (number % 3 > 0) for number in range(120)]
-    for number in range(0, 120, 3):
-        rows = [(b"key", b"x" * 20, [], time) for time in times[number : number + 3]]
-        log.append_leader(build(rows, timestamp_ms=0), 2, NOW)
-    assert len(log.segments) > 3 and times[0] == max(times) == times[60]
-    if restart:
-        log.close()
-        log = open_log(fs, clean=True)
-    for start in range(70):
-        log.advance_start(start)
-        for wanted in range(NOW + 8, NOW + 52):
-            at = next((i for i in range(start, 120) if times[i] >= wanted), None)
-            assert log.offset_for_timestamp(wanted) == (None if at is None else (at, times[at], 2)), (start, wanted)
-    assert log.max_timestamp_offset() == (0, times[0], 2)
-
-
-def test_no_timestamp_to_be_found() -> None:
-    """Fails if an empty log, or one whose records carry no timestamp, invents one."""
-    log = open_log(MemFs())
-    assert log.max_timestamp_offset() is None and log.offset_for_timestamp(0) is None
-    log.append_leader(build([(b"k", b"v", [], -1)], timestamp_ms=-1), 0, NOW)
-    assert log.max_timestamp_offset() is None and log.offset_for_timestamp(0) is None
-
-
 def test_rolls_by_size_and_by_time() -> None:
     """Fails if segments grow beyond segment.bytes or stay open longer than segment.ms (by the records' time)."""
     log = open_log(MemFs(), replace(CONFIG, segment_ms=1000))
@@ -257,41 +138,6 @@ def test_rolls_by_size_and_by_time() -> None:
     log.append_leader(some_batch(1001), 0, NOW + 1001)
     log.append_leader(some_batch(2002), 0, NOW + 2002)
     assert len(log.segments) > count and log.active.base_offset == log.end_offset - 2
-
-
-def test_retention_by_size_keeps_at_least_that_much() -> None:
-    """Fails if retention.bytes deletes more than the excess, or beyond the high watermark (I-RETAIN-1)."""
-    log = open_log(MemFs(), replace(CONFIG, retention_bytes=2500, retention_ms=-1))
-    fill(log, 60)
-    size, second = log.size, log.segments[1].base_offset
-    assert log.delete_old_segments(NOW, high_watermark=second) == 1 and log.start_offset == second
-    assert log.delete_old_segments(NOW, high_watermark=log.end_offset) > 0
-    assert 2500 <= log.size < size and log.size - log.segments[0].size < 2500
-    with pytest.raises(KafkaError):
-        log.read(0, 1, log.end_offset)
-    assert stored(open_log(log.fs.after_kill())) == stored(log)  # type: ignore[attr-defined]
-
-
-def test_retention_by_size_is_exact() -> None:
-    """Fails if a segment stays without which the log would have just retention.bytes; if 0, which is not -1, keeps
-    anything; or if -1 takes anything."""
-    log = open_log(MemFs(), replace(CONFIG, retention_bytes=-1))
-    fill(log, 60)
-    assert log.delete_old_segments(NOW, log.end_offset) == 0
-    log.config = replace(CONFIG, retention_bytes=log.size - log.segments[0].size)
-    assert log.delete_old_segments(NOW, log.end_offset) == 1
-    log.config = replace(CONFIG, retention_bytes=0)
-    assert log.delete_old_segments(NOW, log.end_offset) > 1 and log.size == 0
-
-
-def test_records_deleted_to_the_end_leave_the_active_segment() -> None:
-    """Fails if DeleteRecords up to the end of the log leaves old segments behind, or stops the deletion for good."""
-    log = open_log(MemFs())
-    fill(log, 30)
-    log.advance_start(log.end_offset)
-    before = len(log.segments)
-    assert log.delete_old_segments(NOW, log.end_offset) == before - 1 > 0
-    assert (len(log.segments), log.start_offset, log.end_offset) == (1, 60, 60)
 
 
 def test_retention_by_time_takes_the_active_segment_too() -> None:
@@ -314,15 +160,6 @@ def test_records_without_timestamps_age_from_when_their_segment_was_begun() -> N
     assert len(follower.segments) > 1
     assert follower.delete_old_segments(NOW + 1000, follower.end_offset) == 0
     assert follower.delete_old_segments(NOW + 1001, follower.end_offset) > 1
-
-
-def test_compacted_topics_only_lose_what_lies_before_their_start() -> None:
-    """Fails if cleanup.policy=compact loses records by age, or keeps segments that DeleteRecords gave up."""
-    log = open_log(MemFs(), replace(CONFIG, cleanup_policy="compact", retention_ms=1))
-    fill(log, 30)
-    assert log.delete_old_segments(NOW + 10**9, log.end_offset) == 0
-    log.advance_start(log.segments[2].base_offset)
-    assert log.delete_old_segments(NOW, log.end_offset) == 2
 
 
 @pytest.mark.parametrize("room", range(0, 400, 13))

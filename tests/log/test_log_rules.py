@@ -1,8 +1,7 @@
-"""Rules of the log that a small change could break unnoticed (`sim mutate --rules --only log/`), each asked directly."""
+"""Rules of the log that a small change could break unnoticed by its random schedules (test_log_random.py), each asked directly."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from uuid import UUID
@@ -10,17 +9,13 @@ from uuid import UUID
 import pytest
 
 from minikafka.log import Log, checkpoint
-from minikafka.log.batch import BatchHeader
 from minikafka.log.checkpoint import replace as replace_file
 from minikafka.log.cleaner import Cleaning, cleanable
-from minikafka.log.cleaner_filter import CleanedTransactionMetadata
 from minikafka.log.markers import marker
-from minikafka.log.producers import ProducerStates
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
-from minikafka.protocol.errors import Err, KafkaError
-from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
+from tests.log.kit import NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
 from tests.log.memfs import Killed, MemFs
-from tests.log.test_cleaner import COMPACT, TOMBSTONE, clean, pairs, put, roll
+from tests.log.test_cleaner import COMPACT, put, roll
 
 LOG_FILE = f"{PATH}/{0:020d}.log"
 
@@ -29,24 +24,13 @@ def snapshots(fs: MemFs) -> list[str]:
     return sorted(name for name in fs.names if name.endswith(".snapshot"))
 
 
-def transaction(log: Log, pid: int, commit: bool, coordinator_epoch: int = 0) -> None:
+def transaction(log: Log, pid: int, commit: bool) -> None:
     """One record in a transaction, and its marker."""
     log.append_leader(some_batch(pid, 1, producer_id=pid, producer_epoch=0, base_sequence=0, transactional=True), 1, NOW)
-    log.append_leader(marker(pid, 0, coordinator_epoch, commit, NOW), 1, NOW, origin="coordinator")
+    log.append_leader(marker(pid, 0, 0, commit, NOW), 1, NOW, origin="coordinator")
 
 
-# --- producers (rules 46, 51, 52) ---------------------------------------------------------------------------------------
-
-
-def test_rule_46_a_replay_begins_at_the_newest_snapshot() -> None:
-    """Fails if an older one is taken: a start would read every segment again."""
-    log = open_log(MemFs())
-    for sequence in range(3):
-        log.append_leader(idempotent(7, 0, sequence, 1), 1, NOW)
-        log.roll(NOW)
-    assert log.producers.snapshots == [1, 2, 3]
-    log.producers.reload(0, 3)
-    assert log.producers.end == 3
+# --- snapshots (rule 46) ---------------------------------------------------------------------------------------
 
 
 def test_rule_46_what_a_killed_write_left_behind_is_no_part_of_the_next() -> None:
@@ -57,20 +41,6 @@ def test_rule_46_what_a_killed_write_left_behind_is_no_part_of_the_next() -> Non
     left.close()
     replace_file(fs, "/file", b"short")
     assert bytes(fs.names["/file"].content) == b"short" and not fs.exists("/file.tmp")
-
-
-def test_rule_46_a_torn_snapshot_is_not_believed() -> None:
-    """Fails if a snapshot counts whose bytes are not those that were written: none of them is fsynced."""
-    fs = MemFs()
-    log = open_log(fs)
-    for sequence in range(3):
-        log.append_leader(idempotent(7, 0, sequence, 1), 1, NOW)
-    log.close()
-    [name] = snapshots(fs)
-    for at in range(6, len(fs.names[name].content)):
-        torn = fs.after_kill()
-        torn.names[name].content[at] ^= 1
-        assert producers(open_log(torn, clean=True)) == producers(log), at
 
 
 def test_rule_46_a_cut_takes_the_snapshots_beyond_it() -> None:
@@ -87,73 +57,7 @@ def test_rule_46_a_cut_takes_the_snapshots_beyond_it() -> None:
     assert producers(open_log(fs, clean=True), whole=False) == producers(log, whole=False) != {}
 
 
-def test_a_new_beginning_takes_all_snapshots() -> None:
-    """Fails if a log that begins anew, before or behind where it was, finds the producers of the one before."""
-    for start in (0, 2, 1000):
-        fs = MemFs()
-        log = open_log(fs)
-        log.append_leader(idempotent(7, 0, 0, 2), 1, NOW)
-        log.roll(NOW)
-        log.truncate_fully(start)
-        assert not snapshots(fs) and not log.producers.snapshots and not log.producers.entries
-
-
-def test_rule_51_a_former_coordinator_is_known_after_a_restart() -> None:
-    """Fails if the snapshot forgets which coordinator wrote the last marker: an older one may end the next transaction."""
-    fs = MemFs()
-    log = open_log(fs)
-    transaction(log, 7, True, coordinator_epoch=5)
-    log.close()
-    log = open_log(fs, clean=True)
-    with pytest.raises(KafkaError) as refused:
-        log.append_leader(marker(7, 0, 4, False, NOW), 1, NOW, origin="coordinator")
-    assert refused.value.code == Err.TRANSACTION_COORDINATOR_FENCED
-
-
-def test_rule_52_a_transaction_is_open_for_its_own_epoch() -> None:
-    """Fails if a new epoch may write to the transaction of the one before without being verified."""
-    log = open_log(MemFs())
-    log.append_leader(some_batch(1, 1, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True), 1, NOW)
-    assert log.producers.has_open(7, 0) and not log.producers.has_open(7, 1)
-
-
-def test_rule_52_a_marker_makes_a_guard_void_although_there_is_a_new_one() -> None:
-    """Fails if a guard counts because there is one: it was taken before the marker, the other after it."""
-    log = open_log(MemFs())
-    before = log.producers.guard(7, 0, 0, NOW)
-    transaction(log, 7, True)
-    after = log.producers.guard(7, 0, 1, NOW)
-    assert not log.producers.admits(7, 0, before) and log.producers.admits(7, 0, after)
-
-
-def test_rule_44_a_sequence_follows_the_largest_by_zero_after_a_restart() -> None:
-    """Fails if the number after the largest is not 0."""
-    states = ProducerStates(MemFs(), "/", "t-0")
-    first = BatchHeader.parse(idempotent(7, 0, (1 << 31) - 2, 2))
-    states.update(first, b"")
-    states.check(BatchHeader.parse(idempotent(7, 0, 0, 1)), b"", 2, sequence=True)
-
-
 # --- where a log ends (rules 23, 63, 64) ----------------------------------------------------------------------------------
-
-
-def test_rule_23_epochs_end_where_the_log_does() -> None:
-    """Fails if, after a cut within a batch, an epoch is left that begins where the log ends now."""
-    log = open_log(MemFs())
-    fill(log, 1, epoch=1)
-    fill(log, 1, epoch=2)
-    log.truncate(3)
-    assert (log.end_offset, log.epochs.entries) == (2, [(1, 0)])
-
-
-def test_epochs_beyond_the_end_are_no_epochs_of_the_log() -> None:
-    """Fails if a start believes an epoch that the checkpoint has, and no record."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 2, epoch=1)
-    log.epochs.assign(2, 4)
-    log.close()
-    assert open_log(fs, clean=True).epochs.entries == [(1, 0)]
 
 
 @pytest.mark.parametrize("clean_stop", [True, False])
@@ -236,35 +140,7 @@ def test_a_file_of_another_name_is_no_segment() -> None:
     assert stored(open_log(fs)) == before and fs.exists(f"{PATH}/notes.log")
 
 
-# --- compaction (rules 54, 66) --------------------------------------------------------------------------------------------
-
-
-def test_a_horizon_outlives_a_second_cleaning() -> None:
-    """Fails if a batch that loses another record begins its delete.retention.ms anew."""
-    log = open_log(MemFs(), COMPACT)
-    put(log, (b"a", TOMBSTONE), (b"b", b"1"))
-    roll(log)
-    put(log, (b"c", b"1"))
-    clean(log, NOW)
-    put(log, (b"b", b"2"))
-    roll(log)
-    clean(log, NOW + 500)
-    headers = [BatchHeader.parse(batch) for batch in stored(log)]
-    assert [(h.count, h.delete_horizon) for h in headers if h.base_offset == 0] == [(1, NOW + 1000)]
-    clean(log, NOW + 1000)
-    assert (0, b"a", TOMBSTONE) not in pairs(log)
-
-
-def test_rule_54_transactions_before_the_dirty_part_are_told_after_a_cleaning() -> None:
-    """Fails if a cleaning knows only the aborted transactions of the dirty part: it copies the clean part too."""
-    log = open_log(MemFs(), COMPACT)
-    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
-    roll(log)
-    put(log, (b"b", b"1"))
-    roll(log)
-    clean(log, NOW, until=2)
-    assert pairs(log) == [(2, b"b", b"1")] or [row.first_offset for row in log.aborted_transactions(0, 3)] == [0]
+# --- compaction (rule 66) --------------------------------------------------------------------------------------------
 
 
 def test_a_swap_that_a_kill_interrupted_leaves_nothing_to_be_derived() -> None:
@@ -298,46 +174,12 @@ def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
     assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].content) != b""
 
 
-def test_rows_that_are_cut_are_gone_from_the_file() -> None:
-    """Fails if rows of markers that a truncation took away come back with the next start."""
-    fs = MemFs()
-    fs.mkdir("/data")
-    index, rows = TransactionIndex(fs, "/data/0.txnindex", 0), [AbortedTransaction(7, n, n + 1, n) for n in (0, 10, 20)]
-    for row in rows:
-        index.append(row)
-    size = fs.size("/data/0.txnindex")
-    index.truncate(21)
-    assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
-    index.truncate(21)
-    assert index.rows == rows[:2] and fs.size("/data/0.txnindex") * 3 == size * 2
-
-
-def test_a_transaction_of_which_nothing_is_left_is_not_taken_for_the_one_before() -> None:
-    """Fails if the marker of an aborted transaction stays because an earlier one of its producer had a batch left."""
-    rows = [AbortedTransaction(7, 0, 1, 0), AbortedTransaction(7, 2, 3, 2)]
-    transactions = CleanedTransactionMetadata(rows)
-
-    def ends(offset: int) -> bool:
-        batch = bytearray(marker(7, 0, 0, False, NOW))
-        struct.pack_into(">q", batch, 0, offset)
-        return transactions.on_marker(BatchHeader.parse(batch), batch)
-
-    assert transactions.on_batch(BatchHeader.parse(some_batch(0, 1, producer_id=7, producer_epoch=0, base_sequence=0,
-                                                              transactional=True)))
-    assert not ends(1) and ends(3)
-
-
 def test_the_id_of_the_topic_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if each append waits for the disk once more: the id is written durably."""
     written: list[object] = []
     monkeypatch.setattr(checkpoint, "write_topic_id", lambda *arguments: written.append(arguments))
     fill(open_log(MemFs(), topic_id=UUID(int=3)), 4)
     assert len(written) == 1
-
-
-def test_the_config_of_these_tests_has_room() -> None:
-    """Fails if a segment is closed by its size where a test closes it."""
-    assert CONFIG.segment_bytes > 1000
 
 
 def test_a_start_that_is_killed_while_it_makes_an_index_anew_forgets_no_aborted_transaction() -> None:
