@@ -1,4 +1,4 @@
-"""Rules of the log that a small change could break unnoticed by its random schedules (test_log_random.py), each asked directly."""
+"""Rules of a log that a small change could break unnoticed by its random schedules (test_log_random.py), each asked directly."""
 
 from __future__ import annotations
 
@@ -58,6 +58,16 @@ def test_rule_46_a_cut_takes_the_snapshots_beyond_it() -> None:
 
 
 # --- where a log ends (rules 23, 63, 64) ----------------------------------------------------------------------------------
+
+
+def test_epochs_beyond_the_end_are_no_epochs_of_the_log() -> None:
+    """Fails if a start believes an epoch that the checkpoint has, and no record."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 2, epoch=1)
+    log.epochs.assign(2, 4)
+    log.close()
+    assert open_log(fs, clean=True).epochs.entries == [(1, 0)]
 
 
 @pytest.mark.parametrize("clean_stop", [True, False])
