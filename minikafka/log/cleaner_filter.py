@@ -12,7 +12,7 @@ no other reason to keep it. It is written into the batch in place of the base ti
 Owns: the decision for one batch, and the bytes of what is left of it.
 Invariants: I-CLEAN-1 what stays has its offset, timestamp and content; a batch keeps its first and last offset, its
               producer id, epoch and base sequence.
-            I-CLEAN-2 a marker is never deleted before the batches that it commits or aborts.
+            A marker is never deleted before the batches that it commits or aborts.
 Source: kafka.log.Cleaner, SkimpyOffsetMap, CleanedTransactionMetadata, MemoryRecords.filterTo.
 """
 

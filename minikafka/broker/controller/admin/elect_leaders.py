@@ -1,7 +1,7 @@
 """ElectLeaders: an administrator asks for the preferred leader back, or for an unclean election.
 
 Owns: elect_leaders(). It reads the image and makes records; leader_election.py decides which replica is elected.
-Invariants: I-ELECT-5 an unclean election is held only for a partition that has no leader, whatever the topic's setting.
+Invariants: an unclean election is held only for a partition that has no leader, whatever the topic's setting.
 Source: ReplicationControlManager.electLeaders; KIP-183 (preferred), KIP-460 (unclean).
 """
 
