@@ -7,6 +7,9 @@ const PANEL = ".jp-NotebookPanel", TEXT = ":scope > .jp-Notebook";
 const ROOM = 760, LEAST_PICTURE = 380, LEAST_TEXT = 300, STRIP = 30;  // pixels
 const KEPT = "minikafka-view-beside";  // where the page keeps the share and the state that the viewer chose
 const GRACE = 400;  // milliseconds that an empty place stays: a cell that runs again makes its view anew
+// Plotly fits a figure to its place at a "resize" of the window, but leaves a figure out that is out of sight then. So each
+// figure is watched: it is fitted when it comes into sight, too, also long after the picture has gone.
+const fitted = new ResizeObserver(() => dispatchEvent(new Event("resize")));
 
 function kept(changes = {}) {
   let choice = {share: 0.5, folded: false, beside: true};
@@ -43,8 +46,8 @@ function makeDock(panel) {
     for (const figure of text.querySelectorAll(".js-plotly-plot")) {
       figure.style.height ||= `${figure.querySelector(".main-svg")?.clientHeight}px`;
       delete figure.layout.width;
+      fitted.observe(figure);
     }
-    dispatchEvent(new Event("resize"));
   }
   function fold(on) {
     folded = on;
@@ -79,7 +82,6 @@ function makeDock(panel) {
     panel.classList.remove("mk-beside");
     node.remove();
     delete panel.mkDock;
-    dispatchEvent(new Event("resize"));
   }
   panel.append(node);
   panel.classList.add("mk-beside");

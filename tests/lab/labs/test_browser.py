@@ -21,6 +21,12 @@ DOLLARS = {
     "guess-dollars": r"display(predict('0.9', '$a$ or $$b$$ or \\(c\\)')); reveal('0.9', 'nothing of $a$')",
     "check-dollars": r"display(check('0.2', '$a$ or $$b$$ or \\(c\\)')); hint('$a$ or $$b$$')",
 }
+FITS = """id => {
+    const cell = window.jupyterapp.shell.currentWidget.content.widgets.find(cell => cell.model.sharedModel.id === id);
+    cell.node.scrollIntoView({block: 'start'});
+    const figure = cell.node.querySelector('.js-plotly-plot .main-svg');
+    return figure && Math.abs(figure.clientWidth - cell.node.querySelector('.jp-OutputArea-output').clientWidth) < 20;
+}"""
 LEADER = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
 
 
@@ -80,3 +86,15 @@ def test_lab_8_runs_from_top_to_bottom_and_leaves_pictures(tmp_path):
         page.page.locator(".jp-OutputArea img").last.scroll_into_view_if_needed()
         page.picture("lab-08")
         assert page.strangers == set() and page.complaints == []
+
+
+@pytest.mark.soak
+def test_figures_of_lab_7_have_the_width_of_their_text(tmp_path):
+    """Fails if a figure that was out of sight while the picture stood beside the text keeps half its width when the picture is gone."""
+    shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")
+    with jupyter(tmp_path, "07") as address, browser(tmp_path, address, 1440, 900) as page:
+        assert page.run_all() is True, page.errors()
+        page.page.wait_for_function("() => !document.querySelector('.mk-dock')")
+        for figure in ("chart-modes", "chart-queue", "chart-slow", "own-chart"):
+            page.page.wait_for_function(FITS, arg=figure)
+        page.picture("lab-07")

@@ -17,5 +17,6 @@ def bars(rows: list[dict[str, Any]], title: str) -> Chart:
                       text=[row[name] for row in rows], orientation="h", textposition="outside",
                       marker={"color": colour, "pattern": {"shape": pattern}})
     chart.update_layout(margin={"l": 190})
+    chart.update_xaxes(title="rides")
     chart.update_yaxes(autorange="reversed")
     return chart

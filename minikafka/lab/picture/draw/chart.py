@@ -144,7 +144,7 @@ def _draw_panel(paper: Paper, panel: Panel) -> None:
             at = panel.place("y", value)
             paper.line(left, at, right, at, "rule")
             paper.text(left - 8, at + 5, text, "soft", anchor="end", room=60)
-        _draw_times(paper, panel)
+    _draw_lower_axis(paper, panel)
     for shape in panel.figure.layout.shapes:
         _draw_mark(paper, panel, shape)
     for note in panel.figure.layout.annotations:
@@ -157,7 +157,7 @@ def _draw_panel(paper: Paper, panel: Panel) -> None:
     paper.close()
 
 
-def _draw_times(paper: Paper, panel: Panel) -> None:
+def _draw_lower_axis(paper: Paper, panel: Panel) -> None:
     """Draw the values of the lower axis, unless a panel below has the same axis."""
     left, _, right, bottom = panel.box
     if panel.axis("x").showticklabels is False:
