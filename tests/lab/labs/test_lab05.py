@@ -42,10 +42,11 @@ def test_a_commit_takes_about_five_milliseconds(runs):
 
 
 def test_the_chart_shows_every_number(runs):
-    """Fails if the static picture or the plotly figure left a row or a figure out."""
+    """Fails if the static picture or the plotly figure left out a row, a figure, or what is counted."""
     rows = [run.row for run in runs.values()]
     chart = bars(rows, "a crash")
     svg = to_svg(chart)
+    assert ">rides</text>" in svg and chart.layout.xaxis.title.text == "rides"
     for row in rows:
         assert f">{row['policy']}</text>" in svg and f">{row['duplicates']}</text>" in svg
     assert [list(bar.x) for bar in chart.data] == [[row[name] for row in rows] for name in ("duplicates", "lost")]

@@ -85,7 +85,7 @@ def _pair(said: Any) -> Place:
         partition, offset = said
         return int(partition), int(offset)
     except (TypeError, ValueError):
-        raise Wrong(f"a record is named by a pair (partition, offset); in your list stands {shown(said)}") from None
+        raise Wrong(f"a record is named by a pair (partition, offset); your list has {shown(said)}") from None
 
 
 def _compare(said: list[Place], gone: list[Place], promised: list[Place], found: list[Place]) -> None:
@@ -97,7 +97,7 @@ def _compare(said: list[Place], gone: list[Place], promised: list[Place], found:
         raise Wrong(f"{(partition, offset)} was acknowledged and is not found; you left it out{hint}", case)
     for place in rest(said, gone):
         raise Wrong(f"{place} was never acknowledged: nobody promised it" if place not in promised else
-                    f"{place} was found" if place in found else f"{place} stands twice in your list", case)
+                    f"{place} was found, so it is not missing" if place in found else f"{place} stands twice in your list", case)
     if said != gone:
         raise Wrong(f"these are the right pairs in another order; sort them by partition, then by offset: {gone}", case)
 

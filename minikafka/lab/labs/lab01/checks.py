@@ -65,7 +65,7 @@ def _places(place: Callable[[Event, EventLog], Any], order: Event, log: EventLog
     assert any(_words(str(value)) == ["order", "placed"] for value in _told(event)), \
         f'the event does not say what happened: {{"event": "OrderPlaced", ...}} is wanted; yours is {shown(event)}'
     missing = [name for name, value in told.items() if value not in _told(event)]
-    assert not missing, f"the event does not tell the order's {', '.join(missing)}: {shown(event)}"
+    assert not missing, f"the event lacks the order's {', '.join(missing)}: {shown(event)}"
 
 
 def _reads_on(catch_up: Callable[[EventLog, int, Callable[[Event], Any]], int], log: EventLog, position: int) -> int:
@@ -80,9 +80,9 @@ def _reads_on(catch_up: Callable[[EventLog, int, Callable[[Event], Any]], int], 
     case = [f"the log has the events of orders 0 to {end - 1}, the position is {position}", f"`work` got {shown(handled)}"]
     assert len(log) == end, f"reading has changed the log: {len(log)} of {end} events are left"
     if left_out := rest(wanted, handled):
-        raise Wrong(f"from position {position} on, you left out order {some(left_out)}", case)
+        raise Wrong(f"from position {position} on, you left out these orders: {some(left_out)}", case)
     if twice := rest(handled, wanted):
-        raise Wrong(f"order {some(twice)} lies before position {position}, or was worked on twice", case)
+        raise Wrong(f"these orders lie before position {position}, or `work` got them twice: {some(twice)}", case)
     assert handled == wanted, f"from position {position} on, the events were not worked on in order: {shown(handled)}"
     if said != end:
         raise Wrong(f"the next position is {end}, the end of the log; catch_up returned {shown(said)}", case)
