@@ -46,7 +46,7 @@ class Clock:
             if answer := condition():
                 return answer
             if self.now() >= until:
-                raise NotReady(f"waited {timeout:g} s in vain for {in_words(condition)}; the last answer was {answer!r}")
+                raise NotReady(f"waited {timeout:g} s in vain for: {in_words(condition)}; the last answer was {answer!r}")
             time.sleep(POLL)
 
     def at(self, when: float, fault: Callable[[], Any]) -> None:

@@ -137,7 +137,7 @@ def test_time_is_the_worlds(c: Cluster) -> None:
     started = c.now()
     c.sleep(60)
     assert c.now() - started == pytest.approx(60, abs=0.01)
-    with pytest.raises(NotReady, match="waited 2 s in vain for never"):
+    with pytest.raises(NotReady, match="waited 2 s in vain for: never"):
         c.wait(never, timeout=2)
     c.at(c.now() + 1, lambda: c.kill(99))
     with pytest.raises(ClusterError, match="there is no node 99"):

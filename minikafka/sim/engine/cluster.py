@@ -249,7 +249,7 @@ class SimCluster(Cluster):
         until = self.now() + timeout
         while not (answer := condition()):
             if self.now() >= until:
-                raise NotReady(f"waited {timeout:g} s in vain for {in_words(condition)}; the last answer was {answer!r}")
+                raise NotReady(f"waited {timeout:g} s in vain for: {in_words(condition)}; the last answer was {answer!r}")
             self.sleep(POLL)
         return answer
 

@@ -77,7 +77,7 @@ ENDED = f"The cluster `cluster` has ended. {STARTED}"
 SAID = {
     "topic from another cell": "Topic 't' already exists. Go on with the next cell. To begin anew, start the cluster again: "
                    f"r{STARTED[1:]}",
-    "wait": "waited 0.1 s in vain for `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
+    "wait": "waited 0.1 s in vain for: `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
             "run the cells before this one, then this one again.",
     "step again": f"The step “the crash” was done before: go on with the next cell. To see it again, "
                   f"{STARTED[0].lower()}{STARTED[1:]}",
