@@ -4,9 +4,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+
+from minikafka.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -55,6 +58,22 @@ def test_every_make_command_exists(page):
     quoted = re.findall(r"(?:`|\n|part \d+ )make ((?:[a-z-]+ ?)+)", (ROOT / page).read_text())
     named = {word for command in quoted for word in command.split()}
     assert named <= targets, named - targets
+
+
+def test_every_command_of_the_pages_has_the_options_that_they_name(capsys, monkeypatch):
+    """Fails if a page names a command of `python -m minikafka`, or an option of such a command, which is not there."""
+    monkeypatch.setattr("minikafka.__main__.settle", lambda: None)  # it would change this process for the tests that follow
+    named = defaultdict(set)
+    for page in [*PAGES, "minikafka/README.md"]:
+        for line in re.findall(r"python -m minikafka ([^`|\n]+)", (ROOT / page).read_text()):
+            words = line.split("  ")[0].split()  # behind two blanks stands what the command does
+            named[tuple(words[:1 + (words[0] == "sim")])].update(re.findall(r"--[a-z-]+", line))
+    assert len(named) > 10
+    for verb, options in named.items():
+        with pytest.raises(SystemExit) as ended:
+            main([*verb, "--help"])
+        there = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+        assert (ended.value.code, options - there) == (0, set()), verb
 
 
 def test_the_readme_is_short():

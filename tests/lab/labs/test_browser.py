@@ -90,7 +90,7 @@ def test_lab_8_runs_from_top_to_bottom_and_leaves_pictures(tmp_path):
 
 @pytest.mark.soak
 def test_figures_of_lab_7_have_the_width_of_their_text(tmp_path):
-    """Fails if a figure that was out of sight while the picture stood beside the text keeps half its width when the picture is gone."""
+    """Fails if a figure that was out of sight when the picture beside the text went keeps the width that it had beside it."""
     shutil.copytree(ROOT / "labs", tmp_path / "project" / "labs")
     with jupyter(tmp_path, "07") as address, browser(tmp_path, address, 1440, 900) as page:
         assert page.run_all() is True, page.errors()

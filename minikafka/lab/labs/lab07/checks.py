@@ -159,7 +159,7 @@ def _watched_restart(room: AcksCluster) -> list[int]:
 # --- 7.10 ---------------------------------------------------------------------------------------------------------
 
 hints("7.10", "Which rows of the table are good enough? Of those, which one is the cheapest?",
-      "Go through the modes from the fastest to the slowest; the first that meets all three needs wins. There may be none.",
+      "Go through the modes from the fastest to the slowest; the first that satisfies all three wishes wins. There may be none.",
       "minikafka/lab/labs/lab07/experiment.py, `Need` and `Price`; section 9 has the four businesses")
 
 
@@ -184,7 +184,8 @@ def choose(answer: Callable[[Need, dict[Acks, Price]], Any]) -> str:
 
 
 def _loses(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    return f"it may lose {table[said].lost} records, at most {need.lost} may be lost" if said is not None and table[said].lost > need.lost else ""
+    worse = said is not None and table[said].lost > need.lost
+    return f"it may lose {table[said].lost} records, and at most {need.lost} may be lost" if worse else ""
 
 
 def _is_deaf(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
@@ -192,18 +193,19 @@ def _is_deaf(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
 
 
 def _is_late(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    return f"it takes {table[said].ms:g} ms, at most {need.ms:g} ms are allowed" if said is not None and table[said].ms > need.ms else ""
+    late = said is not None and table[said].ms > need.ms
+    return f"it takes {table[said].ms:g} ms, and at most {need.ms:g} ms are allowed" if late else ""
 
 
 def _is_slower(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
     for acks in good_enough(need, table):
         if said is None or table[acks].ms < table[said].ms:
-            return f"acks={acks} meets all three needs" + ("" if said is None else f", and is faster: {table[acks].ms:g} ms")
+            return f"acks={acks} satisfies all three wishes" + ("" if said is None else f", and is faster: {table[acks].ms:g} ms")
     return ""
 
 
 def good_enough(need: Need, table: dict[Acks, Price]) -> list[Acks]:
-    """Return the modes that meet all three needs."""
+    """Return the modes against which none of the three wishes speaks."""
     return [acks for acks in table if not any(rule(acks, need, table) for rule in (_loses, _is_deaf, _is_late))]
 
 

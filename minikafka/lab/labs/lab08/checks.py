@@ -109,7 +109,7 @@ def two_settings(answer: Callable[[], Table] | Table) -> str:
             pairs = zip(("accepted", "somebody leads", "lost"), table[cell], truth)
             wrong = [name for name, said, found in pairs if said != found]
             raise Wrong(f"min.insync.replicas={cell[0]}, unclean election {'on' if cell[1] else 'off'}: "
-                        f"your cells for {' and '.join(wrong)} differ from what the check measured{ELR * (cell == (2, False))}", told,
+                        f"{' and '.join(wrong)}: the check measured something else{ELR * (cell == (2, False))}", told,
                         f"python -m minikafka.lab.labs.lab08.unclean {cell[0]} {str(cell[1]).lower()} {COMMON} {ALONE}")
     return f"all four, measured with {COMMON} common records and {ALONE} that only C had"
 
