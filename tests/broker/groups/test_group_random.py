@@ -125,6 +125,8 @@ def test_equal_seeds_give_equal_lives() -> None:
     (lambda g: vars(g).update(sync_deadline=1.0, pending_sync={"b-1": None}), "I-GROUP-8 the SyncGroup of a stranger"),
     (lambda g: setattr(g.members.get("a-1"), "joining", "a call") or setattr(g, "state", ClassicGroupState.COMPLETING_REBALANCE),
      "I-GROUP-8 a JoinGroup"),
+    (lambda g: vars(g).update(sync_deadline=1.0, pending_sync={"a-1": None}, state=ClassicGroupState.COMPLETING_REBALANCE)
+     or setattr(g.members.get("a-1"), "syncing", "a call"), "I-GROUP-8 the SyncGroup of a-1 came"),
     (lambda g: setattr(g.members.get("a-1"), "deadline", None), "I-GROUP-8 a-1 may be silent"),
     (lambda g: setattr(g.members, "leader", "nobody"), "I-GROUP-12"),
 ])

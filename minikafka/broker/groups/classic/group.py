@@ -503,6 +503,7 @@ class ClassicGroup(Group):
         for m in self.members:
             assert m.joining is None or preparing or stable, f"I-GROUP-8 a JoinGroup of {m.member_id} waits for no rebalance"
             assert m.syncing is None or completing, f"I-GROUP-7 a SyncGroup of {m.member_id} waits for no assignment"
+            assert m.syncing is None or m.member_id not in self.pending_sync, f"I-GROUP-8 the SyncGroup of {m.member_id} came"
             waits = m.joining is not None or m.syncing is not None
             assert waits or m.deadline is not None, f"I-GROUP-8 {m.member_id} may be silent for ever"
 

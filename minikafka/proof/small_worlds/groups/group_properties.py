@@ -236,6 +236,8 @@ def consumer_event(before: ConsumerGroupState, after: ConsumerGroupState, acts: 
     rises, changed = after.epoch - before.epoch, _said(before) != _said(after)
     expressions = {e: one.topics for e, one in after.regexes.items()} != {
         e: before.regexes[e].topics if e in before.regexes else () for e in after.regexes}
+    lost = before.regexes.keys() & after.expressions().keys() - after.regexes.keys()
+    that("I-GEPOCH-1", not lost, f"what {lost} match is forgotten, and members use them")
     left = len(after.members) < len(before.members)
     that("I-GEPOCH-1", rises in (0, 1), f"the epoch rises by {rises}")
     that("I-GEPOCH-1", rises if changed or expressions or left else not rises or before.expressions() != after.expressions()

@@ -192,6 +192,8 @@ class JudgedGroup(LoneGroup):
                 same("I-JGROUP-1", REFUSED, rules.picture(group), before.picture)
         elif isinstance(group, ConsumerGroup) and answer is not None:
             self._joined_consumers(before, request, answer)
+        elif isinstance(group, ClassicGroup) and me and me == before.leader:
+            that("I-GJOIN-1", group.state_name != "Stable", "the leader joins to assign anew, and nobody is called")
         elif isinstance(group, ClassicGroup) and (me := GroupPicture(group).waiting.get(call, "")):
             one = group.members.get(me)
             same("I-JGROUP-3", f"what {me} said", (one.protocols, one.session_timeout_ms, one.rebalance_timeout_ms),
