@@ -5,7 +5,7 @@ not log in. The client salts the password and applies the hash, so that the pass
 SASL listener here, so no user can log in; Kafka's brokers, given the same metadata log, would accept these users.
 
 Owns: alter_scram(), describe_scram(). They read the image; the first makes records, neither changes anything.
-Invariants: each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
+Invariants: I-SCRAM-1 each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
             I-SCRAM-2 nothing derived from a password is ever described: only mechanisms and iterations.
 What Kafka does differently: clients log in with these keys; answers come in the order of a hash table.
 Source: ScramControlManager, ScramImage; KIP-554, KIP-900.
