@@ -7,7 +7,7 @@ import random
 import pytest
 
 from minikafka.log.segment import ALL_SUFFIXES, DamagedLog
-from tests.broker.replication.test_replica_manager import Replicas, tell
+from tests.broker.replication.test_replica_manager import Replicas, replicas
 from tests.log.kit import NOW, PATH, fill, idempotent, open_log, stored
 from tests.log.memfs import MemFs
 
@@ -96,24 +96,22 @@ def test_a_stray_segment_hides_no_record_and_costs_none() -> None:
     assert len(stored(open_log(fs, clean=True))) == 41
 
 
-def test_a_damaged_folder_takes_one_partition_offline() -> None:
+@replicas()
+async def test_a_damaged_folder_takes_one_partition_offline(w: Replicas) -> None:
     """Fails when a damaged log ends the start of its broker, takes another partition with it, or is changed."""
-    async def story(w: Replicas) -> None:
-        await w.create("other")
-        node = w.followers[0]
-        await w.send(b"x")
-        await w.until(lambda: w.partition(node).log.end_offset == 1)
-        folder = w.partition(node).log.path
-        await w.world.stop(node)
-        fs = w.disk(node)
-        names = [f"{folder}/{at:020d}.log" for at in (0, 1)]
-        data = fs.read(names[0])
-        fs.write_atomic(names[0], data + data[:7] + b"\1" + data[8:])
-        fs.write_atomic(names[1], data)
-        before = [fs.read(name) for name in names]
-        w.world.boot(node)
-        await w.until(lambda: node in w.brokers and ("other", 0) in w.brokers[node].replicas.partitions)
-        assert ("t", 0) not in w.brokers[node].replicas.partitions
-        assert [fs.read(name) for name in names] == before
-
-    tell(story)
+    await w.create("other")
+    node = w.followers[0]
+    await w.send(b"x")
+    await w.until(lambda: w.partition(node).log.end_offset == 1)
+    folder = w.partition(node).log.path
+    await w.world.stop(node)
+    fs = w.disk(node)
+    names = [f"{folder}/{at:020d}.log" for at in (0, 1)]
+    data = fs.read(names[0])
+    fs.write_atomic(names[0], data + data[:7] + b"\1" + data[8:])
+    fs.write_atomic(names[1], data)
+    before = [fs.read(name) for name in names]
+    w.world.boot(node)
+    await w.until(lambda: node in w.brokers and ("other", 0) in w.brokers[node].replicas.partitions)
+    assert ("t", 0) not in w.brokers[node].replicas.partitions
+    assert [fs.read(name) for name in names] == before

@@ -74,6 +74,16 @@ class SharedWork:
     def _latest(self) -> set[tuple[str, int]]:
         return {(name, partition) for t, name, partition in self.done if t > self.world.now() - 1.0}
 
+    def grow(self, member: str) -> None:
+        """Start a member and add a third partition; return when three members read from three partitions."""
+        self.cluster.sleep(0.3)
+        self.start(member)
+        self.cluster.sleep(1.0)
+        self.cluster.admin().create_partitions(TOPIC, 3)
+        self.cluster.wait(lambda: self.cluster.leader(TOPIC, 2))
+        self.fill(2)
+        self.cluster.wait(lambda: len(self.workers()) == len(self.read()) == 3, timeout=60)
+
     def close(self) -> None:
         for name in [*self._members]:
             self.kill(name)
@@ -111,13 +121,7 @@ def story(stage: Stage) -> None:
     cluster.wait(lambda: len(room.workers()) == 2)
     speed["taken over"] = room.speed()
     stage.moment("taken over", f"Its session has run out. The idle one has its partition: {speed['taken over']:.0f} a second.")
-    cluster.sleep(0.3)
-    room.start(victim)
-    cluster.sleep(1.0)
-    cluster.admin().create_partitions(TOPIC, 3)
-    cluster.wait(lambda: cluster.leader(TOPIC, 2))
-    room.fill(2)
-    cluster.wait(lambda: len(room.workers()) == len(room.read()) == 3, timeout=60)
+    room.grow(victim)
     speed["three partitions"] = room.speed()
     stage.moment("explain", f"Three partitions: {speed['three partitions']:.0f} records a second. Nobody is idle.")
     cluster.sleep(0.1)                                 # the picture of that moment has the members that still read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafka.protocol.consumer import FetchRequest
 
+from minikafka.proof.stories.telling.client import Stuck
 from minikafka.proof.stories.telling.ending import OFFSETS, CoordinatedStory
 from minikafka.proof.stories.telling.member import SESSION, StoryMember
 from minikafka.proof.stories.telling.reader import UNCOMMITTED
@@ -171,18 +172,7 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     """
     await eight_records(story)
     a, b = StoryMember(story, "a", home=1), StoryMember(story, "b", home=1)
-    story.step("a joins; its assignment, the partition for itself, is stuck on its way")
-    await a.join()
-    stuck = await a.hang(1)
-    story.env.spawn(a.sync([a.id]), "first sync of a")
-    await story.world.sleep(2.0)
-
-    story.step("b joins; a gives up waiting, and joins again over a new connection")
-    joining = story.env.spawn(b.join(), "join of b")
-    await story.world.sleep(1.0)
-    a.reconnect()
-    await a.join()
-    await joining
+    stuck = await _joined_while_an_assignment_is_stuck(story, a, b)
 
     story.step("the first assignment arrives; the coordinator's follower copies, but is slow to say so")
     fetches = story.world.hold(lambda m: m.api is FetchRequest and (m.src, m.dst) == (2, 1))
@@ -209,3 +199,20 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     await b.sync([])
     b.stop()
     await story.judge("t", isolation=UNCOMMITTED)
+
+
+async def _joined_while_an_assignment_is_stuck(story: CoordinatedStory, a: StoryMember, b: StoryMember) -> Stuck:
+    """Let b join the group of a, whose assignment does not arrive; return what holds the assignment."""
+    story.step("a joins; its assignment, the partition for itself, is stuck on its way")
+    await a.join()
+    stuck = await a.hang(1)
+    story.env.spawn(a.sync([a.id]), "first sync of a")
+    await story.world.sleep(2.0)
+
+    story.step("b joins; a gives up waiting, and joins again over a new connection")
+    joining = story.env.spawn(b.join(), "join of b")
+    await story.world.sleep(1.0)
+    a.reconnect()
+    await a.join()
+    await joining
+    return stuck

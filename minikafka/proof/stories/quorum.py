@@ -38,6 +38,16 @@ async def a9_figure_8(story: QuorumStory) -> None:
     story.passes(0.1)
     story.show()
     story.step("1 loses its power; 3 is back, and wins epoch 4 with the vote of 2")
+    _won_by_3(story)
+    story.step("1 is back and follows")
+    story.join(1, 3)
+    story.start(1)
+    story.until(lambda: story.high_watermark(1) == 3)
+    story.show()
+
+
+def _won_by_3(story: QuorumStory) -> None:
+    """Stop 1, and let 3 win with the vote of 2 and commit what it has."""
     story.power_loss(1)
     story.join(3, 2)
     story.start(3)
@@ -45,11 +55,6 @@ async def a9_figure_8(story: QuorumStory) -> None:
     story.passes(0.1)
     story.stand(3)
     story.until(lambda: story.leads(3) and story.high_watermark(2) == 3)
-    story.show()
-    story.step("1 is back and follows")
-    story.join(1, 3)
-    story.start(1)
-    story.until(lambda: story.high_watermark(1) == 3)
     story.show()
 
 

@@ -152,6 +152,7 @@ def test_equal_resumption(spark, both, kafka, name, tmp_path):
 
 
 @pytest.mark.judge_first
+@pytest.mark.judge_first
 def test_equal_data_loss(spark, both, kafka, name, tmp_path):
     """A topic deleted and made again, shorter; then with fewer partitions; and a range beyond the end of the log.
     Fails if our source went on in silence, or named another reason, or with failOnDataLoss=false read other records."""
