@@ -1,11 +1,11 @@
 """The clients of the bench, one process each: `python -m minikafka.proof.bench.clients ROLE JSON` prints its figures as JSON.
 
-    pace      one record a request, so many a second: how long each waits for its acknowledgement
+    pace      one record a request, a number of them a second: how long each waits for its acknowledgement
     produce   batches as fast as they are taken
     consume   everything in a topic, as fast as it comes, again and again for a time
     follow    read what arrives, until the process is ended: the consumer beside a `pace`
     find      records at offsets and offsets at times, chosen by chance: how long each takes
-    connect   so many connections, which ask one after the other for a time, and then stay open until standard input ends
+    connect   a number of connections, which send requests in turn for a time, and then stay open until standard input ends
 
 Owns: how the work is measured. Times are taken in the callbacks of librdkafka.
 """
@@ -29,7 +29,7 @@ from confluent_kafka import Message, TopicPartition
 GIVE_UP_MS = 60_000
 UNANSWERED = 2_000  # records of `pace` that wait, at most: more than brokers take is not offered
 BATCH = 10_000  # messages that a consumer takes from librdkafka at once
-FINDS = 50  # that count, of each kind; as many come before and do not
+FINDS = 50  # that count, of each kind; the same number comes before and does not count
 OTHER_FILES = 100  # descriptors of this process that are no connections, at most
 API_VERSIONS = struct.Struct(">ihhih5s").pack(15, 18, 0, 1, 5, b"bench")  # a request of 15 bytes: version 0, which all know
 
@@ -67,7 +67,7 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
 
 def produce(bootstrap: str, topic: str, seconds: float, size: int, acks: str = "all", idempotent: bool = False,
             records: float = float("inf")) -> dict[str, float]:
-    """Send as fast as the brokers take it, for some seconds or so many records; return records and MiB a second."""
+    """Send as fast as the brokers take it, for a number of seconds or of records; return records and MiB a second."""
     producer = confluent_kafka.Producer({
         "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 5, "batch.size": 1_000_000,
         "batch.num.messages": 10_000, "queue.buffering.max.messages": 200_000, "enable.idempotence": idempotent,

@@ -81,7 +81,7 @@ def timed(cluster: Cluster, do: Callable[[], object], done: Callable[[], object]
 
 
 def paced(rate: float, acks: str = "all", consumer: bool = False) -> Work:
-    """Return the work of producing so many records a second, each a request of its own."""
+    """Return the work of producing a number of records a second, each in its own request."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
         follower = client("follow", bootstrap=cluster.bootstrap, topic=topic, partitions=1) if consumer else None
         try:
@@ -164,7 +164,7 @@ def fail_over(cluster: Cluster, topic: str, _: float) -> Figures:
 
 
 def a_log(mib: int) -> Work:
-    """Return the work of finding records in a log of so many MiB, and of opening it again."""
+    """Return the work of finding records in a log of `mib` MiB, and of opening it again."""
     def run(cluster: Cluster, topic: str, _: float) -> Figures:
         records = mib * (1 << 20) // RECORD
         result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=PATIENCE, size=RECORD, acks="1",
@@ -185,7 +185,7 @@ def a_log(mib: int) -> Work:
 
 
 def many_partitions(count: int) -> Work:
-    """Return the work of making, writing to, leading and deleting so many partitions. What is written first is not measured: with
+    """Return the work of making, writing to, leading and deleting `count` partitions. What is written first is not measured: with
     the first record of a partition each replica brings the topic's id to its disk."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
         many = f"{topic}-many"
@@ -207,7 +207,7 @@ def many_partitions(count: int) -> Work:
 
 
 def many_connections(count: int) -> Work:
-    """Return the work of serving so many connections, and one more while they are silent."""
+    """Return the work of serving a number of connections, and one more while they are silent."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
         many = client("connect", bootstrap=cluster.bootstrap, connections=count, seconds=seconds)
         try:

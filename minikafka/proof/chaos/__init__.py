@@ -8,8 +8,8 @@
     librdkafka.py    the same of librdkafka (confluent-kafka)
     final_reads.py      every partition read from its first to its last offset, by both libraries
     search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
-    hostile.py       the other campaign: no faults, but random requests of all APIs beside an ordinary client
-    attack.py        the process that sends them; grammar.py: how they are made from the schemas; ordinary.py: that client
+    hostile.py       the other campaign: no faults, but random requests of all APIs beside a probe client
+    attack.py        the process that sends them; grammar.py: how they are made from the schemas; probe_client.py: that client
     fuzz.py          the campaign of frames on one simulated broker (one_broker.py); frames.py: how they are spoiled
     compare.py       the same requests on both engines; differences.py: in what two answers differ
 

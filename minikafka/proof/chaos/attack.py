@@ -1,6 +1,6 @@
 """A process of hostile connections: random requests of all APIs (grammar.py), one after the other or in heaps, on every broker.
 
-It is a process of its own, so that its work is not what the ordinary client waits for. Each request is answered, or the
+It is a process of its own, so that its work is not what the probe client waits for. Each request is answered, or the
 broker hangs up, or nothing comes for a while (long polls); all three are counted by API with the codes of the answers.
 
 Owns: the connections, the counts.
@@ -33,7 +33,7 @@ Served = dict[int, tuple[int, int]]  # versions by API key
 
 def attack(told: Connection, addresses: list[str], served: Served, spared: set[UUID], seed: int, threads: int,
            seconds: float) -> None:
-    """Send requests for so many seconds, then tell the counts and the last requests through the pipe."""
+    """Send requests for a number of seconds, then send the counts and the last requests through the pipe."""
     until = time.monotonic() + seconds
     attackers = [Attacker(addresses, served, spared, seed * 1000 + number, until) for number in range(threads)]
     workers = [threading.Thread(target=attacker.run, daemon=True) for attacker in attackers]

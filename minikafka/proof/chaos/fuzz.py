@@ -81,7 +81,7 @@ class Frames:
 
 
 def fuzz(frames: int, seed: int, jobs: int, say: Callable[[str], None] = print) -> Frames:
-    """Send at least so many frames, the pieces on so many processes; `say` is told how far it is."""
+    """Send at least `frames` frames, divided among `jobs` processes; `say` gets the progress."""
     smallest = sum(api.max - api.min + 1 for api in HANDLERS[INTERNAL].values()) * VARIANTS
     pieces = [(KINDS[number % len(KINDS)], seed * 1_000_000 + number, VARIANTS) for number in range(-(-frames // smallest))]
     result, told = Frames(), 0

@@ -5,7 +5,7 @@ odd (an extreme number, a name of 249 characters, null, not a number). Now and t
 same element a thousand times. What is learned from answers (ids of topics, members, producers) makes later requests reach deep.
 
 Owns: the values, and the rule of what a hostile client leaves alone.
-Invariants: I-HOSTILE-1 no request does what rightly harms others: whoever may delete the ordinary client's topic, unregister a
+Invariants: I-HOSTILE-1 no request does what rightly harms others: whoever may delete the probe client's topic, unregister a
               living broker or forbid all connections needs no fault of a broker. `spares` is that rule.
 """
 
@@ -27,7 +27,7 @@ from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
 from minikafka.protocol.codec import REQUESTS
 
-ORDINARY = "ordinary"  # the ordinary client's topic, group and name: hostile clients leave them alone
+PROBE = "probe"  # the probe client's topic, group and name: hostile clients leave them alone
 TOPICS = tuple(f"t{number}" for number in range(8))
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 NUMBERS = (0, 1, -1, -2, 2, 3, 9, 100, 1000, 127, -128, 255, 32767, -32768, 65536, 10**6, 2**31 - 1, -(2**31),
@@ -64,7 +64,7 @@ LEARNED = {"topic_id": "topic_id", "member_id": "member_id", "producer_id": "pro
 
 
 class Grammar:
-    """Makes requests; `spared` are the ids of the ordinary client's topics. `gentle`: with few odd values and no long lists, so
+    """Makes requests; `spared` are the ids of the probe client's topics. `gentle`: with few odd values and no long lists, so
     that most requests are served, and any broker bears them for hours."""
 
     def __init__(self, rng: Random, spared: set[UUID] | None = None, gentle: bool = False) -> None:
@@ -83,7 +83,7 @@ class Grammar:
         return [name + self.mark for name in TOPICS]
 
     def request(self, key: int, version: int) -> ApiMessage:
-        """Return a random request that leaves the ordinary client alone."""
+        """Return a random request that leaves the probe client alone."""
         while True:
             made = self._make(REQUESTS[key], version)
             if self._spares(made):
@@ -92,7 +92,7 @@ class Grammar:
     def learn(self, answer: Any) -> None:
         """Take note of the ids in an answer."""
         for name, value in values(answer, LEARNED):
-            if value not in (None, "", -1, 0, ORDINARY) and value not in self.spared:
+            if value not in (None, "", -1, 0, PROBE) and value not in self.spared:
                 self.known[name].append(value)
 
     # --- one request ------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ class Grammar:
     # --- what is left alone -------------------------------------------------------------------------------------------
 
     def _spares(self, request: Any) -> bool:
-        """Return whether a request does nothing that rightly harms the ordinary client (I-HOSTILE-1)."""
+        """Return whether a request does nothing that rightly harms the probe client (I-HOSTILE-1)."""
         name = request.name
         if name in MUTATING and any(text in INTERNAL for text in _texts(request)):
             return False

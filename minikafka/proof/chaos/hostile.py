@@ -1,15 +1,15 @@
-"""The hostile campaign: random requests of all APIs beside an ordinary client, whose longest wait is measured.
+"""The hostile campaign: random requests of all APIs beside a probe client, whose longest wait is measured.
 
     python -m minikafka chaos --hostile --minutes 2 --seed 7 [--engine apache]
 
-Three brokers. A process of hostile connections (attack.py) sends what the grammar allows; an ordinary client (ordinary.py)
+Three brokers. A process of hostile connections (attack.py) sends what the grammar allows; a probe client (probe_client.py)
 produces, reads, commits and asks meanwhile. Then each broker is killed and started again, and must serve: poison in metadata
 or logs shows there.
 
 Owns: the order of the campaign, the watch over memory and descriptors, the verdict.
 Invariants: a problem is: a broker that ends or does not come back, an entry of the level ERROR in a broker's log, an
               ordinary request that fails or waits longer than LONGEST_S, memory or descriptors beyond what they may be,
-              a record of the ordinary client that was acknowledged and cannot be read.
+              a record of the probe client that was acknowledged and cannot be read.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from minikafka.broker.server.registry import CLIENTS, HANDLERS
 from minikafka.cluster import wire
 from minikafka.cluster.errors import ClusterError
 from minikafka.proof.chaos.attack import Served, attack
-from minikafka.proof.chaos.grammar import ORDINARY, TOPICS
-from minikafka.proof.chaos.ordinary import Ordinary
+from minikafka.proof.chaos.grammar import PROBE, TOPICS
+from minikafka.proof.chaos.probe_client import ProbeClient
 
 LONGEST_S = 10.0  # that an ordinary request may wait
 MOST_MEMORY = 1200 << 20  # resident bytes of one of our brokers
@@ -61,7 +61,7 @@ class Hostile:
         self.folder = Path(tempfile.mkdtemp(prefix="minikafka-hostile-"))
 
     def run(self) -> Hostile:
-        """Attack, restart each broker, look for what the ordinary client wrote. The folder stays if there are problems."""
+        """Attack, restart each broker, look for what the probe client wrote. The folder stays if there are problems."""
         try:
             with Cluster(brokers=3, engine=self.engine, config=SETTINGS, data=self.folder / "cluster") as cluster:
                 try:
@@ -77,7 +77,7 @@ class Hostile:
     def _all(self, cluster: Cluster) -> None:
         addresses = {node: cluster.address(node) for node in cluster.ids}
         served, spared = self._begin(cluster)
-        self.client = client = Ordinary(addresses)
+        self.client = client = ProbeClient(addresses)
         client.start()
         for part in range(2):  # the second time on what the first has left, after restarts
             self._attack(cluster, list(addresses.values()), served, spared, part)
@@ -86,17 +86,17 @@ class Hostile:
         client.join(60)
         client.excused = True
         ends = cluster.wait(lambda: self._ends(client), timeout=60) or {}
-        self.problems += [f"of {count} acknowledged records of {ORDINARY}-{partition} there are {ends.get(partition)}"
+        self.problems += [f"of {count} acknowledged records of {PROBE}-{partition} there are {ends.get(partition)}"
                           for partition, count in client.acked.items() if ends.get(partition, 0) < count]
-        self.problems += [f"the ordinary client: {trouble} ({count} times)" for trouble, count in client.troubles.items()]
-        self.problems += [f"the ordinary client waited {waited:.1f} s for {name}" for name, waited in client.waits.items()
+        self.problems += [f"the probe client: {trouble} ({count} times)" for trouble, count in client.troubles.items()]
+        self.problems += [f"the probe client waited {waited:.1f} s for {name}" for name, waited in client.waits.items()
                           if waited > LONGEST_S]
         if self.engine == "minikafka" and self.memory > MOST_MEMORY:
             self.problems.append(f"a broker had {self.memory >> 20} MiB of memory")
         if self.engine == "minikafka" and self.open > MOST_OPEN:
             self.problems.append(f"a broker had {self.open} open files")
 
-    def _ends(self, client: Ordinary) -> dict[int, int] | None:
+    def _ends(self, client: ProbeClient) -> dict[int, int] | None:
         try:
             return client.ends()
         except OSError:
@@ -104,18 +104,18 @@ class Hostile:
             return None
 
     def _begin(self, cluster: Cluster) -> tuple[Served, set[Any]]:
-        """Create the topics; return the APIs with their versions, and the id of the ordinary client's topic."""
+        """Create the topics; return the APIs with their versions, and the id of the probe client's topic."""
         made = CreateTopicsRequest.CreatableTopic
         own = [made.CreatableTopicConfig(name=name, value=value) for name, value in OWN.items()]
         topics = [made(name=name, num_partitions=3, replication_factor=3, assignments=[],
-                       configs=own if name == ORDINARY else []) for name in (ORDINARY, *TOPICS)]
+                       configs=own if name == PROBE else []) for name in (PROBE, *TOPICS)]
         with wire.WireConnection(cluster.address(cluster.ids[0]), 60) as connection:
             request = CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False)
             answer = connection.ask(request, CreateTopicsResponse, 7)
-            spared = {topic.topic_id for topic in answer.topics if topic.name == ORDINARY}
+            spared = {topic.topic_id for topic in answer.topics if topic.name == PROBE}
             served = dict(connection.versions)
         for partition in range(3):
-            cluster.wait(lambda p=partition: cluster.leader(ORDINARY, p) is not None, 30)
+            cluster.wait(lambda p=partition: cluster.leader(PROBE, p) is not None, 30)
         known = HANDLERS[CLIENTS]  # what our brokers serve: the schemas of the rest are not here
         return {key: (max(low, known[key].min), min(high, known[key].max)) for key, (low, high) in served.items()
                 if key in known}, spared
@@ -151,17 +151,17 @@ class Hostile:
             self.memory = max([self.memory, *(int(line.split()[1]) << 10 for line in lines if line.startswith("VmRSS"))])
             self.open = max(self.open, len(list((proc / "fd").iterdir())))
 
-    def _restart(self, cluster: Cluster, client: Ordinary) -> None:
-        """Kill each broker and start it again; each must be back, and serve the ordinary client."""
+    def _restart(self, cluster: Cluster, client: ProbeClient) -> None:
+        """Kill each broker and start it again; each must be back, and serve the probe client."""
         client.excused = True
         for node in cluster.ids:
             begun = time.monotonic()
             cluster.kill(node)
             cluster.restart(node)
-            if not cluster.wait(lambda n=node: all(n in cluster.isr(ORDINARY, p) for p in range(3)), 120):
+            if not cluster.wait(lambda n=node: all(n in cluster.isr(PROBE, p) for p in range(3)), 120):
                 self.problems.append(f"broker {node} is not in sync again after 120 s")
             self.restarts[node] = max(self.restarts.get(node, 0), time.monotonic() - begun)
-        cluster.wait(lambda: all(cluster.leader(ORDINARY, p) is not None for p in range(3)), 60)
+        cluster.wait(lambda: all(cluster.leader(PROBE, p) is not None for p in range(3)), 60)
         client.settled.clear()
         client.settled.wait(60)  # a whole round without trouble: what waited for a broker's return is over
         client.excused = False
@@ -194,7 +194,7 @@ class Hostile:
         return "\n".join([
             *(f"{name}: " + ", ".join(f"{what} {count}" for what, count in whats.items())
               for name, whats in self._by_name().items()),
-            f"longest waits of the ordinary client (s): {waits}",
+            f"longest waits of the probe client (s): {waits}",
             f"back after (s): {', '.join(f'{node}: {took:.0f}' for node, took in self.restarts.items())}",
             *(f"PROBLEM   {problem}" for problem in self.problems),
             *([f"folder: {self.folder}"] if self.problems else []),

@@ -64,7 +64,7 @@ class RawClient(asyncio.Protocol):
         return bool(self.transport.read_some(PIECE))
 
     async def wait(self, frames: int, patience: float) -> None:
-        """Wait until so many frames have come, the connection is closed, or `patience` virtual seconds have passed."""
+        """Wait until this number of frames has come, the connection is closed, or `patience` virtual seconds have passed."""
         timer = self.world.loop.call_later(patience, self._wake)
         until = self.world.loop.time() + patience
         while len(self.frames) < frames and not self.closed and self.world.loop.time() < until:

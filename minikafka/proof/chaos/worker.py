@@ -109,7 +109,7 @@ class Worker:
 
 
 class ThroughputThrottler:
-    """A pace of so many steps a second, without catching up on missed ones."""
+    """A pace of `rate` steps a second, without catching up on missed ones."""
 
     def __init__(self, rate: float) -> None:
         self.interval, self.next = 1 / rate, time.monotonic()

@@ -1,4 +1,4 @@
-"""The watch over one run: it hears every event, and after the step looks at what has changed, and at nothing else.
+"""The watch over one run: it gets every event, and after the step it checks what has changed, and nothing else.
 
     watch = Watch(world)        before world.start()
     ... run, with faults ...; await world.mend()

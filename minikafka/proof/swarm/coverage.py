@@ -78,7 +78,7 @@ def lacking(kind: str, coverage: Counter[str], seeds: int) -> list[str]:
 
 
 def layout(coverage: Counter[str], width: int = 110) -> str:
-    """Return the counts, as many in a line as fit."""
+    """Return the counts, in lines that are filled."""
     lines, line = [], ""
     for name in sorted(coverage):
         item = f"{name} {coverage[name]}"

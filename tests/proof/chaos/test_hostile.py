@@ -9,7 +9,7 @@ from kafka.protocol.admin import ListGroupsResponse
 
 import minikafka.broker.handlers  # noqa: F401  (fills the table)
 from minikafka.broker.server.registry import CLIENTS, HANDLERS
-from minikafka.proof.chaos.grammar import BROKERS, INTERNAL, MOST, ORDINARY, Grammar, _texts
+from minikafka.proof.chaos.grammar import BROKERS, INTERNAL, MOST, PROBE, Grammar, _texts
 from minikafka.proof.chaos.hostile import Hostile
 from minikafka.protocol.codec import decode_request, encode_request, is_long, parse_header
 
@@ -23,7 +23,7 @@ def test_every_request_is_within_the_grammar() -> None:
             request = decode_request(parse_header(frame), frame)
             assert not is_long(request, 6 * MOST)
             long += is_long(request, 1000)
-            assert ORDINARY not in _texts(request)
+            assert PROBE not in _texts(request)
     assert long
 
 
@@ -47,12 +47,12 @@ def test_others_are_spared() -> None:
 def test_what_is_learned_spares_the_ordinary_client() -> None:
     """Fails if its group, which ListGroups names, is used by others: a member that joins it makes its commits be refused."""
     grammar, named = Grammar(Random(8)), ListGroupsResponse.ListedGroup
-    grammar.learn(ListGroupsResponse(groups=[named(group_id=group, protocol_type="") for group in (ORDINARY, "g")]))
+    grammar.learn(ListGroupsResponse(groups=[named(group_id=group, protocol_type="") for group in (PROBE, "g")]))
     assert [*grammar.known["group_id"]] == ["g"]
 
 
 @pytest.mark.soak
 def test_a_short_campaign() -> None:
-    """Fails if a broker ends, or keeps the ordinary client waiting, or writes an error into its log."""
+    """Fails if a broker ends, or keeps the probe client waiting, or writes an error into its log."""
     found = Hostile("minikafka", 2, 1, print).run()
     assert found.problems == [], found.told()

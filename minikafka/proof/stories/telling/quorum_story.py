@@ -32,7 +32,7 @@ class QuorumStory(Teller):
     def __init__(self, seed: int, unclean: bool, world: dict[str, Any]) -> None:
         super().__init__()
         self.world = RaftWorld(seed, QuorumSettings(**{"observers": 0, "latency": (0.001, 0.001)} | world))
-        self.world.listener = self._heard
+        self.world.listener = self._on_event
         # A vote that leaves before it is on disk is a violation at once; a story goes on and shows what it leads to.
         self.world.oracle.speaks = lambda node: None  # type: ignore[method-assign]
         self._fallen: list[str] = []
@@ -50,7 +50,7 @@ class QuorumStory(Teller):
     def violations(self) -> tuple[str, ...]:
         return tuple(self._fallen)
 
-    def _heard(self, now: float, node: int, text: str) -> None:
+    def _on_event(self, now: float, node: int, text: str) -> None:
         if text.startswith(TOLD):
             self.say(f"{node}: {text}")
 
@@ -96,7 +96,7 @@ class QuorumStory(Teller):
             raise TimeoutError(f"still not so after {PATIENCE:.0f} s")
 
     def must(self, promise: str, condition: Callable[[], object], within: float) -> None:
-        """Return whether the condition holds within so many seconds; otherwise liveness is lost (I15)."""
+        """Return whether the condition holds within this number of seconds; otherwise liveness is lost (I15)."""
         if not self.world.run(self.world.now + within, lambda: bool(condition())):
             self._fallen.append("I15")
             self.say(f"VIOLATION I15: {promise}: not within {within:g} s")

@@ -59,7 +59,7 @@ class Story(Teller):
         self.env = self.world.client_env()
         self._verdicts: list[str] = []
         self._reads = 0
-        self._heard: list[tuple[int, str]] = []  # (broker, sentence), not told yet
+        self._sentences: list[tuple[int, str]] = []  # (broker, sentence), not told yet
         self._known: dict[str, None] = {}  # violations that are not told again
         self._shown = 0  # violations that have been told
         self._peers: dict[tuple[int, int], Peer] = {}
@@ -71,41 +71,41 @@ class Story(Teller):
 
     def show(self, tp: str = "t-0") -> None:
         """Tell the table of the replicas of `tp`, as it is at this moment."""
-        self._tell_heard()
+        self._tell_sentences()
         self.lines += [f"  {line}" for line in tables.replicas(self.world, tp)]
 
     def _narrate(self, event: dict[str, Any]) -> None:
         told = narrate.sentence(event, self.narrated, self._topics)
         if told is not None:
-            self._heard.append((event["b"], told))
+            self._sentences.append((event["b"], told))
 
     def _tell_violations(self) -> None:
         for violation in self.watch.violations[self._shown :]:
             if violation.id in self._known:
                 continue
-            self._heard.append((VERDICTS, f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}"))
+            self._sentences.append((VERDICTS, f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}"))
         self._shown = len(self.watch.violations)
 
-    def _tell_heard(self) -> None:
-        heard, self._heard = self._heard, []
-        for _, sentence in sorted(heard, key=lambda one: one[0]):
+    def _tell_sentences(self) -> None:
+        sentences, self._sentences = self._sentences, []
+        for _, sentence in sorted(sentences, key=lambda one: one[0]):
             super().say(sentence)
 
     @property
     def text(self) -> str:
-        self._tell_heard()
+        self._tell_sentences()
         return super().text
 
     def step(self, text: str) -> None:
-        self._tell_heard()
+        self._tell_sentences()
         super().step(text)
 
     def say(self, text: str) -> None:
-        self._tell_heard()
+        self._tell_sentences()
         super().say(text)
 
     def broke_off(self, error: BaseException) -> None:
-        self._tell_heard()
+        self._tell_sentences()
         super().broke_off(error)
 
     async def look(self, tp: str = "t-0", rest: float = 0.6) -> None:
@@ -205,7 +205,7 @@ class Story(Teller):
         return partition is not None and partition.replica.leader == leader
 
     def knows_alive(self, node: int, other: int) -> bool:
-        """Return whether that broker has heard that the other one is there and unfenced."""
+        """Return whether the image of one broker has the other one, unfenced."""
         broker = self.world.broker(node)
         found = broker.image.brokers.get(other) if broker is not None else None
         return found is not None and found.active
@@ -304,7 +304,7 @@ class Story(Teller):
             answer = await self.peer(to, asked["op"]).request(request, 9, timeout + 1)  # a connection of its own
         except (OSError, TimeoutError):
             self.history.info(asked)
-            self._heard.append((CLIENT, f"client: no answer for {value}"))
+            self._sentences.append((CLIENT, f"client: no answer for {value}"))
             return "no answer"
         found = answer.responses[0].partition_responses[0]
         error = Err(found.error_code)
@@ -312,10 +312,10 @@ class Story(Teller):
             # acks=1 does not promise that a record stays: to the checker its fate is unknown.
             (self.history.ok if acks == -1 else self.history.info)(asked, partition=0, offset=found.base_offset)
             only = " (acks=1)" if acks == 1 else ""
-            self._heard.append((CLIENT, f"client: {value} acknowledged at offset {found.base_offset}{only}"))
+            self._sentences.append((CLIENT, f"client: {value} acknowledged at offset {found.base_offset}{only}"))
         else:
             (self.history.info if error in UNKNOWN_OUTCOME else self.history.fail)(asked)
-            self._heard.append((CLIENT, f"client: {value} {error.name}"))
+            self._sentences.append((CLIENT, f"client: {value} {error.name}"))
         return error.name
 
     async def read(self, node: int, topic: str = "t", start: int = 0) -> list[tuple[int, str]]:

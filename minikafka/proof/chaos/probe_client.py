@@ -1,4 +1,4 @@
-"""The ordinary client beside a hostile campaign: it produces, reads, commits and asks, and notes how long each request took.
+"""The probe client beside a hostile campaign: it produces, reads, commits and asks, and notes how long each request took.
 
 Owns: its connections, the longest wait by API, what it complains of, what was acknowledged.
 Invariants: only codes by which Kafka tells a client to ask again are no complaint, and nothing is one while a broker
@@ -25,14 +25,14 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from minikafka.cluster import wire
 from minikafka.log.batch import build
-from minikafka.proof.chaos.grammar import ORDINARY
+from minikafka.proof.chaos.grammar import PROBE
 
 PATIENCE_S = 30.0  # then an ordinary request has failed
 NOW_MS = 1_790_000_000_000
-AGAIN = {3, 5, 6, 7, 14, 15, 16}  # codes that an ordinary client answers by asking again: leaders and coordinators move
+AGAIN = {3, 5, 6, 7, 14, 15, 16}  # codes that a probe client answers by asking again: leaders and coordinators move
 
 
-class Ordinary(threading.Thread):
+class ProbeClient(threading.Thread):
     """A client that does what clients do, over and over, and notes how long each request took."""
 
     def __init__(self, addresses: dict[int, str]) -> None:
@@ -92,7 +92,7 @@ class Ordinary(threading.Thread):
         rows = ProduceRequest.TopicProduceData
         part = rows.PartitionProduceData(index=partition, records=build([(b"k", b"v")], timestamp_ms=NOW_MS))
         sent = self._ask(leader, ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[
-            rows(name=ORDINARY, partition_data=[part])]), ProduceResponse, 8).responses[0].partition_responses[0]
+            rows(name=PROBE, partition_data=[part])]), ProduceResponse, 8).responses[0].partition_responses[0]
         if self._code("Produce", sent.error_code) == 0:
             self.acked[partition] += 1
             self._read(leader, partition, sent.base_offset)
@@ -100,7 +100,7 @@ class Ordinary(threading.Thread):
 
     def _leader(self, asked: int, partition: int) -> int:
         """Return the leader's id; -1 for none."""
-        topic = MetadataRequest.MetadataRequestTopic(topic_id=None, name=ORDINARY)
+        topic = MetadataRequest.MetadataRequestTopic(topic_id=None, name=PROBE)
         request = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
         found = self._ask(asked, request, MetadataResponse, 8).topics[0]
         if self._code("Metadata", found.error_code):
@@ -112,25 +112,25 @@ class Ordinary(threading.Thread):
         part = row.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20,
                                   current_leader_epoch=-1, log_start_offset=-1)
         request = FetchRequest(replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-                               session_epoch=-1, topics=[row(topic=ORDINARY, partitions=[part])], forgotten_topics_data=[],
+                               session_epoch=-1, topics=[row(topic=PROBE, partitions=[part])], forgotten_topics_data=[],
                                rack_id="")
         got = self._ask(leader, request, FetchResponse, 11)
         self._code("Fetch", got.responses[0].partitions[0].error_code)
 
     def _commit(self, asked: int, partition: int) -> None:
-        who = self._ask(asked, FindCoordinatorRequest(key_type=0, coordinator_keys=[ORDINARY]), FindCoordinatorResponse, 4)
+        who = self._ask(asked, FindCoordinatorRequest(key_type=0, coordinator_keys=[PROBE]), FindCoordinatorResponse, 4)
         if self._code("FindCoordinator", who.coordinators[0].error_code):
             return
         node, topic = who.coordinators[0].node_id, OffsetCommitRequest.OffsetCommitRequestTopic
         part = topic.OffsetCommitRequestPartition(partition_index=partition, committed_offset=self.rounds,
                                                   committed_leader_epoch=-1, committed_metadata="")
         answer = self._ask(node, OffsetCommitRequest(
-            group_id=ORDINARY, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-            topics=[topic(name=ORDINARY, partitions=[part])]), OffsetCommitResponse, 8)
+            group_id=PROBE, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+            topics=[topic(name=PROBE, partitions=[part])]), OffsetCommitResponse, 8)
         if self._code("OffsetCommit", answer.topics[0].partitions[0].error_code):
             return
         group = OffsetFetchRequest.OffsetFetchRequestGroup
-        kept = self._ask(node, OffsetFetchRequest(groups=[group(group_id=ORDINARY, topics=None)], require_stable=False),
+        kept = self._ask(node, OffsetFetchRequest(groups=[group(group_id=PROBE, topics=None)], require_stable=False),
                          OffsetFetchResponse, 8)
         self._code("OffsetFetch", kept.groups[0].error_code)
 
@@ -141,6 +141,6 @@ class Ordinary(threading.Thread):
             leader = self._leader(next(iter(self.addresses)), partition)
             row = ListOffsetsRequest.ListOffsetsTopic
             part = row.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
-            request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=ORDINARY, partitions=[part])])
+            request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=PROBE, partitions=[part])])
             found[partition] = self._ask(leader, request, ListOffsetsResponse, 5).topics[0].partitions[0].offset
         return found
