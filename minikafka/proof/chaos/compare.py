@@ -70,7 +70,7 @@ class Comparison:
 
 def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple[str, str] = ("minikafka", "apache"),
             say: Callable[[str], None] = print, gentle: bool = False) -> Comparison:
-    """Send a number of requests to both engines, and return where the answers differ. `apis`: their keys; none for all. `gentle`: see
+    """Send requests to both engines, and return where the answers differ. `apis`: their keys; none for all. `gentle`: see
     Grammar. Raises ValueError for keys that neither or only one of them knows, ClusterError if a broker cannot be started."""
     with (Cluster(brokers=1, engine=engines[0], config=SETTINGS) as one,
           Cluster(brokers=1, engine=engines[1], config=SETTINGS) as two):
