@@ -134,9 +134,11 @@ class JudgedGroup(LoneGroup):
         assert group is not None
         back = group.members.by_id.get(then.new_member_id) if isinstance(then, Replaced) else None
         waits = back is not None and back.joining is not None
-        with self.event():
+        with self.event() as before:
             super().commit(error)
-        if isinstance(then, Replaced) and error is not Err.NONE and waits:
+        if isinstance(then, Replaced) and not waits:
+            same("I-GROUP-11", "what a record changes that comes too late", rules.picture(group), before.picture)
+        elif isinstance(then, Replaced) and error is not Err.NONE:
             same("I-GROUP-11", "who has the instance", group.members.static.get(then.instance_id), then.old_member_id)
             same("I-GROUP-11", "what it had said", group.members.get(then.old_member_id).protocols, then.before.protocols)
 
