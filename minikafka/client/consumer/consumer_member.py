@@ -27,7 +27,7 @@ from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest as Beat
 from minikafka.protocol.errors import Err, KafkaError
 
 VERSION = 1
-JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2  # epochs
+JOINING, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH = 0, -1, -2  # epochs
 PUT_OUT = frozenset({Err.UNKNOWN_MEMBER_ID, Err.FENCED_MEMBER_EPOCH, Err.GROUP_ID_NOT_FOUND})
 
 
@@ -164,7 +164,7 @@ class ConsumerMembership:
             await self._leave()
 
     async def _leave(self) -> None:
-        epoch = LEAVING if self.instance_id is None else LEAVING_FOR_A_WHILE
+        epoch = LEAVE_GROUP_MEMBER_EPOCH if self.instance_id is None else LEAVE_GROUP_STATIC_MEMBER_EPOCH
         await self.client.ask_coordinator(GROUP, self.group, lambda: Beat(
             group_id=self.group, member_id=self.member_id, instance_id=self.instance_id, member_epoch=epoch),
             VERSION, _code)

@@ -49,9 +49,9 @@ from minikafka.broker.groups.consumer.messages import (
     Write,
 )
 from minikafka.broker.groups.consumer.reconciliation import (
-    GONE,
-    GONE_STATIC,
     JOINING,
+    LEAVE_GROUP_MEMBER_EPOCH,
+    LEAVE_GROUP_STATIC_MEMBER_EPOCH,
     UNREVOKED,
     ConsumerGroupMember,
     TopicIdPartition,
@@ -186,7 +186,7 @@ class ConsumerGroup(Group):
         if known is None:
             return draft.members.get(member_id, ConsumerGroupMember())
         member = draft.members[known]
-        if not member.is_classic and member.current.epoch != GONE_STATIC:
+        if not member.is_classic and member.current.epoch != LEAVE_GROUP_STATIC_MEMBER_EPOCH:
             raise KafkaError(Err.UNRELEASED_INSTANCE_ID,
                              f"Static member {member_id} with instance id {instance_id} cannot join the group because "
                              f"the instance id is owned by {known} member.")
@@ -269,11 +269,11 @@ class ConsumerGroup(Group):
         else:
             raise self.unknown(request.member_id)
         response = HeartbeatResponse(request.member_id, request.epoch)
-        if request.instance_id is None or request.epoch == GONE:
+        if request.instance_id is None or request.epoch == LEAVE_GROUP_MEMBER_EPOCH:
             return [RemoveMembers((request.member_id,), call, response)]
         draft = self.state.draft()
         # Assigned since epoch 0: the member that takes this place begins in epoch 0, and may commit these partitions.
-        away = replace(member.current, epoch=GONE_STATIC, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
+        away = replace(member.current, epoch=LEAVE_GROUP_STATIC_MEMBER_EPOCH, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
         draft.write(CURRENT, request.member_id, away)
         return [Write(tuple(draft.written), call, response)]
 

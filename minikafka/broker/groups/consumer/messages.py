@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from minikafka.broker.groups.classic.messages import Call, CompleteCall
-from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING, TopicIdPartition
+from minikafka.broker.groups.consumer.reconciliation import (
+    JOINING,
+    LEAVE_GROUP_MEMBER_EPOCH,
+    LEAVE_GROUP_STATIC_MEMBER_EPOCH,
+    TopicIdPartition,
+)
 from minikafka.broker.groups.consumer.records import CoordinatorRecord, TopicPartitions
 from minikafka.broker.groups.group import ConsumerGroupSettings
 from minikafka.protocol.errors import Err, KafkaError
@@ -93,7 +98,7 @@ ConsumerEffect: TypeAlias = CompleteCall | ReplyCommitted | Write | RemoveMember
 
 def check(group_id: str, request: ConsumerGroupHeartbeat, version: int, settings: ConsumerGroupSettings) -> None:
     """Raise KafkaError for a request that is invalid in every group. The checks come in Kafka's order."""
-    may_lack_id = version < 1 and request.epoch <= JOINING and request.epoch != GONE
+    may_lack_id = version < 1 and request.epoch <= JOINING and request.epoch != LEAVE_GROUP_MEMBER_EPOCH
     _not_blank("MemberId", None if may_lack_id else request.member_id)
     _not_blank("GroupId", group_id)
     _not_blank("InstanceId", request.instance_id)
@@ -105,9 +110,9 @@ def check(group_id: str, request: ConsumerGroupHeartbeat, version: int, settings
             raise _invalid("TopicPartitions must be empty when (re-)joining.")
         if request.topics is None and request.regex is None:
             raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-    elif request.epoch == GONE_STATIC and request.instance_id is None:
+    elif request.epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH and request.instance_id is None:
         raise _invalid("InstanceId can't be null.")
-    elif request.epoch < GONE_STATIC:
+    elif request.epoch < LEAVE_GROUP_STATIC_MEMBER_EPOCH:
         raise _invalid("MemberEpoch is invalid.")
     if request.assignor is not None and request.assignor not in settings.assignors:
         raise KafkaError(Err.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {request.assignor} is not supported. Supported "

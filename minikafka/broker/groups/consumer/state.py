@@ -18,7 +18,13 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from minikafka.broker.groups.consumer.reconciliation import GONE, STABLE, ConsumerGroupMember, TopicIdPartition, unpack
+from minikafka.broker.groups.consumer.reconciliation import (
+    LEAVE_GROUP_MEMBER_EPOCH,
+    STABLE,
+    ConsumerGroupMember,
+    TopicIdPartition,
+    unpack,
+)
 from minikafka.broker.groups.consumer.records import (
     CURRENT,
     GROUP,
@@ -39,7 +45,7 @@ from minikafka.broker.groups.consumer.records import (
 )
 
 BORN, UNASSIGNED = GroupMetadata(1), TargetMetadata(1)         # epoch 0 is that of a member that joins
-DELETED = CurrentMember(GONE, GONE, STABLE, (), ())
+DELETED = CurrentMember(LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_MEMBER_EPOCH, STABLE, (), ())
 
 
 class ConsumerState(Enum):

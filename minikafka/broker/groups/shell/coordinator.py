@@ -30,7 +30,11 @@ from minikafka.broker.groups.consumer.messages import (
     Write,
     check,
 )
-from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING
+from minikafka.broker.groups.consumer.reconciliation import (
+    JOINING,
+    LEAVE_GROUP_MEMBER_EPOCH,
+    LEAVE_GROUP_STATIC_MEMBER_EPOCH,
+)
 from minikafka.broker.groups.group import CONSUMER, Group, GroupContext, OffsetCommit
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.shell.group_factory import GroupFactory
@@ -145,7 +149,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         partition = self.loaded(group_id)
         call: Future[Any] = self.env.future()
         group = partition.find(group_id, ConsumerGroup)
-        if beat.epoch in (GONE, GONE_STATIC):
+        if beat.epoch in (LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH):
             group = partition.existing(group_id)
             partition.run(group, group.consumer_leave(call, beat, context))
         elif group is not None:

@@ -34,9 +34,9 @@ from minikafka.broker.groups.consumer.assignors import MemberSubscription
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import ConsumerGroupHeartbeat
 from minikafka.broker.groups.consumer.reconciliation import (
-    GONE,
-    GONE_STATIC,
     JOINING,
+    LEAVE_GROUP_MEMBER_EPOCH,
+    LEAVE_GROUP_STATIC_MEMBER_EPOCH,
     UNREVOKED,
     ConsumerGroupMember,
     TopicIdPartition,
@@ -124,12 +124,12 @@ class GroupPicture:
         holder = self.instances.get(beat.instance_id or "")
         if beat.epoch == JOINING:
             place = self.consumers.members.get(holder or "", NOBODY)
-            return place is NOBODY or place.is_classic or place.current.epoch == GONE_STATIC
+            return place is NOBODY or place.is_classic or place.current.epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH
         if not self.is_sender(beat.member_id, beat.instance_id, classic=False):
             return False
         me = self.consumers.members[beat.member_id]
         lost = beat.epoch == me.current.previous_epoch < me.current.epoch  # the answer that had its present epoch
-        knows = beat.epoch in (me.current.epoch, GONE, GONE_STATIC)
+        knows = beat.epoch in (me.current.epoch, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH)
         return knows or lost and beat.owned is not None and beat.owned <= me.assigned.keys()
 
 

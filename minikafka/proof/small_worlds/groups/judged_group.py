@@ -36,7 +36,13 @@ from minikafka.broker.groups.consumer.messages import (
     ResolveRegexes,
     Write,
 )
-from minikafka.broker.groups.consumer.reconciliation import GONE, GONE_STATIC, JOINING, ConsumerGroupMember, unpack
+from minikafka.broker.groups.consumer.reconciliation import (
+    JOINING,
+    LEAVE_GROUP_MEMBER_EPOCH,
+    LEAVE_GROUP_STATIC_MEMBER_EPOCH,
+    ConsumerGroupMember,
+    unpack,
+)
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.proof.small_worlds.checks import same, that
@@ -287,12 +293,12 @@ class JudgedGroup(LoneGroup):
                   answer: HeartbeatResponse) -> None:
         """Judge a heartbeat that is taken: what it makes of its member, and what it is answered."""
         me = beat.member_id
-        if beat.epoch == GONE or beat.epoch == GONE_STATIC and beat.instance_id is None:
+        if beat.epoch == LEAVE_GROUP_MEMBER_EPOCH or beat.epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH and beat.instance_id is None:
             same("I-JGROUP-1", "who leaves", self.removed, [me])
             return
         now, was = self.written.members[me], self._as_it_was(state, before, me, beat.instance_id, beat.epoch == JOINING)
-        if beat.epoch == GONE_STATIC:  # its partitions wait for it
-            same("I-GSTEP-1", "what it keeps", (now.current.epoch, now.assigned.keys()), (GONE_STATIC, was.assigned.keys()))
+        if beat.epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH:  # its partitions wait for it
+            same("I-GSTEP-1", "what it keeps", (now.current.epoch, now.assigned.keys()), (LEAVE_GROUP_STATIC_MEMBER_EPOCH, was.assigned.keys()))
             return
         fields = {name: getattr(beat, name) for name in ("regex", "rack_id", "instance_id", "assignor")}
         sent = {name: value for name, value in fields.items() if value is not None}
