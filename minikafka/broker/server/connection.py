@@ -2,7 +2,7 @@
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
 client cannot pile up work; so do we, until more requests wait than any idempotent producer has in flight. From then on a
-request that has done its work and only waits (Later) lets the next one of its kind begin: a producer's batches go to the log
+request that has done its work and only waits (DeferredResponse) lets the next one of its kind begin: a producer's batches go to the log
 one after the other, and followers fetch many of them at once.
 A frame that cannot be parsed closes the connection without a byte, after the valid requests before it were answered (K1).
 
@@ -36,7 +36,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
-from minikafka.broker.server.registry import Answer, CloseConnection, Context, Later, Served
+from minikafka.broker.server.registry import Answer, CloseConnection, Context, DeferredResponse, Served
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
@@ -71,7 +71,7 @@ AHEAD = 100  # answers owed, at most, before the next request waits
 AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
 
 
-class Owed(NamedTuple):
+class PendingResponse(NamedTuple):
     """An answer that must leave before all later ones; or the error with which the connection ends then."""
 
     header: RequestHeader
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
         self.guest = server.guest()  # until it has proven that it belongs to the cluster; None from then on
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
-        self.owed: deque[Owed] = deque()  # answers whose requests wait for something; the first leaves first
+        self.owed: deque[PendingResponse] = deque()  # answers whose requests wait for something; the first leaves first
         self.ahead = 0  # bytes of those requests
         self.pending: Any = None  # the awaitable of the handler that `busy` runs
         self.serving: Context  # of the request that `busy` serves
@@ -272,7 +272,7 @@ class Connection(asyncio.Protocol):
         """End the connection for a frame that failed, after the answers that are owed."""
         if self.owed:
             last = self.owed[-1]
-            self._owe(Owed(last.header, last.context, None, partial(_raise, error)))
+            self._owe(PendingResponse(last.header, last.context, None, partial(_raise, error)))
         else:
             self._end(error)
 
@@ -375,8 +375,8 @@ class Connection(asyncio.Protocol):
             if _is_ready(answer):
                 self._answer(header, context, answer)
                 return
-            if isinstance(answer, Later):
-                self._owe(Owed(header, context, answer.done, answer.answer))
+            if isinstance(answer, DeferredResponse):
+                self._owe(PendingResponse(header, context, answer.done, answer.answer))
                 return
         except Exception as error:
             self._request_failed(header, context, request, error)
@@ -422,11 +422,11 @@ class Connection(asyncio.Protocol):
     def _answer(self, header: RequestHeader, context: Context, answer: Answer, frame: list[bytes] | None = None) -> None:
         """Send an answer, after those that are owed; `frame` is its bytes where they are written already."""
         if self.owed:
-            self._owe(Owed(header, context, None, lambda: answer, frame))
+            self._owe(PendingResponse(header, context, None, lambda: answer, frame))
         else:
             self._send(header, context, answer, frame)
 
-    def _owe(self, owed: Owed) -> None:
+    def _owe(self, owed: PendingResponse) -> None:
         self.owed.append(owed)
         self.ahead += owed.context.size + owed.context.memory
         if owed.done is not None:

@@ -40,14 +40,14 @@ class Context:
     connection: int  # its number, unique in this broker's life: for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
     memory: int = 0  # bytes that it takes while it is served, about, beside them; a handler that keeps less or more says so
-    in_run: bool = False  # so many requests wait behind this one that its answer may come Later
+    in_run: bool = False  # so many requests wait behind this one that its answer may be a DeferredResponse
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)
 
 
-class Later(NamedTuple):
+class DeferredResponse(NamedTuple):
     """The answer to a short request that has done its work, and that only waits: `answer` gives it when `done` is.
 
     The connection serves requests of the same kind meanwhile (I-CONN-1)."""
@@ -60,7 +60,7 @@ class Later(NamedTuple):
         return self.answer()
 
 
-Handled: TypeAlias = Answer | Later | Awaitable[Answer]  # what a handler comes to
+Handled: TypeAlias = Answer | DeferredResponse | Awaitable[Answer]  # what a handler comes to
 # (context, request, one instance of each class in `needs`)
 Handler = Callable[..., Handled | Steps[Handled]]
 

@@ -34,7 +34,7 @@ from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, Handled, Later, handles
+from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, DeferredResponse, Handled, handles
 from minikafka.broker.server.turns import Steps, at_once
 from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import TopicPartition
@@ -111,7 +111,7 @@ def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: Ba
         return (yield from _answer(ctx, parts, results, delayed.errors))
     timeout = request.timeout_ms / 1000
     if ctx.in_run and len(results) <= FEW and not ctx.node.quotas.limits_producer(ctx.client_id):
-        return Later(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.told())))
+        return DeferredResponse(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.told())))
     return _answer_later(ctx, parts, results, delayed, timeout)
 
 
