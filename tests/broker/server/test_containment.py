@@ -20,7 +20,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from minikafka.broker.controller.api import topics
 from minikafka.broker.controller.controller import Controller
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-from minikafka.broker.groups.shell.shard import GroupPartition
+from minikafka.broker.groups.shell.shard import GroupCoordinatorShard
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
@@ -207,7 +207,7 @@ async def test_a_coordinator_that_cannot_read_its_partition_ends_no_broker(
     while (node := (await w.ask(1, find, 6)).coordinators[0].node_id) < 0 or not shard(w, node) or shard(w, node).loading:
         await w.client.sleep(0.1)
     assert (await w.ask(node, requests.commit("g", "t", 3), 8)).topics[0].partitions[0].error_code == 0
-    fail_for(monkeypatch, GroupPartition, "_replay", lambda *_: True)
+    fail_for(monkeypatch, GroupCoordinatorShard, "_replay", lambda *_: True)
     w.world.kill(node)
     asked = next(n for n in IDS if n != node)
     while (heir := (await w.ask(asked, find, 6)).coordinators[0].node_id) in (-1, node):

@@ -34,7 +34,7 @@ from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.offsets import CommittedOffset, Key
 from minikafka.broker.groups.records import offset_value
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
-from minikafka.broker.groups.shell.shard import GroupPartition
+from minikafka.broker.groups.shell.shard import GroupCoordinatorShard
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import Steps, each
@@ -196,7 +196,7 @@ def _some_offsets(ctx: Context, topics: Sequence[Fetching], known: Known) -> Ste
     return found
 
 
-def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, known: Known) -> Steps[list[Found]]:
+def _all_offsets(ctx: Context, store: GroupCoordinatorShard, group_id: str, known: Known) -> Steps[list[Found]]:
     by_topic: dict[str, list[int]] = {}
     for (name, index), _ in list(store.offsets.of_group(group_id)):
         yield None
@@ -209,7 +209,7 @@ def _all_offsets(ctx: Context, store: GroupPartition, group_id: str, known: Know
     return found
 
 
-def _look_up(store: GroupPartition, group_id: str, require_stable: bool, room: AnswerBudget, name: str,
+def _look_up(store: GroupCoordinatorShard, group_id: str, require_stable: bool, room: AnswerBudget, name: str,
              index: int) -> tuple[int, Err, CommittedOffset]:
     """Return what is committed, charged to the answer before its row is made; KafkaError if there is no room."""
     key = (name, index)
@@ -263,7 +263,7 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
     return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
 
 
-def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupPartition,
+def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorShard,
             group: Group) -> Steps[tuple[list[OffsetDeleteResponse.OffsetDeleteResponseTopic], dict[Key, bytes | None]]]:
     """Return the response per partition, and the keys to write tombstones for.
 
@@ -295,5 +295,5 @@ def _verdicts(keys: list[Key], error: Err) -> Steps[list[Deleted]]:
     return each(lambda key: Deleted(partition_index=key[1], error_code=int(error)), keys)
 
 
-def _has(store: GroupPartition, group: Group, key: Key) -> bool:
+def _has(store: GroupCoordinatorShard, group: Group, key: Key) -> bool:
     return store.appended.get(group.group_id, key) is not None or store.appended.is_unstable(group.group_id, key)

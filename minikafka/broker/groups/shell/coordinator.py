@@ -38,7 +38,7 @@ from minikafka.broker.groups.consumer.reconciliation import (
 from minikafka.broker.groups.group import CONSUMER, Group, GroupContext, OffsetCommit
 from minikafka.broker.groups.offsets import Key
 from minikafka.broker.groups.shell.group_factory import GroupFactory
-from minikafka.broker.groups.shell.shard import GroupPartition, outcome_of
+from minikafka.broker.groups.shell.shard import GroupCoordinatorShard, outcome_of
 from minikafka.broker.metadata.image import Changes, MetadataImage
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
 from minikafka.broker.replication.shell.partition import Partition
@@ -49,7 +49,7 @@ from minikafka.protocol.errors import Err, KafkaError
 log = logging.getLogger("minikafka.groups")
 
 
-class GroupCoordinator(Coordinator[GroupPartition]):
+class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
     """All groups that this broker coordinates. A method raises KafkaError with the error of the whole request."""
 
     topic, partitions_setting = OFFSETS_TOPIC, "offsets.topic.num.partitions"
@@ -73,8 +73,8 @@ class GroupCoordinator(Coordinator[GroupPartition]):
                 with self.env.contained(f"expiring offsets of {partition.partition.name}"):
                     partition.expire(config["offsets.retention.minutes"] * 60_000)
 
-    def new_shard(self, partition: Partition, leader_epoch: int) -> GroupPartition:
-        return GroupPartition(self.node, self.factory, partition, leader_epoch)
+    def new_shard(self, partition: Partition, leader_epoch: int) -> GroupCoordinatorShard:
+        return GroupCoordinatorShard(self.node, self.factory, partition, leader_epoch)
 
     # --- topics that are created and deleted --------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         response: HeartbeatResponse = await outcome_of(call)
         return response
 
-    def _begin(self, partition: GroupPartition, group_id: str, call: Future[Any], beat: ConsumerGroupHeartbeat,
+    def _begin(self, partition: GroupCoordinatorShard, group_id: str, call: Future[Any], beat: ConsumerGroupHeartbeat,
                context: GroupContext) -> None:  # Any: a result, or AfterCommit
         """Begin a consumer group with a member that joins, and with the members of the classic group of its name."""
         old = partition.find(group_id, ClassicGroup)
@@ -173,7 +173,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         if old is not None and partition.groups.get(group_id) is group:    # otherwise the new group could not be appended
             partition.run(old, migration.called_back(old))
 
-    def _group_of_member(self, group_id: str) -> tuple[GroupPartition, Group]:
+    def _group_of_member(self, group_id: str) -> tuple[GroupCoordinatorShard, Group]:
         """Return the group of a member's request. Without a group the member is unknown: UNKNOWN_MEMBER_ID."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
@@ -184,7 +184,7 @@ class GroupCoordinator(Coordinator[GroupPartition]):
         return partition, group
 
     def check_commit(self, group_id: str, member_id: str, instance_id: str | None, generation: int, version: int,
-                     keys: Iterable[Key], transactional: bool = False) -> GroupPartition:
+                     keys: Iterable[Key], transactional: bool = False) -> GroupCoordinatorShard:
         """Return the partition to commit `keys` to. Raises KafkaError if the member may not commit in this generation or
         epoch (rules 60, 848)."""
         partition = self.loaded(group_id)

@@ -55,7 +55,7 @@ NEW = StoredGroup("", 0, None, None, ())      # the first record of a new group
 Kind = TypeVar("Kind", bound=Group)
 
 
-class GroupPartition:
+class GroupCoordinatorShard:
     """The shard of one partition. `epoch` is the leader epoch under which this broker serves the partition."""
 
     def __init__(self, node: Node, factory: GroupFactory, partition: Partition, epoch: int) -> None:
