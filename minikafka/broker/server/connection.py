@@ -36,7 +36,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
-from minikafka.broker.server.registry import Answer, CloseConnection, Context, DeferredResponse, Served
+from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
@@ -325,7 +325,7 @@ class Connection(asyncio.Protocol):
             context.memory = memory_read()
         self._call(header, context, served, request)
 
-    async def _serve_long(self, header: RequestHeader, context: Context, served: Served, frame: memoryview) -> None:
+    async def _serve_long(self, header: RequestHeader, context: Context, served: ApiHandler, frame: memoryview) -> None:
         def read() -> tuple[ApiMessage, int]:
             return decode_request(header, frame), memory_read()
 
@@ -367,7 +367,7 @@ class Connection(asyncio.Protocol):
             in_run=bool(self.owed) or self._piles_up(),
         )
 
-    def _call(self, header: RequestHeader, context: Context, served: Served, request: ApiMessage | None) -> None:
+    def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:
         try:
             answer = served.handler(context, request, *served.parts)
             if inspect.isgenerator(answer):

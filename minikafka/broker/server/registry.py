@@ -65,7 +65,7 @@ Handled: TypeAlias = Answer | DeferredResponse | Awaitable[Answer]  # what a han
 Handler = Callable[..., Handled | Steps[Handled]]
 
 
-class Served(NamedTuple):
+class ApiHandler(NamedTuple):
     """A handler and the versions that it serves; `advertised_min` is below `min` only for Produce (KAFKA-18659)."""
 
     handler: Handler
@@ -76,7 +76,7 @@ class Served(NamedTuple):
     parts: tuple[object, ...] = ()  # those parts of one broker, once its tables are bound
 
 
-HANDLERS: dict[str, dict[int, Served]] = {CLIENTS: {}, INTERNAL: {}}
+HANDLERS: dict[str, dict[int, ApiHandler]] = {CLIENTS: {}, INTERNAL: {}}
 
 
 def handles(
@@ -93,14 +93,14 @@ def handles(
     def register(handler: Handler) -> Handler:
         for listener in on:
             assert request.API_KEY not in HANDLERS[listener], f"{request.name} has two handlers"
-            served = Served(handler, low, high, low if advertised_min is None else advertised_min, needs)
+            served = ApiHandler(handler, low, high, low if advertised_min is None else advertised_min, needs)
             HANDLERS[listener][request.API_KEY] = served
         return handler
 
     return register
 
 
-def bound(listener: str, parts: Mapping[type, object]) -> dict[int, Served]:
+def bound(listener: str, parts: Mapping[type, object]) -> dict[int, ApiHandler]:
     """Return the table of a listener for one broker, by API key: each handler with the parts that it needs. KeyError if the
     broker has no such part."""
     return {key: served._replace(parts=tuple(parts[kind] for kind in served.needs))

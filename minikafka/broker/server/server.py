@@ -26,7 +26,7 @@ from operator import attrgetter
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.registry import INTERNAL, Served
+from minikafka.broker.server.registry import INTERNAL, ApiHandler
 
 log = logging.getLogger("minikafka.server")
 
@@ -39,7 +39,7 @@ SWEEP_S = 1.0
 class Server:
     """All connections of one listener."""
 
-    def __init__(self, node: Node, listener: str, table: dict[int, Served], host: str, port: int) -> None:
+    def __init__(self, node: Node, listener: str, table: dict[int, ApiHandler], host: str, port: int) -> None:
         self.node, self.listener, self.table, self.host, self.port = node, listener, table, host, port
         config = node.config
         self.max_frame: int = config["socket.request.max.bytes"]
