@@ -88,7 +88,7 @@ class ProducerEntry:
 
 
 @dataclass(slots=True, eq=False)
-class Guard:
+class VerificationGuard:
     """A batch that waits for its verification (KIP-890). Until it is written, no later batch of its producer may be written.
 
     Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If a
@@ -118,7 +118,7 @@ class ProducerStates:
         self.end = 0
         self.completed: list[CompletedTransaction] = []  # whose markers may not be replicated yet
         self._open: dict[int, int] = {}  # first offset of each open transaction, by producer id
-        self._guards: dict[int, Guard] = {}
+        self._guards: dict[int, VerificationGuard] = {}
         self.snapshots = offsets_of(fs.listdir(folder), SUFFIX)
 
     # --- appends ------------------------------------------------------------------------------------------------
@@ -176,10 +176,10 @@ class ProducerStates:
         entry = self.entries.get(producer_id)
         return entry is not None and epoch < entry.epoch
 
-    def guard(self, producer_id: int, epoch: int, sequence: int, now_ms: int, from_zero: bool = False) -> Guard:
+    def guard(self, producer_id: int, epoch: int, sequence: int, now_ms: int, from_zero: bool = False) -> VerificationGuard:
         """Return a guard: make it before the request that verifies whether the partition is in the transaction, and pass it to
         the append. A marker that comes in between makes the guard void. `sequence` is that of the batch that waits."""
-        guard = self._guards.setdefault(producer_id, Guard(epoch, sequence, from_zero, now_ms))
+        guard = self._guards.setdefault(producer_id, VerificationGuard(epoch, sequence, from_zero, now_ms))
         guard.asked(epoch, sequence)
         return guard
 
