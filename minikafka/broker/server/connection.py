@@ -2,8 +2,8 @@
 
 Kafka mutes a connection while a request of it is being served, so answers leave in the order of the requests and a
 client cannot pile up work; so do we, until more requests wait than any idempotent producer has in flight. From then on a
-request that has done its work and only waits (DeferredResponse) lets the next one of its kind begin: a producer's batches go to the log
-one after the other, and followers fetch many of them at once.
+request that has done its work and only waits (DeferredResponse) lets the next one of its kind begin: a producer's batches go
+to the log one after the other, and followers fetch many of them at once.
 A frame that cannot be parsed closes the connection without a byte, after the valid requests before it were answered (K1).
 
 Owns: one socket, what was received and not served yet, the request being served, and the answers that are owed.

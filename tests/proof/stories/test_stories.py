@@ -47,7 +47,8 @@ def test_transcript_without_its_rule(name: str, rewrite: bool) -> None:
 
 
 CHECKED = {Raft: {"Quorum.carry_out"}, Replica: {"Partition.carry_out"}, FetchSessions: {"ServedFetch._answer"},
-           ClassicGroup: {"GroupCoordinatorShard.run"}, Transaction: {"TransactionPartition.write", "TransactionPartition._stored"},
+           ClassicGroup: {"GroupCoordinatorShard.run"},
+           Transaction: {"TransactionPartition.write", "TransactionPartition._stored"},
            Controller: {"Controller.apply"}, PartitionRegistration: {"Controller.check"},
            Log: {"Log.open", "SegmentedLog._disk", "SegmentedLog.finish_flush"}}
 

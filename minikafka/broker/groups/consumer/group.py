@@ -273,7 +273,8 @@ class ConsumerGroup(Group):
             return [RemoveMembers((request.member_id,), call, response)]
         draft = self.state.draft()
         # Assigned since epoch 0: the member that takes this place begins in epoch 0, and may commit these partitions.
-        away = replace(member.current, epoch=LEAVE_GROUP_STATIC_MEMBER_EPOCH, assigned=pack(dict.fromkeys(member.assigned, 0)), revoking=())
+        away = replace(member.current, epoch=LEAVE_GROUP_STATIC_MEMBER_EPOCH, revoking=(),
+                       assigned=pack(dict.fromkeys(member.assigned, 0)))
         draft.write(CURRENT, request.member_id, away)
         return [Write(tuple(draft.written), call, response)]
 

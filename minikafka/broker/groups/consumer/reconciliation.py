@@ -30,7 +30,7 @@ from minikafka.broker.groups.consumer.records import CurrentMember, MemberMetada
 from minikafka.protocol.record_codec import Uuid
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
-JOINING, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH = 0, -1, -2        # member epochs with a meaning of their own
+JOINING, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH = 0, -1, -2  # member epochs with a meaning of their own
 
 TopicIdPartition: TypeAlias = tuple[Uuid, int]
 

@@ -298,7 +298,8 @@ class JudgedGroup(LoneGroup):
             return
         now, was = self.written.members[me], self._as_it_was(state, before, me, beat.instance_id, beat.epoch == JOINING)
         if beat.epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH:  # its partitions wait for it
-            same("I-GSTEP-1", "what it keeps", (now.current.epoch, now.assigned.keys()), (LEAVE_GROUP_STATIC_MEMBER_EPOCH, was.assigned.keys()))
+            same("I-GSTEP-1", "what it keeps", (now.current.epoch, now.assigned.keys()),
+                 (LEAVE_GROUP_STATIC_MEMBER_EPOCH, was.assigned.keys()))
             return
         fields = {name: getattr(beat, name) for name in ("regex", "rack_id", "instance_id", "assignor")}
         sent = {name: value for name, value in fields.items() if value is not None}
