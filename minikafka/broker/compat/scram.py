@@ -65,7 +65,7 @@ Verdict = tuple[str, KafkaError | None]     # on a user; None: done
 def alter_scram(image: MetadataImage, deletions: Sequence[ScramDeletion],
                 upsertions: Sequence[ScramUpsertion]) -> Iterator[tuple[list[MetadataRecord], Verdict]]:
     """Yield the record and the verdict of each user. A user that is named twice gets the refusal of its first credential, or
-    DUPLICATE_RESOURCE if that would be granted."""
+    DUPLICATE_RESOURCE if that would be granted (I-SCRAM-1)."""
     counts = Counter(wanted.name for wanted in (*deletions, *upsertions))
     first = {wanted.name: wanted for wanted in (*reversed(upsertions), *reversed(deletions))}
     for name, count in counts.items():
