@@ -3,8 +3,8 @@
     the bytes         batch.py           the record batch: a header of 61 bytes, then records
                       records.py         one record; compression.py: records compressed together
                       markers.py         control batches: how a transaction ended
-                      validate.py        what a leader refuses to append; survey.py: it checks every record;
-                      alike.py           checks many records of one shape at once
+                      validate.py        what a leader refuses to append; record_validation.py: its check of every record;
+                      uniform_runs.py    checks many records of one shape at once
     the log           log.py             append, read, truncate; the offsets are given here
                       segments.py        the segments of a log, in order; segment.py: one of them, with its files
                       index.py           offset and time indexes; lookup.py: from a time to an offset

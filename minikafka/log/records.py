@@ -6,7 +6,7 @@
 Lengths of -1 are null. Offsets and timestamps are small because they count from the batch's base.
 
 Owns: the encoding of records, and reading them as leniently as Java, whose numbers lose the bits for which they have no room.
-(A leader does not decode a client's records, it checks them in survey.py: decoding would cost more than the rest of an append.)
+(A leader checks a client's records in record_validation.py, and decodes none: that would cost more than the rest of an append.)
 Invariants: I-RECORD-1 no bytes make a reader here raise anything but MalformedRecord, or read beyond the buffer.
             I-RECORD-2 what was read fits its type: offsets, timestamps and lengths are numbers of 64 and 32 bits.
 Source: org.apache.kafka.common.record.DefaultRecord, .utils.ByteUtils.

@@ -5,7 +5,7 @@ Owns: the order of the checks. It matters: the first check that fails decides th
     header    base offset 0, size, checksum, codec      INVALID_RECORD, MESSAGE_TOO_LARGE, CORRUPT_MESSAGE
     counts    offsets, count, no control batch          INVALID_RECORD
     records   lengths, timestamps, keys if compacted    INVALID_RECORD, INVALID_TIMESTAMP
-A batch that passes is stored as it is if every client reads the same in it (survey.py); else it is written again.
+A batch that passes is stored as it is if every client reads the same in it (record_validation.py); else it is written again.
 Invariants: a refusal is raised before any state is touched.
             I-VALID-2 the maximum timestamp in the log's header is that of the records, whatever the client claimed.
             I-VALID-3 every client can read a batch that passes: n ordinary records with the offsets 0 to n-1.
@@ -36,8 +36,8 @@ from minikafka.log.batch import (
     BatchHeader,
 )  # fmt: skip
 from minikafka.log.config import LogConfig
+from minikafka.log.record_validation import RecordValidation, validate_records
 from minikafka.log.records import MalformedRecord, Record, TooManyHeaders, iter_records
-from minikafka.log.survey import Survey, survey
 from minikafka.protocol.errors import Err, KafkaError, OwnLimit
 
 Buffer = bytes | bytearray | memoryview
@@ -202,12 +202,12 @@ def _own_limit(code: Err, partition: str, fault: object, remedy: str) -> OwnLimi
 # --- records ----------------------------------------------------------------------------------------------------
 
 
-def _check_records(batch: bytearray, header: BatchHeader, config: LogConfig, partition: str, now_ms: int) -> Survey:
+def _check_records(batch: bytearray, header: BatchHeader, config: LogConfig, partition: str, now_ms: int) -> RecordValidation:
     """Look at all records; build each one only where a rule about single records is broken, or may be."""
     body, ordinary = memoryview(batch)[HEADER_SIZE:], True
     if header.codec:
         body, ordinary = compression.unpack(header.codec, body)
-    seen = survey(body, header.count, header.base_timestamp)
+    seen = validate_records(body, header.count, header.base_timestamp)
     if header.is_log_append_time:
         seen = seen._replace(latest=header.max_timestamp, earliest=header.max_timestamp)
     suspicious = not config.log_append_time and (

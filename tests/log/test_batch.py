@@ -13,8 +13,8 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from minikafka.log import BatchHeader, Record, batches, build, compression, records
 from minikafka.log.batch import HEADER_SIZE, crc_ok, frames, stamp
+from minikafka.log.record_validation import validate_records
 from minikafka.log.records import VARLONG, MalformedRecord, decode_records, iter_places, read_varint, write_varint
-from minikafka.log.survey import survey
 
 CODECS = range(5)
 I64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -57,7 +57,7 @@ def test_we_read_what_kafka_python_builds(rows: list, codec: int) -> None:
         (number, *row[:3]) for number, row in enumerate(rows)
     ]
     body = compression.decompress(codec, data[HEADER_SIZE:]) if BatchHeader.parse(data).codec else data[HEADER_SIZE:]
-    assert survey(body, len(rows), BatchHeader.parse(data).base_timestamp).latest == max(max(r[3], 0) for r in rows)
+    assert validate_records(body, len(rows), BatchHeader.parse(data).base_timestamp).latest == max(max(r[3], 0) for r in rows)
 
 
 def test_stamping_place_and_epoch_leaves_the_checksum_valid() -> None:
@@ -105,7 +105,7 @@ def test_endless_varint_is_refused() -> None:
 @settings(max_examples=300)
 @given(ROWS, st.data())
 def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObject) -> None:
-    """Fails if some bytes crash a reader, or if two of them differ (I-RECORD-1, I-SURVEY-1, I-SURVEY-2)."""
+    """Fails if some bytes crash a reader, or if two of them differ (I-RECORD-1, I-VALREC-1, I-VALREC-2)."""
     body = bytearray(build(rows, timestamp_ms=0)[HEADER_SIZE:])
     for _ in range(data.draw(st.integers(0, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
@@ -120,7 +120,7 @@ def test_foreign_bytes_raise_nothing_but_malformed(rows: list, data: st.DataObje
         places = None
     assert read is None or places == [(r.offset, r.timestamp) for r in read]
     try:
-        seen = survey(body, count, 0)
+        seen = validate_records(body, count, 0)
     except MalformedRecord:
         assert read is None
         return
@@ -165,11 +165,11 @@ ODD = [{"attributes": 1}, {"attributes": 255}, {"offset": 3}, {"offset": -1}, {"
 
 @pytest.mark.parametrize("odd", ODD)
 def test_what_clients_read_differently_is_not_ordinary(odd: dict[str, int]) -> None:
-    """Fails if a record that Java reads, and other clients misread or refuse, is stored as it came (I-SURVEY-2)."""
-    assert survey(one_record(), 1, 0).ordinary
+    """Fails if a record that Java reads, and other clients misread or refuse, is stored as it came (I-VALREC-2)."""
+    assert validate_records(one_record(), 1, 0).ordinary
     body = one_record(**odd)
     assert len(decode_records(body, 1, 0, 0, None)) == 1
-    assert not survey(body, 1, 0).ordinary
+    assert not validate_records(body, 1, 0).ordinary
 
 
 @pytest.mark.parametrize("lie", [b"\x01", b"\x7f", b"\x0a", b"\xff\xff\xff\xff\x0f"])
@@ -179,7 +179,7 @@ def test_lengths_that_lie_far_into_a_batch_are_found(lie: bytes) -> None:
     size = len(body) // 40
     at = size * 30
     with pytest.raises(MalformedRecord):
-        survey(body[:at] + lie + body[at + len(lie) :], 40, 0)
+        validate_records(body[:at] + lie + body[at + len(lie) :], 40, 0)
 
 
 def test_a_negative_length_is_no_length() -> None:
@@ -188,7 +188,7 @@ def test_a_negative_length_is_no_length() -> None:
     size, at = len(body) // 40, len(body) // 40 * 30
     assert body[at] == (size - 1) * 2
     with pytest.raises(MalformedRecord):
-        survey(body[:at] + bytes([body[at] + 1]) + body[at + 1 :], 40, 0)
+        validate_records(body[:at] + bytes([body[at] + 1]) + body[at + 1 :], 40, 0)
 
 
 @given(st.binary(max_size=3000), st.sampled_from([1, 2, 3, 4]))

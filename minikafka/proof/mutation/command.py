@@ -37,7 +37,7 @@ FILES = ("broker/replication/*.py", "broker/controller/*.py", "broker/controller
          "broker/groups/*.py", "broker/groups/classic/*.py", "broker/groups/consumer/*.py", "broker/transactions/*.py",
          *(f"log/{name}.py" for name in (
              "log", "segments", "loader", "flush", "swap", "epochs", "producers", "transaction_index", "markers", "cleaner",
-             "cleaner_filter", "retention", "checkpoint", "validate", "survey", "alike")))
+             "cleaner_filter", "retention", "checkpoint", "validate", "record_validation", "uniform_runs")))
 TESTS = {room: f"tests/{room}" for room in (
     "broker/replication", "broker/controller", "broker/raft", "broker/groups", "broker/transactions", "broker/metadata",
     "broker/storage", "log")} | {"broker/coordinator": "tests/broker/groups", "proof/stories": "tests/proof/stories"}

@@ -4,14 +4,14 @@ A leader stores a client's bytes as they are, so every later reader gets what th
 takes, and that is lenient: varints with lost bits, any negative length for null, record attributes, offsets out of order,
 header names that are no text, several compressed streams. Other clients fail at some of these, or lose records. So there are
 three kinds of batches. Broken ones are refused (MalformedRecord); ordinary ones are stored as they are; odd ones can be read,
-and are written again as ordinary ones. Every record is checked, those of one shape all at once (alike.py).
+and are written again as ordinary ones. Every record is checked, those of one shape all at once (uniform_runs.py).
 
     length varint | attributes 0 | timestamp delta varlong | offset delta varint | key | value | headers
 
 Owns: which records are ordinary: attributes 0, the offset delta is the index, lengths are -1 or more, no varint has its full
 width (its last byte can hold bits that get lost), timestamps do not overflow, names of headers are UTF-8.
-Invariants: I-SURVEY-1 `survey` accepts what `decode_records` reads, and nothing else.
-            I-SURVEY-2 an ordinary batch has the records 0, 1, 2, ..., and encoding what was decoded gives what can be decoded
+Invariants: I-VALREC-1 `validate_records` accepts what `decode_records` reads, and nothing else.
+            I-VALREC-2 an ordinary batch has the records 0, 1, 2, ..., and encoding what was decoded gives what can be decoded
               to the same records.
 What Kafka does differently: it stores an odd batch as it is, and refuses it only when it has to compress it again; its records
 have as many headers as fit.
@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minikafka.log import alike
+from minikafka.log import uniform_runs
 from minikafka.log.records import (
     LONG_MAX,
     LONG_MIN,
@@ -42,7 +42,7 @@ def _most_headers(count: int) -> int:
     return MOST_HEADERS + 100 * count
 
 
-class Survey(NamedTuple):
+class RecordValidation(NamedTuple):
     """The facts about a batch's records that a leader needs. Times are in ms; `earliest` is a lower bound."""
 
     latest: int
@@ -51,7 +51,7 @@ class Survey(NamedTuple):
     keyless: bool                           # there is a record without a key
 
 
-def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int) -> Survey:
+def validate_records(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int) -> RecordValidation:
     """Look at `count` records that have to fill `buf` exactly. Raises MalformedRecord.
 
     Ordinary records are followed by their lengths only; an odd one has all records of its batch decoded.
@@ -66,11 +66,11 @@ def survey(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int)
     earliest, latest = base_timestamp + seen.lowest, base_timestamp + seen.highest
     if seen.highest < 0 or earliest < LONG_MIN or latest > LONG_MAX:
         return _decoded(buf, count, base_timestamp, seen.highest < 0 and earliest >= LONG_MIN)
-    return Survey(latest, earliest, True, seen.keyless)
+    return RecordValidation(latest, earliest, True, seen.keyless)
 
 
-def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Survey:
-    """Return the survey of records that have to be decoded one by one."""
+def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> RecordValidation:
+    """Return the validation of records that have to be decoded one by one."""
     latest, earliest, keyless, headers = LONG_MIN, LONG_MAX, False, 0
     for record in iter_records(buf, count, 0, base_timestamp, None):
         headers += len(record.headers)
@@ -78,7 +78,7 @@ def _decoded(buf: bytes, count: int, base_timestamp: int, ordinary: bool) -> Sur
             raise TooManyHeaders(f"{count:,} records have more than {_most_headers(count):,} headers, the most that are taken")
         latest, earliest = max(latest, record.timestamp), min(earliest, record.timestamp)
         keyless |= record.key is None
-    return Survey(latest, earliest, ordinary, keyless)
+    return RecordValidation(latest, earliest, ordinary, keyless)
 
 
 class _Seen(NamedTuple):
@@ -118,10 +118,10 @@ def _ordinary(buf: bytes, count: int) -> _Seen | None:
 def _leap(buf: bytes, begin: int, seen: _Seen, count: int) -> _Seen:
     """Return the state after the run of records that have the shape of the last one, which begins at `begin`. As long as the run
     goes on, more and more records are tried at once, so a try never costs much more than it saves."""
-    shape, most = alike.shape(buf, begin, seen.end), STEP
+    shape, most = uniform_runs.shape(buf, begin, seen.end), STEP
     while seen.records < count and shape is not None:
         wanted = min(most, count - seen.records + 1)
-        length, deltas = alike.run(buf, begin, seen.records - 1, wanted, shape)
+        length, deltas = uniform_runs.run(buf, begin, seen.records - 1, wanted, shape)
         end = begin + length * shape.stride
         seen = seen._replace(records=seen.records + length - 1, end=end, lowest=min(seen.lowest, *deltas, 0),
                              highest=max(seen.highest, *deltas, -1))  # fmt: skip

@@ -8,7 +8,7 @@ step.
     column   same  same  same length      known          same            same                same
 
 Owns: the shape of a record, and how far a run of one shape goes.
-Invariants: I-ALIKE-1 the walk through single records (survey.py) would accept each record of a run, and find the same times.
+Invariants: I-UNIFORM-1 the walk through single records (record_validation.py) accepts each record of a run, with the same times.
 What Kafka does differently: Java walks through all records, compiled.
 """
 
