@@ -14,7 +14,8 @@ Invariants: I-GSENDER-1 a request is taken from a present member alone, in its g
             I-GJOIN-1 a join phase ends when all have joined, or when its time is over (rule 57).
             I-GSTORE-1 a Stable classic group is what its last record says, unless a record is on its way (rules 58, 59).
             I-GEPOCH-1 the epoch rises with each change of a subscription, a member or a subscribed topic, and with nothing else.
-            I-GSTEP-1 a member gives up first, is given only what it reads, and then reaches the target's epoch (rule 848).
+            I-GSTEP-1 a member gives up first, is given only what it reads, and then reaches the target's epoch (rule 848);
+              a classic member is called to join only where it has a step to take.
 Source: KIP-134, KIP-345 (classic), KIP-848, KIP-1101, KIP-1251, KIP-1263 (consumer).
 """
 
@@ -233,7 +234,9 @@ def consumer_event(before: ConsumerGroupState, after: ConsumerGroupState, acts: 
         if what == "others" or after.target == before.target:
             same("I-GSTEP-1", f"the {what}", {m: one for m, one in now.items() if m not in acts},  # type: ignore[attr-defined]
                  {m: one for m, one in was.items() if m not in acts})  # type: ignore[attr-defined]
-    rises, changed = after.epoch - before.epoch, _said(before) != _said(after)
+    rises, changed = after.epoch - before.epoch, _said(before) != _said(after) or any(
+        before.topics_of(m) != after.topics_of(m) for m, one in after.members.items()
+        if m in before.members and (not one.metadata.regex or one.metadata.regex in after.regexes))
     expressions = {e: one.topics for e, one in after.regexes.items()} != {
         e: before.regexes[e].topics if e in before.regexes else () for e in after.regexes}
     lost = before.regexes.keys() & after.expressions().keys() - after.regexes.keys()
@@ -290,6 +293,13 @@ def stepped(was: ConsumerGroupMember, after: ConsumerGroupState, me: str, owned:
     if now.current.epoch == goal != was.current.epoch:
         missing = target - now.assigned.keys()
         that("I-GSTEP-1", missing <= after.taken(me), f"it lacks {missing}, which are free")
+
+
+def may_call(state: ConsumerGroupState, member_id: str) -> bool:
+    """Return whether a classic member has a step to take: to a new epoch, or to give up partitions, or to take free ones."""
+    me = state.members[member_id]
+    lacks = state.targets.get(member_id, frozenset()) - me.assigned.keys()
+    return me.current.epoch < state.epoch or bool(me.revoking) or bool(lacks) and not lacks & state.taken(member_id)
 
 
 def matching(expression: str, image: MetadataImage) -> tuple[str, ...]:

@@ -113,6 +113,7 @@ class JudgedGroup(LoneGroup):
             if isinstance(effect, Write):
                 of, self.written = {*self.acts, getattr(effect.result, "member_id", "")}, after.draft()
             elif isinstance(effect, ResolveRegexes):
+                that("I-GEPOCH-1", after.expressions(), "expressions are matched, and there are none")
                 same("I-GEPOCH-1", "what the expressions match", {e: one.topics for e, one in after.regexes.items()},
                      {e: rules.matching(e, self.image) for e in after.expressions()})
             rules.consumer_event(before, after, of, self.facts, self.context)
@@ -255,6 +256,7 @@ class JudgedGroup(LoneGroup):
             same("I-JGROUP-1", "what a heartbeat changes", rules.picture(self.present), before.picture)
             if answer is Err.REBALANCE_IN_PROGRESS and self.classic is None:
                 that("I-CGROUP-5", member_id in self.group.awaited, f"{member_id} is called to join, and may never come")
+                that("I-GSTEP-1", rules.may_call(self.group.state, member_id), f"{member_id} is called, and has no step to take")
         return answer
 
     def ask_to_commit(self, commit: OffsetCommit) -> None:
