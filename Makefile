@@ -51,7 +51,7 @@ soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters a
 	@$(PY) -m minikafka chaos --frames 1000000 --seed $(FROM) --ledger
 	@$(PY) tools/sim_lines.py
 
-apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, Connect and Streams too, once (180 MB; `make test` does it)
+apache: setup  ## fetch Apache Kafka and Spark's Kafka connector, Connect and Streams too, once (180 MB), and an archive of a broker's classes; `make test` does it
 	@$(PY) -m minikafka jars
 
 demo: setup  ## the whole pipeline on real flights, with a crash in the middle (ARGS="--json")

@@ -118,6 +118,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _jars(options: argparse.Namespace) -> int:
+    from .cluster.apache import make_archive
     from .machine.jars import ALL, JarsMissing, NoNetwork, jars
     lacking = [wanted.title for wanted in ALL if wanted.lacking()]
     try:
@@ -131,6 +132,7 @@ def _jars(options: argparse.Namespace) -> int:
             return 0
         print(error, file=sys.stderr)
         return 1
+    make_archive()
     return 0
 
 

@@ -11,17 +11,17 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from minikafka.machine.class_archive import SAYS_NOTHING, archive_for, options
 from minikafka.machine.jars import KAFKA, jars
-from minikafka.machine.java import archive_for, find_java
+from minikafka.machine.java import find_java
 
 CONFIGS = "kafka.admin.ConfigCommand"  # most often run; an administrator's other tools need the same classes
-FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-Xlog:disable"]
+FLAGS = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8"]
 
 
 def command(main: str, *arguments: str) -> list[str]:
     """The command that runs a class of Kafka's."""
-    started = [f"-XX:SharedArchiveFile={_archive()}"] if _archive().exists() else []
-    return [str(find_java().executable), *FLAGS, *started, "-cp", _classpath(), main, *arguments]
+    return [str(find_java().executable), *FLAGS, *options(_archive()), "-cp", _classpath(), main, *arguments]
 
 
 def run(main: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def run(main: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProc
     wanted, line = _archive(), command(main, *arguments)
     made = wanted.with_suffix(f".{os.getpid()}")
     if main == CONFIGS and not wanted.exists():
-        line.insert(1, f"-XX:ArchiveClassesAtExit={made}")
+        line[1:1] = [f"-XX:ArchiveClassesAtExit={made}", SAYS_NOTHING]
     done = subprocess.run(line, input=stdin, capture_output=True, encoding="utf-8", timeout=120)
     if made.exists():
         made.replace(wanted)
@@ -43,4 +43,4 @@ def _classpath() -> str:
 
 @cache
 def _archive() -> Path:
-    return archive_for(KAFKA.folder.with_name(f"{KAFKA.name}-tools"), find_java().executable.resolve(), jars(KAFKA))
+    return archive_for(KAFKA.folder.with_name(f"{KAFKA.name}-tools"), jars(KAFKA))

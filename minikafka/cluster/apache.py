@@ -12,13 +12,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from minikafka.machine.class_archive import ENDS_WITHIN, archive_for, make, options
 from minikafka.machine.files import write_atomic
 from minikafka.machine.jars import KAFKA, class_path, jars
 from minikafka.machine.java import find_java
 
 from .engine import common_properties, listener, render
 from .errors import ClusterError
-from .plan import HOST, NodePlan, Plan, random_id
+from .plan import HOST, NodePlan, Plan, new_plan, random_id
 
 # 1 GiB is the most, and rarely used: Kafka allocates 100 MB at once for a frame that claims them (socket.request.max.bytes).
 JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
@@ -89,7 +90,31 @@ class Apache:
 
 def java() -> list[str]:
     """Return the start of a command line for one of Kafka's classes: `[*java(), "kafka.Kafka", FILE]`."""
-    return [str(find_java().executable), *JAVA_FLAGS, "-cp", class_path(KAFKA)]
+    return [str(find_java().executable), *JAVA_FLAGS, *options(archive()), "-cp", class_path(KAFKA)]
+
+
+def make_archive() -> None:
+    """Make the archive of a broker's classes, once for a machine: then three brokers start in two thirds of the time."""
+    make("Apache Kafka", archive, _one_life)
+
+
+def archive() -> Path:
+    """Return the path of the archive for the Java and the jars of this machine, whether or not it is there."""
+    return archive_for(KAFKA.folder / "classes", jars(KAFKA))
+
+
+def _one_life(archiving: list[str], folder: Path) -> None:
+    """Start a broker alone, and stop it when it serves; with `archiving` Java writes the archive at its end."""
+    plan, engine = new_plan(folder, Apache.name, 1, None, {}), Apache()
+    node = plan.nodes[1]
+    engine.prepare(plan, node)
+    (program, *arguments), _ = engine.command(plan, node)
+    with subprocess.Popen([program, *archiving, *arguments], stdout=subprocess.PIPE, text=True) as broker:
+        assert broker.stdout is not None
+        if not any("Kafka Server started" in line for line in broker.stdout):
+            raise ClusterError("the broker ended before it served")
+        broker.terminate()
+        broker.communicate(timeout=ENDS_WITHIN)
 
 
 def _run(command: list[str]) -> None:

@@ -17,7 +17,6 @@ import re
 import shutil
 import subprocess
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,12 +107,3 @@ exec '{executable}' "$@"
     if not java.exists() or java.read_text() != script:  # a cache that many share can be read, not written
         write_atomic(java, script, mode=0o755)
     return home
-
-
-def archive_for(stem: Path, java: Path, jars: Iterable[Path]) -> Path:
-    """Return the path of an archive of classes, `stem` with a digest behind it, whether or not it is there.
-
-    Java takes an archive only for the very files that it was made from, so another installation in the same place has another.
-    """
-    seen = "".join(f"{file} {file.stat().st_mtime:.0f}\n" for file in (java, *jars))
-    return stem.with_name(f"{stem.name}-{zlib.crc32(seen.encode()):08x}.jsa")

@@ -3,50 +3,27 @@
 A session does what the labs do, a stream with windows and state among it, and Java writes all classes of that session into
 the archive when it ends. `make setup` runs this; nothing fails without it.
 
-Owns: how an archive is made. It is there whole or not at all: Java writes beside it, and the file is renamed.
+Owns: the session whose classes are archived (machine/class_archive.py).
 """
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col, count, window
 
-from minikafka.machine.java import find_java
+from minikafka.machine.class_archive import ENDS_WITHIN, make
 
-from .home import SAYS_NOTHING, archive
+from .home import archive
 from .session import DRIVER_OPTIONS, java_options, spark_session
 
-ENDS_WITHIN = 300.0  # seconds, for writing 160 MB on a busy machine
+
+def main() -> None:
+    """Make the archive if it is missing; nothing needs it, so an error ends nothing."""
+    make("Spark", archive, _one_session)
 
 
-def main() -> int:
-    """Make the archive if it is missing, and say in a line what happened; return 0 in any case: nothing needs the archive."""
-    try:
-        if (wanted := archive()).exists():
-            return 0
-        print("setup: one session of Spark, so that the next ones start in half the time ...", file=sys.stderr)
-        for former in wanted.parent.glob("classes-*.jsa"):  # of what was installed here before
-            former.unlink()
-        with tempfile.TemporaryDirectory(dir=wanted.parent) as folder:
-            _write(Path(folder)).replace(wanted)
-    except Exception as error:  # whatever it is: an environment without an archive is whole
-        print(f"setup: no archive of Spark's classes ({error}); sessions start without one", file=sys.stderr)
-    return 0
-
-
-def _write(folder: Path) -> Path:
-    """Write an archive into the folder and return its path.
-
-    It lies on top of one with Java's own classes: not every Java comes with that.
-    """
-    own, written = folder.parent / f"{archive().stem}-java.jsa", folder / "classes.jsa"
-    subprocess.run([find_java().executable, "-Xshare:dump", f"-XX:SharedArchiveFile={own}", "-XX:+UseSerialGC"], check=True,
-                   capture_output=True, timeout=ENDS_WITHIN)
-    make = f"-XX:SharedArchiveFile={own} -XX:ArchiveClassesAtExit={written}"
-    spark = spark_session(connector=False, **{DRIVER_OPTIONS: f"{java_options(local=True)} {SAYS_NOTHING} {make}"})
+def _one_session(archiving: list[str], folder: Path) -> None:
+    spark = spark_session(connector=False, **{DRIVER_OPTIONS: " ".join([java_options(local=True), *archiving])})
     _work(spark, folder)
     spark.stop()
     gateway = SparkContext._gateway
@@ -54,7 +31,6 @@ def _write(folder: Path) -> Path:
     gateway.shutdown()
     gateway.proc.stdin.close()  # type: ignore[attr-defined]  # Java ends when this ends
     gateway.proc.wait(ENDS_WITHIN)  # type: ignore[attr-defined]
-    return written
 
 
 def _work(spark: SparkSession, folder: Path) -> None:
@@ -69,4 +45,4 @@ def _work(spark: SparkSession, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,14 +1,8 @@
-"""Spark as it is installed here: the folder that it starts from, and its Java classes as they lay in memory.
+"""Spark as it is installed here: the folder that it starts from, and the archive of its Java classes (machine/class_archive.py).
 
-A session loads some 15,000 classes, and Java reads, checks and links each of them whenever it starts: half of what a start
-costs. Java can write the classes of a running machine into a file, an *archive*, and map that file the next time ("class data
-sharing", JEP 310 and 350). classes.py makes the archive.
-
-Owns: one folder in the cache for each installed Spark, and in it an archive for each Java.
+Owns: one folder in the cache for each installed Spark, and in it an archive for each Java; classes.py makes the archive.
 Invariants
   I-SPARK-16  Workers of a local session import PySpark from where the driver has it, compiled once for all.
-  I-SPARK-17  A missing archive, or one that does not fit, costs time and nothing else: Java looks whether it fits, and loads its
-              classes as ever where it does not.
 """
 import contextlib
 import zlib
@@ -16,10 +10,8 @@ from pathlib import Path
 
 import pyspark
 
+from minikafka.machine.class_archive import archive_for
 from minikafka.machine.files import cache_folder
-from minikafka.machine.java import archive_for, find_java
-
-SAYS_NOTHING = "-Xlog:disable"  # that an archive does not fit, or only in part, is no news for a student's cell
 
 
 def spark_home() -> Path:
@@ -41,9 +33,4 @@ def spark_home() -> Path:
 def archive() -> Path:
     """Return the path of the archive for the Java and the Spark of this machine, whether or not it is there."""
     home = spark_home()
-    return archive_for(home / "classes", find_java().executable.resolve(), sorted((home / "jars").iterdir()))
-
-
-def with_archive() -> str:
-    """Return the options by which Java starts from the archive; none where there is no archive (I-SPARK-17)."""
-    return f"-XX:SharedArchiveFile={path} {SAYS_NOTHING}" if (path := archive()).exists() else ""
+    return archive_for(home / "classes", sorted((home / "jars").iterdir()))

@@ -14,13 +14,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from minikafka.machine import class_archive
 from minikafka.machine.environment import lent, settle
 from minikafka.machine.files import plain
 from minikafka.machine.jars import CONNECTOR, JarsMissing
 from minikafka.machine.jars import jars as jars_of
 from minikafka.machine.java import use_java
 
-from .home import spark_home, with_archive
+from .home import archive, spark_home
 from .source import FORMAT, KafkaSource
 
 log = logging.getLogger(__name__)
@@ -129,4 +130,4 @@ def java_options(local: bool) -> str:
     and a micro-batch take 7 s, without it 11 (measured). On a cluster, where queries run for days, the second compiler pays.
     """
     quiet = f"-Dlog4j2.configurationFile=file:{plain(Path(__file__)).with_name('log4j2.properties')} -Duser.timezone=UTC"
-    return f"{quiet} {QUICK} {with_archive()}" if local else quiet
+    return " ".join([quiet, QUICK, *class_archive.options(archive())]) if local else quiet

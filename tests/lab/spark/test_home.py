@@ -1,4 +1,4 @@
-"""The archive of Spark's Java classes (I-SPARK-17)."""
+"""The archive of Spark's Java classes (I-CLASSES-1)."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from minikafka.lab.spark import home
+from minikafka.machine import class_archive
 from minikafka.machine.java import find_java
 
 
@@ -30,12 +31,11 @@ def test_other_files_have_another_archive(monkeypatch, tmp_path):
     assert len(names) == 2 and {name.parent for name in names} == {tmp_path}
 
 
-def test_an_archive_that_does_not_fit_is_no_news(monkeypatch, tmp_path):
+def test_an_archive_that_does_not_fit_is_no_news(tmp_path):
     """Fails if a damaged archive keeps Java from starting, or makes Java speak in a student's cell."""
     damaged = tmp_path / "classes.jsa"
-    monkeypatch.setattr(home, "archive", lambda: damaged)
-    assert home.with_archive() == ""
+    assert class_archive.options(damaged) == []
     damaged.write_bytes(b"no archive" * 1000)
-    done = subprocess.run([find_java().executable, *home.with_archive().split(), "--version"], capture_output=True, text=True)
+    done = subprocess.run([find_java().executable, *class_archive.options(damaged), "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr
     assert "damaged" not in done.stdout and len(done.stdout.splitlines()) == 3
