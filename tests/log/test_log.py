@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minikafka.log import Log, LogConfig, build, checkpoint
+from minikafka.log.batch import MAGIC_AT
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import CONFIG, NOW, PATH, fill, header, offsets, open_log, some_batch, stored
 from tests.log.memfs import Killed, MemFs
@@ -70,6 +71,17 @@ def test_follower_copies_bytes() -> None:
     assert stored(follower) == batches and follower.epochs.entries == leader.epochs.entries
     assert follower.append_follower(batches[0][:30]) is open_log(MemFs()).append_follower(batches[0][:30]) is None
     assert max(segment.size for segment in follower.segments) <= max(1200, max(map(len, batches)))
+
+
+def test_follower_refuses_a_batch_of_another_magic() -> None:
+    """Fails if a damaged magic byte gets into a replica: no checksum covers it."""
+    leader, follower = open_log(MemFs()), open_log(MemFs())
+    fill(leader, 1)
+    broken = bytearray(stored(leader)[0])
+    broken[MAGIC_AT] ^= 1
+    with pytest.raises(KafkaError) as refusal:
+        follower.append_follower(broken)
+    assert refusal.value.code == Err.CORRUPT_MESSAGE and follower.end_offset == 0
 
 
 def test_indexes_made_while_appending_are_those_that_recovery_makes() -> None:
