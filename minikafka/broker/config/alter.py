@@ -243,7 +243,7 @@ def _operate(op: AlterConfigOp, present: str | None) -> str:
 
 
 def _without(words: list[str], fewer: Counter[str]) -> Iterator[str]:
-    """Yield the words; of each word, leave out the first so many as `fewer` says."""
+    """Yield the words; leave out the first `fewer[word]` of each word."""
     for word in words:
         if fewer[word] > 0:
             fewer[word] -= 1

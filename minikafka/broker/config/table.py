@@ -5,7 +5,7 @@ Owns: TOPIC_CONFIGS (every public topic configuration of Kafka 4.3, in Kafka's o
 Invariants: I-CFG-2 each configuration is read by this broker's code, or marked. Where a user would rely on the effect it is
 "refused": any value but the default. Kafka's threads and buffers, and what tools set in passing, are "ignored": they are taken,
 described as without effect, and a broker that is given one says so in its log.
-Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, asked through ConfigDef.
+Source: TopicConfig, LogConfig, AbstractKafkaConfig, ServerTopicConfigSynonyms of Kafka 4.3.0, read through ConfigDef.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _TOPICS = [
     _topic("segment.index.bytes", "INT", 10485760, Range(4),
            "Largest size of an offset index in bytes; a full index closes the segment.", "log.index.size.max.bytes"),
     _topic("flush.messages", "LONG", LONG_MAX, POSITIVE,
-           "Force an fsync after so many records. Replication, not this, is what makes records durable.",
+           "Force an fsync after this number of records. Replication, not this, is what makes records durable.",
            "log.flush.interval.messages"),
     _topic("flush.ms", "LONG", LONG_MAX, NATURAL,
-           "Force an fsync after so many ms.", "log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+           "Force an fsync after this time in ms.", "log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     _topic("retention.bytes", "LONG", -1, None,
            "Largest size of a partition in bytes before old segments are deleted; -1 is no limit.",
            "log.retention.bytes"),
@@ -63,7 +63,7 @@ _TOPICS = [
     _topic("min.compaction.lag.ms", "LONG", 0, NATURAL,
            "Age in ms before which a record is not compacted away.", "log.cleaner.min.compaction.lag.ms"),
     _topic("max.compaction.lag.ms", "LONG", LONG_MAX, POSITIVE,
-           "Age in ms after which a record must be looked at by compaction.", "log.cleaner.max.compaction.lag.ms"),
+           "Age in ms after which compaction must take a record.", "log.cleaner.max.compaction.lag.ms"),
     _topic("file.delete.delay.ms", "LONG", MINUTE, NATURAL,
            "Time in ms between a segment's removal from the log and the deletion of its files; here they go at once.",
            "log.segment.delete.delay.ms", effect="ignored"),
@@ -144,7 +144,7 @@ _BROKERS = [
     _broker("listeners", "LIST", ["PLAINTEXT://127.0.0.1:9092", "INTERNAL://127.0.0.1:9093"], None,
             "Where the broker listens: NAME://host:port, for clients and for the other brokers.", "HIGH"),
     _broker("advertised.listeners", "LIST", None, None,
-            "Addresses told to clients, if not those of listeners.", "HIGH"),
+            "Addresses that clients get, if not those of listeners.", "HIGH"),
     _broker("minikafka.allow.remote", "BOOLEAN", False, None,
             "Whether listeners may be reached from other machines; nobody there has to log in."),
     _broker("inter.broker.listener.name", "STRING", "INTERNAL", None,
@@ -265,7 +265,7 @@ _BROKERS = [
     _broker("producer.id.expiration.ms", "INT", DAY, POSITIVE,
             "When an idle producer's state is forgotten, in ms.", "LOW",
             dynamic=True),
-    _broker("producer.id.expiration.check.interval.ms", "INT", 600000, POSITIVE, "How often that is looked at.", "LOW",
+    _broker("producer.id.expiration.check.interval.ms", "INT", 600000, POSITIVE, "How often that is checked.", "LOW",
             internal=True),
     # --- replication
     _broker("replica.lag.time.max.ms", "LONG", 30000, None,
@@ -295,7 +295,7 @@ _BROKERS = [
       for kind in ("", "controller.")),
     _broker("max.connections", "INT", INT_MAX, NATURAL, "Most connections at once.", dynamic=True),
     _broker("max.connections.per.ip", "INT", INT_MAX, NATURAL, "Most connections from one address.", dynamic=True),
-    _broker("connections.max.idle.ms", "LONG", 600000, None, "Idle connections are closed after so many ms."),
+    _broker("connections.max.idle.ms", "LONG", 600000, None, "Idle connections are closed after this time in ms."),
     _broker("request.timeout.ms", "INT", 30000, None, "Timeout of requests between brokers, in ms.", "HIGH"),
     _broker("fetch.max.bytes", "INT", 57671680, Range(1024), "Most bytes of one answer to a consumer."),
     _broker("max.incremental.fetch.session.cache.slots", "INT", 1000, NATURAL, "Most fetch sessions kept."),
@@ -328,7 +328,7 @@ _BROKERS = [
     _broker("offsets.retention.minutes", "INT", 10080, POSITIVE,
             "How long the offsets of a dead group are kept.", "HIGH"),
     _broker("offsets.retention.check.interval.ms", "LONG", 600000, POSITIVE,
-            "How often that is looked at, in ms.", "HIGH"),
+            "How often that is checked, in ms.", "HIGH"),
     _broker("offsets.load.buffer.size", "INT", 5242880, POSITIVE,
             "Bytes read at once when offsets are loaded.", "HIGH"),
     _broker("offsets.topic.num.partitions", "INT", 50, POSITIVE, "Partitions of __consumer_offsets.", "HIGH"),

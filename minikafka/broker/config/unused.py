@@ -10,7 +10,7 @@ Like the schemas of protocol/ the file is a part of the code: it is read once, w
 still pure. No function of the room reads a file.
 
 Owns: UNUSED. What Kafka does differently: these configurations work there.
-Source: AbstractKafkaConfig of Kafka 4.3.0, asked through ConfigDef.
+Source: AbstractKafkaConfig of Kafka 4.3.0, read through ConfigDef.
 """
 
 from __future__ import annotations

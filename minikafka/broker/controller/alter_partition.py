@@ -16,7 +16,7 @@ from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import MetadataRecord, PartitionChangeRecord, Uuid
 from minikafka.protocol.errors import Err
 
-ANY_EPOCH = -1                          # of a member whose fetches told the leader no broker epoch
+ANY_EPOCH = -1                          # of a member whose fetches named no broker epoch
 Change = Callable[[PartitionRegistration, tuple[int, ...], bool], PartitionChangeRecord | None]
 
 
@@ -95,7 +95,7 @@ def _check_accepted(image: MetadataImage, broker: int, partition: PartitionRegis
 def _validate(image: MetadataImage, broker: int, partition: PartitionRegistration | None, proposal: Proposal) -> Err:
     if partition is None:
         return Err.UNKNOWN_TOPIC_OR_PARTITION
-    # A leader that knows a later epoch than this controller has heard of another controller.
+    # A leader with a later epoch than this controller has metadata of another controller.
     if proposal.leader_epoch > partition.leader_epoch or proposal.partition_epoch > partition.partition_epoch:
         return Err.NOT_CONTROLLER
     if proposal.leader_epoch < partition.leader_epoch:

@@ -56,7 +56,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Target:
-    """The state that a partition is to have, before an election looks at it; None leaves a part of it as it is."""
+    """The state that a partition is to have, before an election; None leaves a part of it as it is."""
 
     isr: Replicas | None = None
     assignment: Assignment | None = None

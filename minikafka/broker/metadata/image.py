@@ -5,7 +5,7 @@ not committed yet, into a copy.
 
 Owns: the state, and what changed in it since the last look. Its values are those of registrations.py.
 Invariants
-  I-IMG-1  equal record sequences give equal images: apply() looks at nothing but the image and the record.
+  I-IMG-1  equal record sequences give equal images: apply() reads nothing but the image and the record.
   I-IMG-2  the partition epoch grows by one with every change of a partition; the leader epoch grows by one whenever a
            PartitionChangeRecord names a leader, even the same one (rule 28).
   I-IMG-3  a topic's name and id point at each other; removing it removes its configuration.

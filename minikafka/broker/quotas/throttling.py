@@ -30,7 +30,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 ANONYMOUS = "ANONYMOUS"
 INT_MAX = 2**31 - 1
-FEW = 100               # so many meters are kept without looking for idle ones
+FEW = 100               # up to this number of meters, no search for idle ones
 Sharers: TypeAlias = tuple[str | None, str | None]      # (user, client id) of the clients that share a limit; None: any
 Quotas: TypeAlias = Mapping[QuotaEntity, Mapping[str, float]]
 
@@ -125,7 +125,7 @@ class Bucket:
 
 
 def _rounded(ms: float) -> int:
-    """Return a wait as it is told to a client; a limit may be so small that it is infinite."""
+    """Return a wait as a response names it; with a very small limit it is infinite."""
     return floor(min(INT_MAX, ms + 0.5))
 
 

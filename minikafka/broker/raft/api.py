@@ -109,7 +109,7 @@ def _refusal(error: Err) -> DescribeQuorumResponse:
 
 def _response(topics: list[tuple[str, list[int]]], error: Err, nodes: list[Node] | None = None,
               **state: object) -> DescribeQuorumResponse:
-    """Return one row for each partition asked for: `state`, or the error if it is not the one of the metadata log."""
+    """Return one row for each partition of the request: `state`, or the error if it is not the one of the metadata log."""
     topic = DescribeQuorumResponse.TopicData
     nothing = {"leader_id": 0, "leader_epoch": 0, "high_watermark": 0, "current_voters": [], "observers": []}
     fields = nothing | state | {"error_code": int(error), "error_message": TEXTS[error] or ""}

@@ -1,8 +1,8 @@
 """Elections: which node may lead an epoch, and how a leader takes and gives up the leadership.
 
-Before a node stands for election, it asks which voters would vote for it (pre-vote, KIP-996). A vote raises the epoch and
-so deposes the leader; a pre-vote changes nothing on any node, and a voter that hears from a leader refuses it. So a node that
-was cut off, or is cut off from the leader alone, cannot disturb the others however often its timers run out.
+Before a node stands for election, it requests pre-votes (KIP-996). A vote raises the epoch and so deposes the leader; a pre-vote
+changes nothing on any node, and a voter that gets requests from a leader refuses it. So a node that was cut off, or is cut off
+from the leader alone, cannot disturb the others however often its timers run out.
 
 Owns: pre-votes, votes, candidacies, the search for a leader, BeginQuorumEpoch and EndQuorumEpoch.
 Invariants: I-RAFT-4 a node gives one vote per epoch, and only to a log that ends no earlier than its own (rule 35);
@@ -174,8 +174,8 @@ class Elections:
         return free and known.voted in (NOBODY, vote.candidate) and self._is_up_to_date(vote)
 
     def _would_vote_for(self, vote: Vote) -> bool:
-        """Return whether we give a pre-vote: not while we hear from a leader (I-RAFT-10). The vote that we gave in this epoch
-        does not matter, because the candidacy would be of the next epoch."""
+        """Return whether we give a pre-vote: not while requests come from a leader (I-RAFT-10). Our vote in this epoch does not
+        matter, because the candidacy would be of the next epoch."""
         role = self.state.role
         hears_leader = isinstance(role, Leader) or (isinstance(role, Follower) and role.has_fetched)
         return not hears_leader and self._is_up_to_date(vote)

@@ -10,7 +10,7 @@ A part uses only the parts to its right; all parts share the state, because each
 Leaders are elected as in the Raft paper. Replication is the other way round: followers pull, and load a snapshot where the
 leader has deleted the records that they lack.
 
-After every event the node looks at its role and sends the requests that are due (`_drive`), so that no handler has to
+After every event the node sends, by its role, the requests that are due (`_drive`), so that no handler has to
 remember them.
 
 Owns: the events, and which part handles which.

@@ -40,7 +40,7 @@ class Follower:
 
     leader: int
     deadline: float
-    leader_high_watermark: int = 0  # as it told us; ours follows once the records below it are flushed
+    leader_high_watermark: int = 0  # of its last response; ours follows once the records below it are flushed
     has_fetched: bool = False  # so the leader is alive, and no candidate gets our pre-vote (rule 39)
     snapshot: SnapshotId | None = None  # that we fetch instead of records; we have its first `position` bytes
     position: int = 0

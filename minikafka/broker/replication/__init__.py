@@ -19,14 +19,14 @@ about 2,000 lines, in reading order:
 Then, at a story: `.venv/bin/python -m minikafka sim tell a5 --without counts_committed_isr_only`, to see what one rule is for.
 
 The rest: api/produce.py (a batch from a client into the log), api/list_offsets.py and api/delete_records.py (two more requests
-to a leader), api/current_leader.py (what a client is told that asked another broker), fetch_session.py (a fetcher names only the
+to a leader), api/current_leader.py (the leader, in a response of another broker), fetch_session.py (a fetcher names only the
 partitions that changed), preferred_replica.py (a consumer reads in its own rack), shell/replica_manager.py (all partitions of
 this broker, by name), shell/metadata_publisher.py (which of them are hosted, and in which role, as the metadata says),
 shell/follower_lag_trace.py (the trace's stopwatch).
 
 Promises: a record below the high watermark is on every replica that may be elected (rules 1 to 3); a replica joins the ISR only
-with everything that is committed (rule 15); logs that differ are cut where their epochs part (rule 21); a client is never
-told that a record failed when it may still be committed (rule 8).
+with everything that is committed (rule 15); logs that differ are cut where their epochs part (rule 21); no response
+says that a record failed when it may still be committed (rule 8).
 Knows: the pure files know no other room. The shell knows storage (the folder), the metadata image, and by the controller's
 shell how to reach the controller.
 """

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): a fetcher with many partitions tells only what has changed, and is told only what has.
+"""Fetch sessions (KIP-227): requests and responses name only the partitions that have changed.
 
 The full request is sent once; the leader keeps it under a session id, and each later request names the partitions whose
 position moved, each later answer those with something new. The session epoch orders the requests: 0 asks for a new
@@ -36,7 +36,7 @@ Wanted = TypeVar("Wanted")            # a partition of the request, opaque here
 
 
 class PartitionData(Protocol):
-    """The part of a Fetch response about one partition, as much of it as a session looks at."""
+    """The part of a Fetch response about one partition, with the fields that a session reads."""
 
     @property
     def error_code(self) -> int: ...
@@ -62,7 +62,7 @@ def next_epoch(epoch: int) -> int:
 
 @dataclass(slots=True)
 class Cached(Generic[Wanted]):
-    """One partition of a session: what was asked last, and what was answered last."""
+    """One partition of a session: the last request of it, and the last response."""
 
     wanted: Wanted
     high_watermark: int = -1

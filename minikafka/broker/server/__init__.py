@@ -14,7 +14,7 @@ In reading order:
                      answer_size.py    how large an answer may be
     a node           node.py           Node: what every part of a broker knows
                      peer.py           Peers: connections to the other nodes
-                     lag.py            how late the event loop is, told above 250 ms
+                     lag.py            how late the event loop is, logged above 250 ms
                      turns.py          long work in slices: what grows with what a client names lets others have their turn
                      scheduler.py      tasks that are repeated
                      trace.py          the events that a broker records about itself; log_lines.py: its log, one line an entry

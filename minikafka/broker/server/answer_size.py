@@ -5,7 +5,7 @@ memory while it is the same object, but every byte is written. So rows are count
 
 Owns: the bytes that are left.
 Invariants: I-ANSWERSIZE-1 the rows of an answer are at most LARGEST bytes; a resource without room gets INVALID_REQUEST, the
-              others what they asked for.
+              others their rows.
 What Kafka does differently: it has no limit, and may run out of memory.
 """
 
@@ -29,7 +29,7 @@ class AnswerBudget:
         self.left, self.full = size, False
 
     def check(self, size: int) -> None:
-        """Raise OwnLimit if there is no room for so many bytes."""
+        """Raise OwnLimit if there is no room for that number of bytes."""
         if size > self.left:
             if not self.full:                  # once for each answer, though each row that follows is refused
                 log.warning(TEXT)
@@ -37,6 +37,6 @@ class AnswerBudget:
             raise OwnLimit(Err.INVALID_REQUEST, TEXT)
 
     def take(self, size: int) -> None:
-        """Take note of so many bytes; raise OwnLimit, and take nothing, if there is no room for them."""
+        """Count these bytes; raise OwnLimit, and count nothing, if there is no room for them."""
         self.check(size)
         self.left -= size

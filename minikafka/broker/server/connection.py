@@ -66,7 +66,7 @@ UNREAD_S = 60.0  # in which the client reads not one byte of its answers
 READ_AHEAD = 1 << 20  # bytes of requests that are received before they can be served
 TURN = 16  # frames served in a row before other connections have their turn
 IN_FLIGHT = 5  # requests of one producer, as long as it wants their order kept (max.in.flight.requests.per.connection)
-MUCH = 1 << 18  # bytes of a request that is being served: from there on the memory of all is looked at at once
+MUCH = 1 << 18  # bytes of a request that is being served: from there on the memory of all connections is checked at once
 AHEAD = 100  # answers owed, at most, before the next request waits
 AHEAD_BYTES = 4 << 20  # and bytes of the requests that wait for them
 

@@ -1,10 +1,10 @@
-"""The loop's lag: how late a broker's event loop comes to what is due, told in its log and its trace above 250 ms.
+"""The loop's lag: how late a broker's event loop comes to what is due, written to its log and its trace above 250 ms.
 
 While one piece of code runs, nobody else is served. Long work is done in slices (turns.py) or in a thread; what slips through
 is seen here. It runs on real brokers only: in the simulator time stands still while code runs.
 
 Owns: the timer that should fire every PERIOD_S.
-Invariants: a lag above LAG_S is told once, when it is over.
+Invariants: a lag above LAG_S is logged once, when it is over.
 What Kafka does differently: idle percentages of its threads, as metrics.
 """
 

@@ -3,7 +3,7 @@
 Every connection runs through a `LinkedTransport`, which passes bytes on untouched while its `PeerLink` is clear. A cut link
 holds the bytes of either direction, because a stream that lost some would be corrupt; when the link heals the bytes flow on,
 unless one end has closed the connection meanwhile. Of a connection between two brokers the end that opened it holds the
-bytes of both directions; so both brokers must be told of a cut, each for the connections that it opened.
+bytes of both directions; so a cut must be set on both brokers, on each for the connections that it opened.
 
 Invariants: I-LINK-1 bytes of one direction are delivered in order and exactly once, whatever the link does.
 """

@@ -40,7 +40,7 @@ class Opener:
         self._prove, self.challenge = _prover(secret, node), challenge
 
     def answer(self, told: bytes) -> bytes:
-        """Return our proof for what the acceptor told; KafkaError if the acceptor's own proof is wrong."""
+        """Return our proof for the acceptor's challenge; KafkaError if the acceptor's own proof is wrong."""
         both = self.challenge + told[:CHALLENGE]
         if not hmac.compare_digest(told[CHALLENGE:], self._prove(b"acceptor", both)):
             raise KafkaError(Err.SASL_AUTHENTICATION_FAILED, REFUSED)
@@ -56,7 +56,7 @@ class Acceptor:
         self.proven = False
 
     def answer(self, told: bytes) -> bytes:
-        """Return what the opener is to be told; KafkaError if it has not proven that it knows the secret."""
+        """Return the bytes to send to the opener; KafkaError if it has not proven that it knows the secret."""
         if not self._both:
             if len(told) != CHALLENGE:
                 raise KafkaError(Err.SASL_AUTHENTICATION_FAILED, REFUSED)

@@ -40,7 +40,7 @@ class Context:
     connection: int  # its number, unique in this broker's life: for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
     memory: int = 0  # bytes that it takes while it is served, about, beside them; a handler that keeps less or more says so
-    in_run: bool = False  # so many requests wait behind this one that its answer may be a DeferredResponse
+    in_run: bool = False  # enough requests wait behind this one for its answer to be a DeferredResponse
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
 
 

@@ -1,4 +1,4 @@
-"""Tasks that a broker repeats: each is called again and again, after so many seconds each time, until the shutdown.
+"""Tasks that a broker repeats: each is called again and again, after a fixed number of seconds, until the shutdown.
 
 Owns: whether the tasks go on.
 Invariants: I-SCHED-1 an error in a task ends neither the broker nor the task; only a failed disk ends the broker (rule 67).

@@ -14,7 +14,7 @@ decides on many things, it yields one decision after the other, and `collected` 
 Owns: the queue of long work.
 Invariants: no slice is longer than SLICE_S and one step, nor has it more than MOST_STEPS (the simulator's time stands
               still while code runs, so there the number of steps alone counts).
-            I-TURN-2 however many long works there are, one slice of one of them is done between two looks at the sockets;
+            I-TURN-2 whatever the number of long works, one slice of one of them is done between two polls of the sockets;
               they take turns in the order of their arrival.
 What Kafka does differently: threads; the operating system slices.
 """

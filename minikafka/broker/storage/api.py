@@ -36,7 +36,7 @@ MovedRow = Moved.AlterReplicaLogDirPartitionResult
 
 @handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
 def describe_log_dirs(ctx: Context, request: DescribeLogDirsRequest, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
-    """Return the one folder, with the partitions asked for that are in it; null asks for all."""
+    """Return the one folder, with the requested partitions that are in it; null stands for all."""
     path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
     if any(partition.failed for partition in hosted):

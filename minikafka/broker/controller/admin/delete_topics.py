@@ -18,7 +18,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 
 class Deletion(NamedTuple):
-    """The verdict on one topic: its name and id as far as they are known and may be told, and the refusal, if any."""
+    """The verdict on one topic: its name and id as far as the response may name them, and the refusal, if any."""
 
     name: str | None
     topic_id: Uuid | None

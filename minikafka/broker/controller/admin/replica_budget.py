@@ -2,8 +2,8 @@
 
 Owns: the limit, and the count of one request's replicas on top of those that the image has.
 Invariants: no request gives a broker more than MOST_REPLICAS replicas; what has no room gets POLICY_VIOLATION, the
-              others of the request what they asked for.
-What Kafka does differently: it takes as many as clients ask for, until its brokers run out of memory or descriptors.
+              the other topics of the request their replicas.
+What Kafka does differently: it creates any number, until its brokers run out of memory or descriptors.
 """
 
 from __future__ import annotations

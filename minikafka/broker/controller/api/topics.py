@@ -69,7 +69,7 @@ async def _charged(ctx: Context, active: ActiveController, strict_since: int,
 
 
 def _none_is_left(asked: Iterable[str | Uuid], forbidden: str | None = None) -> bool:
-    """Return whether each topic is refused for itself, as one that is asked twice is: such a request has no timeout."""
+    """Return whether each topic is refused for itself, as one that is named twice is: such a request has no timeout."""
     return all(count > 1 or topic == forbidden for topic, count in Counter(asked).items())
 
 

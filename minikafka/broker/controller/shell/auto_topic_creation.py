@@ -1,4 +1,4 @@
-"""Topics that are created because a client asked for their metadata or needs them (auto.create.topics.enable).
+"""Topics that are created because a client requested their metadata or needs them (auto.create.topics.enable).
 
 Owns: the names that are being created, so that many clients which ask at once cause one request.
 Invariants: one broker has at most one request under way for a topic.

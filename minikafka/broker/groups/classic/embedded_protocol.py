@@ -21,7 +21,7 @@ from minikafka.protocol.errors import ProtocolError
 from minikafka.protocol.reader import read_message
 
 _VERSION = struct.Struct(">h")
-MOST_TRACED = 1000  # the trace names at most so many partitions of a member
+MOST_TRACED = 1000  # the most partitions of a member that the trace names
 LONGEST_NAME = 249  # characters of a topic's name
 Embedded = TypeVar("Embedded", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
 

@@ -43,7 +43,7 @@ class Join:
     client_host: str = ""
     instance_id: str | None = None
     must_return: bool = True      # version 4 on (KIP-394): a new member first gets its id and joins again with it
-    may_skip: bool = True         # version 9 on (KIP-814): a returning static leader is told not to assign
+    may_skip: bool = True         # version 9 on (KIP-814): a returning static leader gets skip_assignment
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
         result = JoinResult(error, "", group.generation, group.protocol_type, group.protocol, then.old_leader)
     elif then.may_skip:
         result = group.welcome(member, skip_assignment=group.members.leader == member.member_id)
-    else:                            # an old client that is told it is the leader would make a new assignment
+    else:                            # an old client that gets itself as the leader would make a new assignment
         result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
                             then.old_leader)
     group.renew(member, now)         # its session may have ended while its call waited for the record

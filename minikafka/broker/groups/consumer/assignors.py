@@ -1,6 +1,6 @@
 """The brokers' assignors: which member of a consumer group gets which partitions. `uniform` is the default.
 
-uniform   every member gets as many partitions as any other that could have them (give or take one). To stay near to the
+uniform   members that could have the same partitions get equal numbers of them (give or take one). To stay near to the
           last assignment, first every member keeps its partitions; then each partition without a member goes to the
           subscriber with the fewest; then partitions move one by one from a member that has at least two more than another
           subscriber of the topic.

@@ -1,7 +1,7 @@
 """The steps of a heartbeat, each on a draft of the group: the member's subscription, a new assignment, one step towards it.
 
 Owns: functions of a draft and a context; the group decides on their order (group.py).
-Invariants: a target assignment is of the epoch that asked for it, and made from the subscriptions of that epoch.
+Invariants: a target assignment is of the epoch that required it, and made from the subscriptions of that epoch.
 Source: GroupMetadataManager (maybeUpdateTargetAssignment, maybeReconcile, replaceMember), TargetAssignmentBuilder; KIP-848,
 KIP-1263 (the assignment interval).
 """

@@ -11,7 +11,7 @@ Invariants: I-GPART-1 nothing is served before every record up to the log end at
             I-CSTORE-1 a consumer group's records are applied once appended, and its calls answered once committed (rule 58).
             the end of a group of one kind and the beginning of one of the other kind are one batch.
             I-GPART-3 when leadership goes, every waiting call is answered NOT_COORDINATOR and all state is dropped.
-            I-GPART-4 what deletes offsets looks at the end of the log, a client at what is committed: no offset that was
+            I-GPART-4 a deletion of offsets reads up to the end of the log, a client up to what is committed: no offset that was
               appended before a deletion is left after it, whether a replica or a transaction still waits for it.
 
 What Kafka does differently: an event queue with a thread per few partitions; our event loop is that thread.
@@ -63,7 +63,7 @@ class GroupCoordinatorShard:
         self.partition, self.epoch = partition, epoch
         self.groups: dict[str, Group] = {}
         self.offsets = OffsetStore()                # as far as the log is committed: what clients see
-        self.appended = OffsetStore()               # up to the end of the log: what deletions look at (I-GPART-4)
+        self.appended = OffsetStore()               # up to the end of the log: deletions read these (I-GPART-4)
         self.log = CoordinatorLog(self.env, partition, node.config["offsets.commit.timeout.ms"] / 1000)
         self.loading, self.closed = True, False
         self._timers: dict[str, tuple[float, Timer]] = {}

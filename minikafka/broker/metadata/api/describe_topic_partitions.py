@@ -1,6 +1,6 @@
 """DescribeTopicPartitions: topics in the order of their names, page by page, with eligible leaders (KIP-966).
 
-A page ends after so many partitions; `next_cursor` says where the next page begins, and the client sends it back to get
+A page has a limited number of partitions; `next_cursor` says where the next page begins, and the client sends it back to get
 that page.
 
 Invariants: I-PAGE-1 pages together give every partition once. I-META-2 (metadata.py) holds here too.

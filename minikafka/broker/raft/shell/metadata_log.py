@@ -62,7 +62,7 @@ class MetadataLog:
 
     def __init__(self, env: Env, metadata_dir: str, is_voter: bool = True, segment_bytes: int = SETTINGS.segment_bytes,
                  segment_ms: int = FOREVER) -> None:
-        """Open and recover the folder in `metadata_dir`, or begin it. A file of the log ends after so many bytes or ms. Raises
+        """Open and recover the folder in `metadata_dir`, or begin it. A file of the log has a limit in bytes and ms. Raises
         LogDirError."""
         self._env, self._segment_bytes, self._segment_ms = env, segment_bytes, segment_ms
         self._folder = f"{metadata_dir}/{FOLDER}"
@@ -229,7 +229,7 @@ class MetadataLog:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, offset: int) -> bytes:
-        """Return whole batches from `offset` on, for a follower: as many as one response holds."""
+        """Return whole batches from `offset` on, for a follower: up to the size of one response."""
         data = self.log.read(offset, wire.MAX_BYTES, self.log.end_offset)
         for _ in self._checked(data):
             pass

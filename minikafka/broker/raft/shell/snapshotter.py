@@ -1,6 +1,6 @@
 """When a node makes a snapshot of its metadata, and which older snapshots and records it deletes then (KIP-630).
 
-Every node, leader or not, makes its own snapshots: after so many bytes of committed records, or after so much time if there
+Every node, leader or not, makes its own snapshots: after a number of bytes of committed records, or after some time if there
 were any. The image is turned into records at once, between two batches; the file is written while the quorum works on.
 
 Owns: the bytes and the time since the last snapshot; whether one is being written.

@@ -1,4 +1,4 @@
-"""Where the leader is: what Produce and Fetch tell a client that asked the wrong broker (KIP-951).
+"""Where the leader is: what Produce and Fetch return to a client that sent them to another broker (KIP-951).
 
 Source: KafkaApis.getCurrentLeader.
 """

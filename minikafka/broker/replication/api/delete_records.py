@@ -1,4 +1,4 @@
-"""DeleteRecords: everything before an offset is gone, on every replica; asked of the partition's leader.
+"""DeleteRecords: everything before an offset is gone, on every replica; the partition's leader serves it.
 
 The leader raises its log's start at once and answers when all live replicas have, which they learn with their next
 fetch. `low_watermark` is the first offset that some live replica may still have.
@@ -30,7 +30,7 @@ Begun = tuple[dict[Key, Row], dict[Key, Partition], dict[Partition, int]]
 
 @handles(DeleteRecordsRequest, needs=(ReplicaManager,))
 async def delete_records(ctx: Context, request: DeleteRecordsRequest, replicas: ReplicaManager) -> DeleteRecordsResponse:
-    """Delete what stands before the offsets asked for; -1 means the high watermark."""
+    """Delete what stands before the requested offsets; -1 means the high watermark."""
     asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
     rows, keys, begun = await ctx.node.env.turns.take(_begin(replicas, asked))
     outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)

@@ -18,7 +18,7 @@ Invariants
   The first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
   A client that has used up a quota gets an empty answer; what was read counts neither for the quota nor the session.
-  I-FET-4  a consumer that has a nearer follower is told so at once and gets no records of that partition from here.
+  I-FET-4  a consumer that has a nearer follower gets its id at once, and no records of that partition from here.
   I-FET-7  a request that waits keeps what it still needs, not the message; the connection counts what it keeps.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
 What Kafka does differently: a fetch from beyond the high watermark is answered at once; here it waits.
@@ -278,7 +278,7 @@ class ServedFetch:
         return not self.from_follower and self.ctx.listener == CLIENTS
 
     def _over_quota(self, context: FetchContext[Wanted], found: Found) -> Steps[int]:
-        """Return how long this client must wait before it can be told what was found; 0 if it need not."""
+        """Return how long this client must wait before it may get what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0

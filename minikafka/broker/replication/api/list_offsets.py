@@ -13,7 +13,7 @@ Versions of OffsetForLeaderEpoch
 Owns: nothing. Invariants
   I-OFF-1  a new leader does not name a latest offset before its high watermark has reached the start of its epoch: it
            might be smaller than one a client has already seen (rule 6).
-  Consumers are not told of records beyond what they could fetch.
+  A consumer gets no offset beyond what it could fetch.
 Without tiered storage -5 and -6 answer -1. Source: ReplicaManager.fetchOffset, Partition.fetchOffsetForTimestamp,
 Partition.lastOffsetForLeaderEpoch; KIP-79, KIP-207, KIP-320, KIP-734, KIP-1005, KIP-1023.
 """
@@ -79,7 +79,7 @@ def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaMan
 
 
 def _refuse_all(request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Return the answer to an isolation level that nobody knows: what was asked comes back as it stood."""
+    """Return the answer to an unknown isolation level: the request's fields come back as they stood."""
     return ListOffsetsResponse(throttle_time_ms=0, topics=[
         Topic(name=topic.name, partitions=[_failure(p, Err.UNKNOWN_SERVER_ERROR) for p in topic.partitions])
         for topic in request.topics])
@@ -131,7 +131,7 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
 def offset_for_leader_epoch(ctx: Context, request: OffsetForLeaderEpochRequest,
                             replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
-    """Return for each epoch that is asked for the largest known epoch not above it, and where that one ended (rule 20)."""
+    """Return for each requested epoch the largest known epoch not above it, and where that one ended (rule 20)."""
     topics = []
     for topic in request.topics:
         ends = yield from each(partial(_epoch_end, replicas, topic.topic), topic.partitions)

@@ -54,7 +54,7 @@ HIDES_LOG_START = frozenset({Err.NOT_LEADER_OR_FOLLOWER, Err.MESSAGE_TOO_LARGE, 
                              Err.CORRUPT_MESSAGE, Err.KAFKA_STORAGE_ERROR, Err.INVALID_TOPIC_EXCEPTION})
 
 Key = tuple[str | UUID, int]                        # (topic name or topic id, partition)
-Batches = dict[Key, Any]                            # records by partition: a memoryview, or None, which is looked at first
+Batches = dict[Key, Any]                            # records by partition: a memoryview, or None, which is checked first
 Topic = ProduceResponse.TopicProduceResponse
 Answer = Topic.PartitionProduceResponse
 make_response, make_topic, make_answer = maker(ProduceResponse), maker(Topic), maker(Answer)
@@ -122,7 +122,7 @@ async def _answer_later(ctx: Context, parts: Parts, results: Results, delayed: D
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
                             refused: dict[Key, KafkaError]) -> ApiMessage | None:
-    """Serve a transactional producer: the coordinator is asked first where that is needed."""
+    """Serve a transactional producer: the coordinator verifies first where that is needed."""
     asked = {key: records for key, records in batches.items()
              if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
     guards: dict[Key, object] = {}
@@ -161,11 +161,11 @@ def _producer(records: memoryview) -> ProducerIdAndEpoch:
     return ProducerIdAndEpoch(*_PRODUCER.unpack_from(records, PRODUCER_AT))
 
 
-# --- refusals before any log is asked -------------------------------------------------------------------------------
+# --- refusals before any log is read --------------------------------------------------------------------------------
 
 
 class RejectedBeforeAppend(KafkaError):
-    """An error found before any log was asked: the answer names no log start, and has the error's message if that is
+    """An error found before any log was read: the answer names no log start, and has the error's message if that is
     not the usual one."""
 
 

@@ -39,7 +39,7 @@ class Delayed(Generic[P]):
             self.finished.set_result(None)
 
     def force(self) -> None:
-        """Complete now, whatever `check` thinks."""
+        """Complete now, whatever `check` returns."""
         if not self.finished.done():
             self.finished.set_result(None)
 
@@ -67,7 +67,7 @@ class Delayed(Generic[P]):
 
 
 class MovedEvent(Generic[P]):
-    """The event that one thing has moved: how often that was, and what looks at the thing then, in the order of arrival."""
+    """The event that one thing has moved: its count, and its listeners in the order of arrival."""
 
     def __init__(self) -> None:
         self.count = 0                                     # at the same count a read finds the same

@@ -1,12 +1,12 @@
 """Answers that wait: for the high watermark, for the log end, for a change of leader, or for their time to run out.
 
-Each delayed answer registers with the partitions it depends on and is looked at when one of them moves; it has one
+Each delayed answer registers with the partitions it depends on and is checked when one of them moves; it has one
 timer and no task of its own beyond the request it belongs to.
 
 Owns: the registrations and the timer of each delayed answer.
 Invariants
   I-DELAY-1  a delayed answer completes exactly once, and is registered nowhere afterwards.
-  I-DELAY-2  before it waits it has looked, and from then on it is told of every move: none can be missed.
+  I-DELAY-2  it is checked before it waits, and from then on at every move: none can be missed.
 What Kafka does differently: purgatories with a hashed timing wheel and expired entries swept up in bulk.
 Source: kafka.server.DelayedOperation, DelayedProduce, DelayedFetch.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class DelayedOutcome(Delayed[Partition]):
-    """A wait for an error code of each of some partitions, of which each has to reach an offset (`required`)."""
+    """Waits until each partition has reached its offset (`required`); collects one error code for each."""
 
     def __init__(self, env: Env, required: dict[Partition, int]) -> None:
         super().__init__(env)

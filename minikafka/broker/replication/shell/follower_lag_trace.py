@@ -1,6 +1,6 @@
-"""How long each follower has been behind, as the leader measures it, told to the trace when that changes.
+"""How long each follower has been behind, as the leader measures it, written to the trace when that changes.
 
-A leader judges a follower by one clock, the time at which it was last caught up, and looks at it twice in every
+A leader judges a follower by one clock, the time at which it was last caught up, and reads it twice in every
 replica.lag.time.max.ms. A picture that guessed that time from the outside would be wrong by a fetch; so the leader tells
 it, but only of followers that are late, and only when the figure has changed: never for each fetch.
 
@@ -8,7 +8,7 @@ Event: behind{tp, epoch, follower, behind, check_in, every}: in leader epoch `ep
 (null: it is again), in `check_in` seconds the leader looks next, then every `every` seconds. Durations, because clocks of
 processes differ.
 
-Owns: what was told last of each follower.
+Owns: what was written last of each follower.
 Invariants: looking changes nothing but the trace: it sets no timer and decides nothing.
 What Kafka does differently: metrics of the lag in records only (MaxLag); the time is seen by nobody.
 """

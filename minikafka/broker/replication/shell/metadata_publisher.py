@@ -123,7 +123,7 @@ class MetadataPublisher:
     # --- configuration --------------------------------------------------------------------------------------------
 
     def _forget_configs(self, changes: Changes) -> None:
-        """Resolve again what has changed in the settings: of a topic its own, of a broker those of all topics."""
+        """Compute again the configs of the changed topic, or of all topics if a broker default changed."""
         if not self.caught_up or _of_brokers(changes):
             self.replicas.log_manager.forget_configs()
         self.replicas.log_manager.forget_configs(

@@ -42,7 +42,7 @@ class ReplicaManagerView(Protocol):
     env: Env
 
     def shown_settings(self, partition: Partition) -> dict[str, object]:
-        """Return the settings that the trace is told with the role of `partition`."""
+        """Return the settings that the trace gets with the role of `partition`."""
 
     def on_leading(self, partition: Partition) -> None:
         """Take note that this broker leads `partition` in a new epoch."""
@@ -83,9 +83,9 @@ class Partition:
         self.name = f"{topic}-{index}"
         self.moved: MovedEvent[Partition] = MovedEvent()  # its high watermark, its role, or only its log end
         self.lag_trace = FollowerLagTrace(self)
-        self.shown: dict[str, object] = {}                # the settings that the trace was told, while we lead
+        self.shown: dict[str, object] = {}                # the settings that the trace has, while we lead
         self.failed = False                            # its disk has
-        self.retired: Err | None = None                # it was given up, and this is what requests are told that still have it
+        self.retired: Err | None = None                # it was given up: the refusal of requests that still have it
         self.storage = Storage(self)
         self._env = manager.env
         self.flushed = self._env.now()                 # when the log was flushed last

@@ -9,11 +9,11 @@ Owns: which partition is fetched from whom, the pauses after errors, one connect
 Invariants
   I-FETCH-1  an answer counts only if the partition still follows the same leader epoch and its log ends where it ended
              when the request left.
-  The fetch offset is the log end offset: what is asked for tells the leader what is here.
+  The fetch offset is the log end offset: what the request asks for is what the leader takes for replicated.
   I-FETCH-3  after an answer whose watermarks were not taken over the session begins anew: the leader believes them known
              and would not repeat them before they move.
 What Kafka does differently: threads, several per leader if num.replica.fetchers says so; the first pause after an error
-is as long as the last; a follower that diverged hears the high watermark only when it moves.
+is as long as the last; a follower that diverged gets the high watermark only when it moves.
 Source: kafka.server.AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.
 """
 

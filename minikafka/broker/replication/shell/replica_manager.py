@@ -1,11 +1,11 @@
 """Every partition this broker is a replica of: found for a request, hosted, given up; its effects on the rest of the broker.
 
-Owns: the hosted partitions by name, the timer that checks the ISR, who is told of changes of role. The logs are
+Owns: the hosted partitions by name, the timer that checks the ISR, the listeners to changes of role. The logs are
 log_manager.py's; which partitions are hosted, and in which role, metadata_publisher.py decides by the metadata.
 Invariants
   I-REP-1  a failed disk is the end of the broker: it says so, answers KAFKA_STORAGE_ERROR, and ends (rule 67).
   I-REP-2  any other error in work on one partition ends neither the broker nor the work on the others.
-  I-REP-3  listeners hear of a change of role after it is complete, in the order of the metadata.
+  I-REP-3  listeners are called after a change of role is complete, in the order of the metadata.
 What Kafka does differently: one of several log folders may fail, and the broker lives on. Source: kafka.server.ReplicaManager.
 """
 
@@ -97,7 +97,7 @@ class ReplicaManager:
         return partition
 
     def current_leader(self, topic: str, index: int) -> tuple[int, int]:
-        """Return (leader, leader epoch) as far as this broker knows: what a refused client is told (KIP-951)."""
+        """Return (leader, leader epoch) as far as this broker knows, for a response that refuses (KIP-951)."""
         partition = self.partitions.get((topic, index))
         if partition is not None:
             return partition.replica.leader, partition.leader_epoch

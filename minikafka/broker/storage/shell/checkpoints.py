@@ -7,9 +7,9 @@ Owns: when each of these files is written, and the lock around it.
 Invariants
   I-POINTS-1  what is written is what holds once the lock is taken, so that nothing stale can come last.
   I-POINTS-2  a recovery point that a truncation lowered is on disk before anything is appended behind it: else recovery
-              would not look at what is appended there (LogManager.truncateTo).
+              would not read what is appended there (LogManager.truncateTo).
   I-POINTS-3  no file speaks of a log that is gone: a later topic of that name must not begin where that one did, nor
-              believe committed what was so in it. (Kafka leaves the high watermark there until the next checkpoint.)
+              take for committed what was so in it. (Kafka leaves the high watermark there until the next checkpoint.)
 Source: ReplicaManager.checkpointHighWatermarks, LogManager.checkpointRecoveryOffsetsInDir.
 """
 

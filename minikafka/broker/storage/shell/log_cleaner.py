@@ -7,7 +7,7 @@ Owns: `cleaner-offset-checkpoint` (up to where each log is clean), the task, whi
 Invariants
   I-CLEANER-1  before a log is cleaned it is flushed, and its recovery point is on disk: recovery never depends on what
                compaction took away.
-  I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is looked at.
+  I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is cleaned.
   I-CLEANER-3  a log that cannot be cleaned, whatever the error, is left as it is, and the others are cleaned; a failed
                disk ends the broker (rule 67).
   I-CLEANER-4  a setting under which nothing would be cleaned for ever can be taken back while the broker runs.
@@ -209,6 +209,6 @@ class LogCleaner:
             await self._pause(partial(self._seconds, size))
 
     def _seconds(self, size: int) -> float:
-        """Return how long so many bytes take at log.cleaner.io.max.bytes.per.second."""
+        """Return how long these bytes take at log.cleaner.io.max.bytes.per.second."""
         rate = self._config("io.max.bytes.per.second")
         return 0.0 if isnan(rate) else size / rate if rate > 0 else inf

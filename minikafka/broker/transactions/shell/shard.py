@@ -3,7 +3,7 @@
 Owns: the Transaction state machines of the partition and the translation between them and their records.
 Invariants: I-TPART-1 nothing is served before every record up to the log end at the election is replayed and committed
               (rule 55).
-            a decision takes effect when its record is committed, even if the producer that asked for it
+            a decision takes effect when its record is committed, even if the producer that requested it
               was answered with a timeout.
             I-TPART-3 a prepared transaction, found in the log or decided here, gets its markers from the newest coordinator.
 What Kafka does differently: Kafka serves a partition before its last records are committed. Source: TransactionStateManager.

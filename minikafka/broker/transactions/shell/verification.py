@@ -8,7 +8,7 @@ themselves), or asks the coordinator to add the partition (newer clients do not 
 Owns: the request, its repetition, and the translation of the coordinator's errors.
 Invariants: I-VERIFY-1 a guard is made before the request and passed to the append, so a marker in between is noticed
               (log/producers.py).
-            no coordinator is asked for a producer that the partition itself knows to be fenced: the coordinator may
+            no request goes to the coordinator for a producer that the partition itself knows to be fenced: the coordinator may
               have forgotten the transactional id.
 What Kafka does differently: Kafka gathers many such requests to one coordinator into one.
 Source: AddPartitionsToTxnManager, ReplicaManager.maybeSendPartitionsToTransactionCoordinator,
@@ -105,7 +105,7 @@ def _request(transactional_id: str, producer: ProducerIdAndEpoch, partitions: li
     return AddPartitionsToTxnRequest(transactions=[transaction])
 
 
-# Errors of the coordinator that a producer would not understand. It is told NOT_ENOUGH_REPLICAS, and tries again at the
+# Errors of the coordinator that a producer would not understand. It gets NOT_ENOUGH_REPLICAS, and tries again at the
 # same leader.
 TRY_AGAIN = frozenset({Err.NETWORK_EXCEPTION, Err.COORDINATOR_LOAD_IN_PROGRESS, Err.COORDINATOR_NOT_AVAILABLE,
                        Err.NOT_COORDINATOR})
