@@ -27,7 +27,7 @@ from minikafka.broker.groups.consumer.messages import HeartbeatResponse
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.proof.small_worlds.checks import fallen, same, that
 from minikafka.proof.small_worlds.groups.classic_client import BOTH, JOIN, MEMBER, ClassicClient, subscription
-from minikafka.proof.small_worlds.groups.group_properties import judge, matching, picture, roster
+from minikafka.proof.small_worlds.groups.group_properties import instances, judge, matching, picture, roster
 from minikafka.proof.small_worlds.groups.heartbeat_client import TOPICS, HeartbeatClient
 from minikafka.proof.small_worlds.groups.judged_group import JudgedGroup
 from minikafka.protocol.errors import Err, KafkaError
@@ -220,6 +220,8 @@ class GroupLife(JudgedGroup):
         owned = sorted(client.owns) if member == client.name and rng.random() < 0.5 else None
         if epoch == -2 and instance is None or epoch < -2:
             return  # the shell refuses that before it finds the group
+        if epoch == 0 and member in roster(self.present) and instances(self.present).get(instance or "", member) != member:
+            return  # one member would have two places
         for one in others:
             if one.name == member:
                 one.unsure = True  # it does not get the response

@@ -12,7 +12,7 @@ Invariants: I-GSENDER-1 a request is taken from a present member alone, in its g
             I-GTIME-1 a deadline moves only when its member gives a sign of life, is answered, or takes a step: to now and its
               timeout.
             I-GJOIN-1 a join phase ends when all have joined, or when its time is over (rule 57).
-            I-GSTORE-1 a Stable classic group is what its last record says, unless a record is on its way (rules 58, 59).
+            I-GSTORE-1 a Stable classic group is what its last record says, unless records are on their way (rules 58, 59).
             I-GEPOCH-1 the epoch rises with each change of a subscription, a member or a subscribed topic, and with nothing else.
             I-GSTEP-1 a member gives up first, is given only what it reads, and then reaches the target's epoch (rule 848);
               a classic member is called to join only where it has a step to take.
@@ -29,6 +29,7 @@ from typing import Any
 
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, read_subscription
 from minikafka.broker.groups.classic.group import ClassicGroup
+from minikafka.broker.groups.classic.members import ClassicGroupMember
 from minikafka.broker.groups.classic.messages import Call, CompleteCall, JoinResult, Moved
 from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.consumer.assignors import MemberSubscription
@@ -321,14 +322,18 @@ def named(partitions: Collection[TopicIdPartition], image: MetadataImage) -> lis
     return sorted(known[one] for one in partitions if one in known)
 
 
+def embedded(group: ClassicGroup, member: ClassicGroupMember) -> Any:
+    """Return the subscription of a member of a classic group, in the protocol that the group has."""
+    return read_subscription(member.metadata(group.protocol) or member.protocols[0][1])[0]
+
+
 def told_by_classic(group: ClassicGroup, image: MetadataImage) -> dict[str, object]:
     """Return all that the members of a classic group have said, and what they have: it must go over."""
     found: dict[str, object] = {}
     for m in group.members:
-        said, _ = read_subscription(m.metadata(group.protocol) or m.protocols[0][1])
         has = [name for name in rows(m.assignment) if name.rsplit("-", 1)[0] in image.topics]
         found[m.member_id] = (m.instance_id, m.client_id, m.client_host, m.rebalance_timeout_ms, m.session_timeout_ms,
-                              [*m.protocols], sorted({*said.topics}), said.rack_id or None, has)
+                              [*m.protocols], sorted({*embedded(group, m).topics}), has)
     return found
 
 
@@ -337,6 +342,6 @@ def told_by_consumer(state: ConsumerGroupState, partitions: Mapping[str, Collect
     """Return the same of the classic members of a consumer group."""
     members = {m: (one.metadata, one.metadata.classic) for m, one in state.members.items() if one.metadata.classic is not None}
     return {m: (said.instance_id, said.client_id, said.client_host, said.rebalance_timeout_ms, classic.session_timeout_ms,
-                [(p.name, p.metadata) for p in classic.protocols], [*said.topics], said.rack_id,
+                [(p.name, p.metadata) for p in classic.protocols], [*said.topics],
                 named(partitions.get(m, ()), image))
             for m, (said, classic) in members.items() if classic is not None}

@@ -24,6 +24,7 @@ from minikafka.broker.groups.classic.messages import (
     JoinResult,
     Leaving,
     Replaced,
+    Store,
     StoredGroup,
     Sync,
     SyncResult,
@@ -63,6 +64,7 @@ class JudgedGroup(LoneGroup):
         self.open, self.acts, self.signs, self.retried = set[str](), set[str](), set[str](), set[str]()
         self.founded = self.written = self.group.state
         self.facts: object = None
+        self.overlapped = False  # the last record was made while another was on its way, which may have failed since
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -85,7 +87,7 @@ class JudgedGroup(LoneGroup):
     def _logged(self, group: ClassicGroup) -> None:
         """Check I-GSTORE-1 and I-JGROUP-2."""
         stored = self.stored
-        if group.state_name == "Stable" and not self.in_flight:
+        if group.state_name == "Stable" and not self.in_flight and not self.overlapped:
             same("I-GSTORE-1", "a Stable group", group.snapshot(), stored)
         given = [e.result for e in self.effects if isinstance(e, CompleteCall) and isinstance(e.result, SyncResult)]
         for result in (one for one in given if one.error is Err.NONE):
@@ -100,6 +102,8 @@ class JudgedGroup(LoneGroup):
             if isinstance(effect, CompleteCall):
                 that("I-JGROUP-1", effect.call in self.open, f"{effect.call} is answered again")
                 self.open.remove(effect.call)
+            elif isinstance(effect, Store):
+                self.overlapped = bool(self.in_flight)
         super().carry_out_classic(effects)
 
     def carry_out(self, effects: Iterable[Any]) -> HeartbeatResponse | None:
@@ -154,6 +158,7 @@ class JudgedGroup(LoneGroup):
         if self.classic is None:
             same("I-CGROUP-1", "the group in the log", rules.picture(self.replayed()), rules.picture(self.group))
         self.retried.clear()
+        self.overlapped = False
         with self.event():
             super().fail_over()
 
@@ -335,6 +340,8 @@ class JudgedGroup(LoneGroup):
             having = {m: [*one.assigned] for m, one in group.state.members.items()}
             same("I-JGROUP-3", "the members", rules.told_by_consumer(group.state, having, self.image),
                  rules.told_by_classic(old, self.image))
+            same("I-JGROUP-3", "their racks", {m: one.metadata.rack_id for m, one in group.state.members.items()},
+                 {m.member_id: rules.embedded(old, m).rack_id or None for m in old.members})
             same("I-JGROUP-3", "their epochs", rules.roster(group), dict.fromkeys(rules.roster(old), max(1, old.generation)))
 
     def downgraded(self, stored: StoredGroup, group: ClassicGroup) -> None:
