@@ -1,15 +1,24 @@
 // The place beside the text: in JupyterLab (and Notebook 7) a view stands at the right of its notebook, as high as that,
 // and stays there while the text is scrolled. It belongs to the notebook's panel: another notebook has its own, and with the
 // notebook it goes. Elsewhere (VS Code, nbclassic, a new view of an output), and where there is no room, a view stays in
-// its cell. No extension and no call of JupyterLab's own: the panel's element is all that is used.
+// its cell. No extension and no call of JupyterLab's own: the elements of the panel and of the page are all that is used.
 
 const PANEL = ".jp-NotebookPanel", TEXT = ":scope > .jp-Notebook";
 const ROOM = 760, LEAST_PICTURE = 380, LEAST_TEXT = 300, STRIP = 30;  // pixels
 const KEPT = "minikafka-view-beside";  // where the page keeps the share and the state that the viewer chose
 const GRACE = 400;  // milliseconds that an empty place stays: a cell that runs again makes its view anew
-// Plotly fits a figure to its place at a "resize" of the window, but leaves a figure out that is out of sight then. So each
-// figure is watched: it is fitted when it comes into sight, too, also long after the picture has gone.
-const fitted = new ResizeObserver(() => dispatchEvent(new Event("resize")));
+const STEADY = 200;  // milliseconds without a change of widths before figures are fitted
+// JupyterLab gives its widgets (a figure is one) a new width only when the page has another width. So the page is one pixel
+// narrower after the first change of the place, as wide as before after the second, and so on.
+let due = 0;
+function layOutPage() {
+  clearTimeout(due);
+  due = setTimeout(() => {
+    const page = document.getElementById("main");
+    page.style.right = page.style.right ? "" : "1px";
+    dispatchEvent(new Event("resize"));
+  }, STEADY);
+}
 
 function kept(changes = {}) {
   let choice = {share: 0.5, folded: false, beside: true};
@@ -29,25 +38,17 @@ function makeDock(panel) {
   const node = make("div", {class: "mk-dock", "data-lm-suppress-shortcuts": "true", role: "complementary",
                             "aria-label": "the picture of the cluster"}, edge, unfold, inside);
   const text = panel.querySelector(TEXT);
-  let {share, folded} = kept(), wide = 0;
+  let {share, folded} = kept();
   const dock = {node, inside, holder: null, fold, remove, leaving: 0};
 
   function lay() {
-    const whole = panel.clientWidth;
-    if (!whole) return;  // a notebook in a hidden tab
-    const most = Math.max(LEAST_PICTURE, whole - LEAST_TEXT);
-    wide = folded ? STRIP : Math.round(Math.min(most, Math.max(LEAST_PICTURE, whole * share)));
-    panel.style.setProperty("--mk-wide", `${wide}px`);
+    if (!panel.clientWidth) return;  // a notebook in a hidden tab
+    const wide = folded ? `${STRIP}px` : `max(${LEAST_PICTURE}px, min(${100 * share}%, 100% - ${LEAST_TEXT}px))`;
+    const changed = panel.style.getPropertyValue("--mk-wide") !== wide;
+    panel.style.setProperty("--mk-wide", wide);
     panel.style.setProperty("--mk-top", `${text.offsetTop}px`);
     node.classList.toggle("mk-folded", folded);
-    fitFigures();
-  }
-  function fitFigures() {  // plotly's figures in the text get its width and keep their height
-    for (const figure of text.querySelectorAll(".js-plotly-plot")) {
-      figure.style.height ||= `${figure.querySelector(".main-svg")?.clientHeight}px`;
-      delete figure.layout.width;
-      fitted.observe(figure);
-    }
+    if (changed) layOutPage();
   }
   function fold(on) {
     folded = on;
@@ -69,17 +70,16 @@ function makeDock(panel) {
   });
   edge.addEventListener("keydown", event => {
     const by = {ArrowLeft: 40, ArrowRight: -40}[event.key];
-    if (by) widen(wide + by);
+    if (by) widen(node.offsetWidth + by);
     event.stopPropagation();
   });
   const size = new ResizeObserver(lay);
   size.observe(panel);
-  const later = new MutationObserver(() => text.querySelector(".js-plotly-plot:not([style*=height])") && fitFigures());
-  later.observe(text, {childList: true, subtree: true});
   function remove() {
     size.disconnect();
-    later.disconnect();
     panel.classList.remove("mk-beside");
+    panel.style.removeProperty("--mk-wide");
+    layOutPage();
     node.remove();
     delete panel.mkDock;
   }

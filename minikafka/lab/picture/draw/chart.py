@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from textwrap import wrap
 from typing import Any
 
 from plotly import graph_objects
@@ -29,7 +30,7 @@ from minikafka.lab.picture.draw.paper import Paper, shorten, width
 BLUE, GREEN, ORANGE, PURPLE, SKY, RED, GREY = "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#D55E00", "#808080"
 DASHES = {"dash": "8 5", "dot": "2 4", "dashdot": "8 4 2 4", "longdash": "13 5"}
 PAPER = 1000    # units: the width of the SVG; a letter is 14 units high
-WIDE = 840      # pixels of a plotly figure: the text of a notebook in a window of 1280
+TITLE = 34      # letters in a line of a plotly figure's title: they fit beside the picture; two lines have room
 INK = "#7a7a7a"  # letters on light and on dark pages: 4.3 to 1 on both
 HATCH = ('<defs><pattern id="chart-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
          '<rect width="2" height="6" fill="white"/></pattern></defs>')
@@ -55,14 +56,16 @@ class Chart(graph_objects.Figure):
 def interactive(figure: Any) -> dict[str, Any]:
     """Return plotly's part of an output, in letters and lines that are read on light and on dark pages.
 
-    A figure has a fixed size until the picture stands beside the text: then view/dock.js keeps its height and frees its width.
-    Plotly's `responsive` alone drops the height too: any change of the window or of the theme left a strip of 33 pixels.
+    A figure has no width of its own: JupyterLab gives it the width of its output, and again when that changes. Plotly's
+    `responsive` stays off: it frees the height too, and any change of the window or of the theme left a strip of 33 pixels.
     """
     clear, rule = "rgba(0,0,0,0)", "rgba(128,128,128,0.25)"
-    figure.update_layout(font={"color": INK, "size": 16}, paper_bgcolor=clear, plot_bgcolor=clear, width=WIDE)
+    figure.update_layout(font={"color": INK, "size": 16}, title_font_size=18, paper_bgcolor=clear, plot_bgcolor=clear)
     figure.update_xaxes(gridcolor=rule, zerolinecolor=rule)
     figure.update_yaxes(gridcolor=rule, zerolinecolor=rule)
-    return {"application/vnd.plotly.v1+json": {**json.loads(figure.to_json()), "config": {"responsive": True}}}
+    drawn = json.loads(figure.to_json())
+    drawn["layout"]["title"]["text"] = "<br>".join(wrap(figure.layout.title.text or "", TITLE))
+    return {"application/vnd.plotly.v1+json": drawn}
 
 
 def to_svg(figure: Chart) -> str:
