@@ -283,7 +283,7 @@ def test_small_worlds_go_with_the_clusters(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_a_log_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if a seed of a log alone cannot be replayed, or if what falls there is not told."""
+    """Fails if a seed of a log alone cannot be replayed, or if what falls there is not printed."""
     with replaced(LogFlush, "sync", lambda self: None):
         first = next(seed for seed in range(60) if campaigns.run_one("log", seed).violations)
         assert command.main(["replay", str(first), "--log"]) == 1
@@ -292,11 +292,11 @@ def test_a_log_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_group_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if a seed of a group alone cannot be replayed, or if what falls there is not told."""
+    """Fails if a seed of a group alone cannot be replayed, or if what falls there is not printed."""
     assert command.main(["replay", "3", "--group"]) == 0
     with replaced(ClassicGroup, "renew", lambda self, member, now: None):
         assert command.main(["replay", "3", "--group"]) == 1
-    assert "I12: when i1-made-6 is removed: " in capsys.readouterr().out
+    assert "I-GTIME-1: until when i3-made-5 may be silent: " in capsys.readouterr().out
 
 
 def shown_to_the_end(terminal: int) -> str:
