@@ -125,8 +125,8 @@ def test_spark_gets_a_java_that_does_not_warn(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_command_whose_reader_has_ended_ends_quietly() -> None:
     """Fails if `... | head` ends in a traceback."""
-    doctor = [sys.executable, "-m", "minikafka", "doctor"]
-    with subprocess.Popen(doctor, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+    story = [sys.executable, "-m", "minikafka", "sim", "tell", "a5"]
+    with subprocess.Popen(story, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
         assert command.stdout is not None and command.stderr is not None
         command.stdout.close()
         assert (command.stderr.read(), command.wait(60)) == (b"", 128 + signal.SIGPIPE)
