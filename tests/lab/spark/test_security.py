@@ -154,8 +154,8 @@ def test_every_client_and_spark_are_let_in(doors: dict[str, str], settings: dict
     ("SCRAMTLS", {"sasl_mechanism": "PLAIN"}, "does not offer the SASL mechanism PLAIN"),
     ("PASSWORD", {"ssl_cafile": None}, "certificate verify failed"),
     ("MUTUAL", {"ssl_certfile": None, "ssl_keyfile": None, "ssl_password": None}, "alert bad certificate"),
-    ("PASSWORD", {"security_protocol": None}, "used security_protocol=PLAINTEXT; a listener that needs another one"),
-    ("SCRAM", {"security_protocol": None}, "used security_protocol=PLAINTEXT; a listener that needs another one"),
+    ("PASSWORD", {"security_protocol": None}, "used security_protocol=PLAINTEXT; a listener that needs another protocol"),
+    ("SCRAM", {"security_protocol": None}, "used security_protocol=PLAINTEXT; a listener that needs another protocol"),
     ("PASSWORD", {"security_protocol": "SASL_PLAINTEXT"}, "used security_protocol=SASL_PLAINTEXT"),
 ])
 def test_whoever_is_not_let_in_reads_why(doors: dict[str, str], settings: dict[str, dict[str, Any]], door: str,
