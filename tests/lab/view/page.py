@@ -51,7 +51,7 @@ OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.widgets
     .map(cell => ({id: cell.model.sharedModel.id, outputs: cell.model.outputs.toJSON()}))"""
 SETTLED = """() => {
     const panel = window.jupyterapp?.shell.currentWidget;
-    return panel?.content?.model && panel.content.widgets.length > 0 && panel.sessionContext?.session?.kernel;
+    return panel?.content?.model && panel.content.widgets?.length > 0 && panel.sessionContext?.session?.kernel;
 }"""
 END_KERNEL = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
