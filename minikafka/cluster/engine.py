@@ -5,7 +5,7 @@ The engines are `ours.py` (our brokers) and `apache.py` (Apache Kafka). Simulate
 
 Invariants
     The same `config` reaches both engines under the same names, so that an experiment can be repeated on
-                Apache Kafka word for word.
+      Apache Kafka word for word.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ clients write `sent`, `acked`, `failed`, `position`, `assigned`, `committed` (fi
 Invariants
     Reading never blocks a writer and needs no live broker: the picture works when brokers are dead.
     A torn last event (its writer was killed) is ignored. No event comes after it in its file, because every start
-               of a broker writes to a file of its own.
+      of a broker writes to a file of its own.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Owns: what each cell has begun.
 Invariants
   what another cell has begun goes on, as long as a name holds it
   nobody waits longer than PATIENCE for an end; what a cell puts out does not tell a second run from the first
-             (what ended is said in HTML, which nothing compares)
+    (what ended is said in HTML, which nothing compares)
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The classes of a Java program as they lay in memory: an *archive*, from which its next start is shorter.
 
-Spark loads some 15,000 classes, a broker of Apache Kafka 9,000, and Java reads, checks and links each of them whenever it starts.
+Spark and Apache Kafka load thousands of classes, and Java reads, checks and links each of them whenever it starts.
 Java can write the classes of a running machine into a file, and map that file the next time ("class data sharing", JEP 310 and
 350). `make` writes an archive, `options` uses it.
 

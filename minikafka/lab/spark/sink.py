@@ -6,8 +6,8 @@ Invariants
   I-SPARK-11  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all,
               idempotent); the first failure fails the task.
   The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns:
-              value (required), key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector
-              does.
+    value (required), key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector
+    does.
 
 At least once, as with the connector: a task that is repeated, or a micro-batch that is replayed, writes its records
 again. Unlike the connector: a header without a value is refused (kafka-python cannot send it).

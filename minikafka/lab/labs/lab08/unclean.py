@@ -9,7 +9,7 @@
 Owns: the script of section 5, and what its clients were told.
 Invariants
   `acknowledged` holds what a client was told with acks=all, `readable` what a client read; neither asks a broker
-             for anything that a client could not ask
+    for anything that a client could not ask
 """
 from __future__ import annotations
 

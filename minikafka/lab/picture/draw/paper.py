@@ -7,7 +7,7 @@ Widths are those of DejaVu Sans, which is as wide as fonts on screens come: a la
 Invariants
   I-PAPER-1  whatever a name holds (markup, control characters), the picture is well-formed XML
   every label is recorded with the box that it covers; a label too long for its place ends in an ellipsis
-             and keeps its full text in a <title>
+    and keeps its full text in a <title>
 """
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Invariants
   letters stand out from what is behind them by at least 4.5 to 1, in both themes
   every rule and every id of the style sheet carries the picture's own id: two pictures share a page
   an element's look stands in its attributes, in plain colours: programs that know no style sheets (mail, office,
-             PDF) show the light picture; only a page adds the dark one
+    PDF) show the light picture; only a page adds the dark one
 """
 from __future__ import annotations
 

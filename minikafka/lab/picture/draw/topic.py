@@ -9,7 +9,7 @@ Owns: what a key looks like: colour, shape and label, so that no two keys of a t
 Invariants
   a record stands in its own partition, at the place of its offset; records that do not fit are counted in words
   the line of a key joins its records in the order of their sending; a number that a reader gets after a larger
-             one of the same key is framed
+    one of the same key is framed
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ Owns: the offsets of one replica, and the ghosts of what it has lost.
 Invariants
   the epochs ascend and each starts where the one before it ends; the last one ends at `end`
   what the trace did not tell is None: the epoch of records that were there before the trace began, a start that
-           nobody named
+    nobody named
 """
 from __future__ import annotations
 
