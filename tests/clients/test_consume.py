@@ -1,15 +1,13 @@
-"""Consuming without a group: positions, seeking, resets, offsets by time. All on both engines, by value."""
+"""Consuming without a group: seeking, offsets by time, order, on both engines. Bounds, by value: tests/wire/test_fetch.py."""
 
 from __future__ import annotations
 
 from contextlib import closing
 
-import confluent_kafka
-import kafka.errors
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from .kit import LIBRARIES, PATIENCE, Record, make_topic, take
+from .kit import LIBRARIES, Record, make_topic, take
 
 library = pytest.mark.parametrize("library", LIBRARIES)
 HOUR = 3_600_000
@@ -33,17 +31,6 @@ def test_seeking_into_the_middle_of_a_batch_starts_there(cluster, filled, librar
     assert [(r.offset, r.value) for r in found] == [(n, b"%d" % n) for n in range(47, 59)]
 
 
-def test_earliest_and_latest_offsets(cluster, filled) -> None:
-    """Fails if ListOffsets answers the log end of the leader instead of its high watermark, or a wrong start."""
-    tp = TopicPartition(filled, 0)
-    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap)) as consumer:
-        assert consumer.beginning_offsets([tp]) == {tp: 0}
-        assert consumer.end_offsets([tp]) == {tp: 100}
-    other = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "unused"})
-    with closing(other):
-        assert other.get_watermark_offsets(confluent_kafka.TopicPartition(filled, 0), PATIENCE) == (0, 100)
-
-
 def test_offsets_by_timestamp(cluster, filled) -> None:
     """The first record at or after a time; none after the last. Fails if the time index is off by one entry."""
     tp = TopicPartition(filled, 0)
@@ -57,50 +44,6 @@ def test_offsets_by_timestamp(cluster, filled) -> None:
         assert found(START + 47 * 60_000) == (47, START + 47 * 60_000)
         assert found(START + 99 * 60_000) == (99, START + 99 * 60_000)
         assert found(START + 99 * 60_000 + 1) is None
-
-
-def test_a_reset_to_earliest_and_to_latest(cluster, filled) -> None:
-    """Without a committed offset auto_offset_reset decides. Fails if an end or a start is answered wrongly."""
-    tp = TopicPartition(filled, 0)
-    for reset, position in (("earliest", 0), ("latest", 100)):
-        with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset=reset)) as consumer:
-            consumer.assign([tp])
-            assert consumer.position(tp) == position
-
-
-def test_an_offset_beyond_the_end_is_out_of_range(cluster, filled) -> None:
-    """OFFSET_OUT_OF_RANGE, which `auto.offset.reset=error` hands to the program. Fails if the broker waits instead."""
-    tp = TopicPartition(filled, 0)
-    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="none")) as consumer:
-        consumer.assign([tp])
-        consumer.seek(tp, 1000)
-        with pytest.raises(kafka.errors.OffsetOutOfRangeError) as raised:
-            take(lambda: list(consumer.poll(timeout_ms=500)), 1)
-        assert raised.value.args[0] == {tp: 1000}
-    other = confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "unused",
-                                      "auto.offset.reset": "error"})
-    with closing(other):
-        other.assign([confluent_kafka.TopicPartition(filled, 0, 1000)])
-        (message,) = take(lambda: other.consume(1, 0.5), 1)
-        assert message.error().code() == confluent_kafka.KafkaError._AUTO_OFFSET_RESET
-        assert "Broker: Offset out of range" in message.error().str()
-
-
-@library
-def test_a_record_larger_than_the_fetch_size_still_arrives(cluster, name, library) -> None:
-    """At least one batch is answered however large (KIP-74). Fails if max_bytes can starve a consumer."""
-    make_topic(cluster, name)
-    large = bytes(900_000)
-    client = LIBRARIES["confluent"]
-    client.send(cluster.bootstrap, name, [Record(large), Record(b"after")])
-    tp = TopicPartition(name, 0)
-    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, max_partition_fetch_bytes=1000,
-                               fetch_max_bytes=1000)) as consumer:
-        consumer.assign([tp])
-        consumer.seek(tp, 0)
-        found = take(lambda: [r for rs in consumer.poll(timeout_ms=500).values() for r in rs], 2)
-    assert [r.value for r in found] == [large, b"after"]
-    assert [r.value for r in LIBRARIES[library].read(cluster.bootstrap, name, 2)] == [large, b"after"]
 
 
 @library

@@ -1,12 +1,10 @@
-"""Consumer groups with three libraries: sharing, leaving, static members, what administration sees of them."""
+"""Consumer groups with three libraries: sharing, leaving, static members. Refusals, by value: tests/wire/test_groups.py."""
 
 from __future__ import annotations
 
-import confluent_kafka
-import kafka.errors
 import pytest
 
-from .kit import LIBRARIES, PATIENCE, Record, admin_of, make_topic
+from .kit import LIBRARIES, Record, admin_of, make_topic
 from .members import MEMBERS, Members
 
 
@@ -43,37 +41,6 @@ def test_two_members_share_and_the_last_one_takes_over(cluster, filled, members,
 
 
 @library
-def test_what_administration_sees_of_a_group(cluster, filled, members, library) -> None:
-    """Stable with a member, Empty after it left, Dead when unknown. Fails if states, protocol or host differ."""
-    member = members.join(library, cluster.bootstrap, filled, filled)
-    members.until(lambda: member.assignment() == [0, 1, 2, 3])
-    with admin_of(cluster) as admin:
-        cluster.wait(lambda: admin.describe_groups([filled])[filled]["group_state"] == "Stable", PATIENCE)
-        group = admin.describe_groups([filled])[filled]
-        assert (group["error"], group["protocol_type"], group["protocol_data"]) == (None, "consumer", {
-            "kafka-python": "range", "confluent": "range", "aiokafka": "roundrobin"}[library])
-        (described,) = group["members"]
-        assert described["client_host"] == "/127.0.0.1"
-        assert described["client_id"] and described["member_id"].startswith(described["client_id"] + "-")
-        (topic,) = described["member_assignment"]["assigned_partitions"]
-        assert (topic["topic"], sorted(topic["partitions"])) == (filled, [0, 1, 2, 3])
-        (listed,) = [g for g in admin.list_groups() if g["group_id"] == filled]
-        assert listed == {"group_id": filled, "protocol_type": "consumer", "group_state": "Stable",
-                          "group_type": "classic"}
-        members.leave(member)
-        cluster.wait(lambda: admin.describe_groups([filled])[filled]["group_state"] == "Empty", PATIENCE)
-        assert admin.describe_groups([filled])[filled]["members"] == []
-
-
-def test_an_unknown_group_is_dead(cluster, name) -> None:
-    """GROUP_ID_NOT_FOUND with state Dead and Kafka's text (DescribeGroups 6). Fails if another code is answered."""
-    with admin_of(cluster) as admin:
-        group = admin.describe_groups([name])[name]
-    assert group["error"] == f"[Error 69] GroupIdNotFoundError: Group {name} not found."
-    assert (group["group_state"], group["members"]) == ("Dead", [])
-
-
-@library
 def test_a_static_member_returns_without_a_rebalance(cluster, filled, members, library) -> None:
     """Fails if a static member's return makes a new generation for the others (KIP-345)."""
     stays = members.join(library, cluster.bootstrap, filled, filled, instance="a", session_ms=20_000)
@@ -93,19 +60,6 @@ def test_a_static_member_returns_without_a_rebalance(cluster, filled, members, l
     assert after["a"] == before["a"]
 
 
-def test_a_second_member_with_the_same_instance_fences_the_first(cluster, filled, members) -> None:
-    """FENCED_INSTANCE_ID for the older one. Fails if two members may live under one group.instance.id."""
-    first = members.join("confluent", cluster.bootstrap, filled, filled, instance="a")
-    members.until(lambda: first.assignment() == [0, 1, 2, 3])
-    second = members.join("confluent", cluster.bootstrap, filled, filled, instance="a")
-    with pytest.raises(confluent_kafka.KafkaException) as raised:
-        members.until(lambda: False)
-    assert raised.value.args[0].code() == confluent_kafka.KafkaError._FATAL
-    assert "Broker: Static consumer fenced by other consumer with same group.instance.id" in raised.value.args[0].str()
-    members.all.remove(first)
-    members.until(lambda: second.assignment() == [0, 1, 2, 3])
-
-
 def test_a_member_that_dies_is_missed_after_its_session(cluster, filled, members) -> None:
     """Fails if sessions do not expire: a member that vanished without leaving keeps its partitions for ever."""
     stays = members.join("confluent", cluster.bootstrap, filled, filled, session_ms=2000)
@@ -114,13 +68,6 @@ def test_a_member_that_dies_is_missed_after_its_session(cluster, filled, members
     members.until(lambda: shared(members))
     members.leave(static)  # a static member says no goodbye
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
-
-
-def test_a_session_timeout_out_of_bounds_is_refused(cluster, filled, members) -> None:
-    """INVALID_SESSION_TIMEOUT below group.min.session.timeout.ms. Fails if the bounds are not checked."""
-    with pytest.raises(kafka.errors.InvalidSessionTimeoutError):
-        member = members.join("kafka-python", cluster.bootstrap, filled, filled, session_ms=950)
-        members.until(lambda: bool(member.assignment()))
 
 
 @library

@@ -210,12 +210,15 @@ def test_leaving(seat: Seat) -> None:
     answer = seat.ask(LeaveGroupRequest(group_id=seat.group, members=rows), 4)
     assert (answer.error_code, [m.error_code for m in answer.members]) == (NONE, [UNKNOWN_MEMBER, NONE])
     assert seat.heartbeat(member, generation) == UNKNOWN_MEMBER
+    assert seat.commit(6) == NONE, "the group is empty: anybody may commit"
 
 
 def test_an_unknown_group(seat: Seat) -> None:
     assert seat.heartbeat("x", 1) == UNKNOWN_MEMBER
     assert seat.sync("x", 1).error_code == UNKNOWN_MEMBER
     assert seat.fetched() == [(NONE, -1, "")]
+    everything = seat.ask(OffsetFetchRequest(group_id=seat.group, topics=None, require_stable=False), 7)
+    assert (everything.error_code, everything.topics) == (NONE, [])
     assert seat.commit(3, "x", 1) == ILLEGAL_GENERATION
     assert seat.commit(3, "x", -1) == NONE
 
@@ -230,7 +233,7 @@ def test_commits_without_a_group(seat: Seat, version: int) -> None:
 
 
 def test_bad_commits(seat: Seat) -> None:
-    assert seat.commit(1, metadata="x" * 4097) == METADATA_TOO_LARGE
+    assert (seat.commit(1, metadata="x" * 4097), seat.commit(1, metadata="x" * 4096)) == (METADATA_TOO_LARGE, NONE)
     assert seat.commit(1, index=9) == UNKNOWN_TOPIC
     assert seat.commit(1, topic="no-such-topic") == UNKNOWN_TOPIC
 
@@ -264,7 +267,8 @@ def test_describe_and_list(seat: Seat) -> None:
     dead = described(seat, 5)
     assert (dead.error_code, dead.group_state) == (NONE, "Dead")
     dead = described(seat, 6)
-    assert (dead.error_code, dead.group_state) == (GROUP_NOT_FOUND, "Dead")
+    assert (dead.error_code, dead.error_message, dead.group_state) == (
+        GROUP_NOT_FOUND, f"Group {seat.group} not found.", "Dead")
     member, _ = seat.member()
     alive = described(seat, 5)
     assert (alive.group_state, alive.protocol_type, alive.protocol_data) == ("Stable", "consumer", "range")

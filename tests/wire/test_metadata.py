@@ -60,6 +60,8 @@ def test_missing_topics_and_bad_names(at: Place) -> None:
     answer = ask(at, 12, "nope", at.name, "bad name", "")
     assert brief(answer)[0] == (0, at.name, False, 1)
     assert sorted(brief(answer)[1:]) == [(3, "nope", False, 0), (17, "", False, 0), (17, "bad name", False, 0)]
+    for _ in range(2):      # auto.create.topics.enable is off
+        assert brief(ask(at, 12, "nope", allow_auto_topic_creation=True)) == [(3, "nope", False, 0)]
 
 
 def test_topics_by_id(at: Place) -> None:

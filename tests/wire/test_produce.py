@@ -13,7 +13,7 @@ import pytest
 from crc32c import crc32c
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from minikafka.log.batch import build
+from minikafka.log.batch import BatchHeader, build
 from minikafka.protocol.codec import encode_request
 from tests import requests
 from tests.clients.kit import make_topic
@@ -155,6 +155,7 @@ ACCEPTED = {
     "unknown attribute bit": patched(batch(), 21, ">h", 1 << 8),
     "a client's log-append-time bit": patched(batch(), 21, ">h", 8),
     "maximum timestamp -1": patched(batch(), 35, ">q", -1),
+    "ten minutes ahead": batch(timestamp_ms=int(time.time() * 1000) + 600_000),
     "trailing bytes too short for a header": batch() + b"abc",
     "an unallocated producer id": batch(producer_id=123456, producer_epoch=0, base_sequence=17),
 }
@@ -310,3 +311,5 @@ def test_log_append_time(cluster: Any, name: str) -> None:
         before = int(time.time() * 1000)
         answer = produce(at, batch(timestamp_ms=1000))
         assert before <= answer.log_append_time_ms <= int(time.time() * 1000)
+        stored = at.raw.ask(requests.fetch(at.name), 11).responses[0].partitions[0].records
+        assert BatchHeader.parse(stored).max_timestamp == answer.log_append_time_ms

@@ -53,6 +53,9 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
     ({"retention_ms": None}, 40, "Null value not supported for topic configs: retention.ms"),
     ({"foo": "1", "retention_ms": "x"}, 40, "Unknown topic config name: foo"),
     ({"retention_ms": "x"}, 40, "Invalid value x for configuration retention.ms: Not a number of type LONG"),
+    ({"min_insync_replicas": "0"}, 40, "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
+    ({"cleanup_policy": "burn"}, 40,
+     "Invalid value burn for configuration cleanup.policy: String must be one of: compact, delete"),
     ({"cleanup_policy": "delete,"}, 40, "Configuration 'cleanup.policy' values must not be empty."),
     ({"compression_gzip_level": "10"}, 40,
      "Invalid value 10 for configuration compression.gzip.level: Value must be between 1 and 9 or equal to -1"),
@@ -62,8 +65,12 @@ def verdict(raw: Raw, wanted: Any) -> tuple[int, str | None]:
      "configured with remote log storage."),
 ])
 def test_what_is_refused_and_in_which_words(raw: Raw, numbers: Any, code: int, text: str) -> None:
-    """Fails if controller/admin/create_topics.py or config/effective.py checks something else, or in another order."""
-    assert verdict(raw, topic("refused", **numbers)) == (code, text)
+    """Fails if controller/admin/create_topics.py or config/effective.py checks something else, or in another order; or if
+    the topic is made all the same."""
+    for check in (True, False):
+        (answer,) = ask(raw, topic("refused", **numbers), validate_only=check)
+        assert (answer.error_code, answer.error_message) == (code, text)
+    assert describe(raw, "refused").topics[0].error_code == 3
 
 
 def test_records_of_all_topics_count_together(raw: Raw) -> None:
