@@ -1,7 +1,7 @@
 """Consumer groups: commits that last, owners that are alone, and no record left unread behind a committed offset.
 
-lost-commit     a group was told an older offset than one committed and acknowledged before it asked, or none.
-phantom-commit  it was told an offset that nobody committed.
+lost-commit     a group read an older offset than one committed and acknowledged before this read began, or none.
+phantom-commit  a group read an offset that no member committed.
 zombie-commit   a member's commit was accepted after the partition had gone to another member, which had committed too.
 group-skip      no member was given a record that lies below an offset the group committed.
 two-owners      two members were assigned one partition in one generation.
@@ -36,22 +36,22 @@ class Commit(NamedTuple):
 def lost_commit(story: HistoryTables) -> Iterator[Evidence]:
     """Judge a partition's offset as a register: a read returns the last write, or one made meanwhile."""
     registers = {key: _Register(commits) for key, commits in commits_of(story).items()}
-    for key, told, op in _asked(story):
+    for key, offset, op in _offset_reads(story):
         register = registers.get(key)
-        if register is None or not (late := register.newer_than(told, op)):
+        if register is None or not (late := register.newer_than(offset, op)):
             continue
-        yield Evidence(f"{tell.reader(op)} was told {told} for {key[0]} of {tell.place(key[1])}, but "
+        yield Evidence(f"{tell.reader(op)} read offset {offset} for {key[0]} of {tell.place(key[1])}, but "
                        f"{late.op.process} had committed {late.offset}", key[1], [*late.op.events, *op.events])
 
 
 def phantom_commit(story: HistoryTables) -> Iterator[Evidence]:
     """Judge only groups whose commits are part of the history."""
     commits = commits_of(story)
-    for key, told, op in _asked(story):
+    for key, offset, op in _offset_reads(story):
         known = commits.get(key)
-        if known and told >= 0 and not any(c.offset == told and c.at < op.end for c in known):
-            yield Evidence(f"{tell.reader(op)} was told {told} for {key[0]} of {tell.place(key[1])}, which nobody "
-                           f"committed", key[1], op.events)
+        if known and offset >= 0 and not any(c.offset == offset and c.at < op.end for c in known):
+            yield Evidence(f"{tell.reader(op)} read offset {offset} for {key[0]} of {tell.place(key[1])}, which was "
+                           f"never committed", key[1], op.events)
 
 
 class _Register:
@@ -67,15 +67,15 @@ class _Register:
         for commit in self.sure:
             self.latest.append(max([commit, *self.latest[-1:]], key=lambda c: c.at))
 
-    def newer_than(self, told: int, asked: Op) -> Commit | None:
-        """Return a commit that began after every commit of `told` had ended, and ended before the question."""
-        before = bisect_left(self.ends, asked.at)
+    def newer_than(self, offset: int, read: Op) -> Commit | None:
+        """Return a commit that began after every commit of `offset` had ended, and ended before the read began."""
+        before = bisect_left(self.ends, read.at)
         if before == 0:
             return None
         newest = self.latest[before - 1]
-        fits = (c for c in self.by_offset.get(told, ()) if c.at < asked.end and (not c.sure or c.end >= newest.at))
-        if told >= 0 and told not in self.by_offset or next(fits, None) is not None:
-            return None  # one that nobody committed is phantom-commit's business
+        fits = (c for c in self.by_offset.get(offset, ()) if c.at < read.end and (not c.sure or c.end >= newest.at))
+        if offset >= 0 and offset not in self.by_offset or next(fits, None) is not None:
+            return None  # an offset that was never committed is phantom-commit's business
         return newest
 
 
@@ -97,7 +97,7 @@ def commits_of(story: HistoryTables) -> dict[Key, list[Commit]]:
     return found
 
 
-def _asked(story: HistoryTables) -> Iterator[tuple[Key, int, Op]]:
+def _offset_reads(story: HistoryTables) -> Iterator[tuple[Key, int, Op]]:
     for op in story.of["committed"]:
         if op.ok:
             for name, offset in (op.get("offsets") or {}).items():

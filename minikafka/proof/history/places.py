@@ -63,7 +63,7 @@ def unexpected(story: HistoryTables) -> Iterator[Evidence]:
     for tp, offset, values in _positions(story):
         for value, op in values.items():
             if value is not None and value not in story.sent and tp[0] in topics:
-                yield Evidence(f"{tell.reader(op)} read {value!r} at {tell.place(tp, offset)}, which nobody sent", tp,
+                yield Evidence(f"{tell.reader(op)} read {value!r} at {tell.place(tp, offset)}, which was never sent", tp,
                                op.events[:1])
 
 

@@ -26,7 +26,7 @@ def precommitted_read(story: HistoryTables) -> Iterator[Evidence]:
             continue
         asked = txn.asked_to_commit
         if asked is None or op.end < asked:
-            when = "which nobody committed" if asked is None else "before its commit was asked for"
+            when = "which was never committed" if asked is None else "before its commit was requested"
             yield Evidence(f"{tell.reader(op)} read {send.get('value')!r} at {tell.place(tp, offset)} of {txn.name}, "
                            f"{when}", tp, [*send.events, *op.events[:1]])
 

@@ -10,7 +10,7 @@
     groups.py             the group coordinator: offsets, assignments, zombie members: A15
     producers.py          sequence numbers and producer state: A17
     compaction.py         what the cleaner may remove
-    telling/              what a story can do, see and say
+    telling/              what a story can do, see and write
 
     python -m minikafka sim tell a1                               tells the first of them
     python -m minikafka sim tell a1 --without truncates_to_high_watermark    and again with its rule switched off

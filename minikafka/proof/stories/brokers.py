@@ -11,7 +11,7 @@ from minikafka.proof.stories.telling.story import CONTROLLER, Story
 async def a14_zombie_leader(story: Story) -> None:
     """1 is cut off from the controller and from its followers, but not from a client, and still believes that it leads.
     A record sent with acks=all is never acknowledged: the followers are members of the ISR, and only the controller
-    could take them out. A record sent with acks=1 is acknowledged at once, and vanishes when 1 hears that it leads no
+    could take them out. A record sent with acks=1 is acknowledged at once, and vanishes when 1 learns that it leads no
     more: acks=1 promises no more than that."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
@@ -23,19 +23,20 @@ async def a14_zombie_leader(story: Story) -> None:
         world.cut(1, other)
     await story.until(lambda: story.leads(2) and story.follows(3, 2))
     await story.send("m2", to=2)
-    story.step("a client that knows nothing of it writes to 1")
+    story.step("a client with old metadata writes to 1")
     await story.send("z1", to=1, acks=1)
     await story.send("z2", to=1, timeout=15.0)
-    await story.look()
+    await story.show_at_rest()
     await story.finish()
 
 
 @script("A reader of the zombie leader", rules="22")
 async def r22_zombie_reader(story: Story) -> None:
     """1 is cut off and still believes that it leads, while 2 does. A consumer has read from 2. When 2 dies, the
-    consumer asks any broker that it reaches, and 1 says that it leads. The log of 1 ends before the consumer's offset:
-    a consumer that heard of no such offset would begin anew, and read everything twice. But the consumer names the
-    leader epoch that it has seen, and 1, which knows only an older one, refuses: the consumer asks on (KIP-320)."""
+    consumer takes its metadata from any broker that it reaches, and 1 names itself the leader. The log of 1 ends before
+    the consumer's offset: a consumer that got OFFSET_OUT_OF_RANGE would begin anew, and read
+    everything twice. But the consumer names the leader epoch that it has seen, and 1, which has only an older one, refuses:
+    the consumer tries other brokers (KIP-320)."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
     c = StoryReader(story, "c", "t")
@@ -47,8 +48,8 @@ async def r22_zombie_reader(story: Story) -> None:
     await story.until(lambda: story.leads(2) and story.follows(3, 2))
     await story.send("m2", to=2)
     await story.send("m3", to=2)
-    await story.look()
-    story.step("c reads from 2; 2 dies, and 1 says that it leads")
+    await story.show_at_rest()
+    story.step("c reads from 2; 2 dies, and 1 names itself the leader")
     await c.poll(2)
     world.kill(2)
     await c.poll(1)
@@ -68,30 +69,30 @@ async def a16_stale_clean_marker(story: Story) -> None:
     marker = "/data/.kafka_cleanshutdown"
     story.narrated = (*story.narrated, "recover")
 
-    def say_marker() -> None:
+    def note_marker() -> None:
         there = marker in world.hosts[1].disk.names
-        story.say(f"disk of 1: {marker.rpartition('/')[2]} is {'there' if there else 'not there'}")
+        story.note(f"disk of 1: {marker.rpartition('/')[2]} is {'there' if there else 'not there'}")
 
     await story.topic("t", 2, 1, 3, min_insync_replicas=2)
     story.step("m1 is written; 1 is shut down")
     await story.send("m1", to=2)
     await story.until(lambda: story.high_watermark(1) == 1)
     await world.stop(1)
-    say_marker()
+    note_marker()
     story.step("1 starts, and dies while it loads its logs")
     story.at_once(lambda: world.events[-1]["k"] == "recover", lambda: world.kill(1))
     world.boot(1)
     await story.until(lambda: 1 not in world.alive)
-    say_marker()
+    note_marker()
     story.step("1 starts again, and copies more")
     await world.restart(1)
     for value in ("m2", "m3", "m4"):
         await story.send(value, to=2, key=b"k" * 2000)
     await story.until(lambda: story.end(1) == 4 and story.committed_isr() == (1, 2, 3))
-    await story.look()
+    await story.show_at_rest()
     story.step("its power fails: all that it wrote is on its disk, but for one sector in the middle of m3")
     story.power_loss_but_for_a_sector(1, offset=2)
-    say_marker()
+    note_marker()
     story.step("1 starts once more")
     await world.restart(1)
     await story.until(lambda: story.end(1) == 4 and story.committed_isr() == (1, 2, 3))
@@ -116,23 +117,23 @@ async def a18_recreated_topic(story: Story) -> None:
     story.history.fact("delete-topic", topic="t")
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
     await story.send("new1", to=1)
-    await story.look()
+    await story.show_at_rest()
     story.step("3 is back")
     await world.restart(3)
     await story.until(lambda: story.committed_isr() == (1, 2, 3))
-    await story.look()
+    await story.show_at_rest()
     story.step("1 and 2 die; a client reads from 3")
     world.kill(1)
     world.kill(2)
     await story.until(lambda: story.leads(3))
-    story.say(f"client: reads {' '.join(value for _, value in await story.read(3))}")
+    story.note(f"client: reads {' '.join(value for _, value in await story.read(3))}")
     await story.finish()
 
 
 @script("The zombie controller", rules="26", controllers=3, config={"replica.lag.time.max.ms": 1000})
 async def r26_zombie_controller(story: Story) -> None:
-    """The active controller and broker 1 are cut off together from all others. 1 asks to have the others taken out of
-    the ISR, and this controller would agree; but it cannot bring its decision to a majority of the controllers. A
+    """The active controller and broker 1 are cut off together from all others. 1 proposes an ISR without
+    the others, and this controller would agree; but it cannot bring its decision to a majority of the controllers. A
     controller that answers only with committed decisions does no harm, whatever it decides."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
@@ -146,10 +147,10 @@ async def r26_zombie_controller(story: Story) -> None:
             if there not in (zombie, 1):
                 world.cut(here, there)
     await story.send("z1", to=1, timeout=4.0)
-    await story.look()
+    await story.show_at_rest()
     story.step("the other controllers elect one of them, and that elects another leader")
     await story.until(lambda: world.controller() != zombie)
     await world.sleep(6)
     await story.send("m2", to=2 if story.follows(2, 2) and story.follows(3, 2) else 3)
-    await story.look()
+    await story.show_at_rest()
     await story.finish()

@@ -15,7 +15,7 @@ from minikafka.sim.world.hold import Message
 @script("Written down before it is answered", rules="48", stage=CoordinatedStory)
 async def r48_write_first(story: CoordinatedStory) -> None:
     """A commit is done when the coordinator's decision is replicated, not before. If a coordinator answers first, and
-    dies, its successor knows of an open transaction only: the transaction runs out of time, and is aborted.
+    dies, its successor finds an open transaction only: the transaction runs out of time, and is aborted.
     """
     await story.topic("t", 3, 2)
     await story.coordinator(STATE, 1, 2)
@@ -143,7 +143,7 @@ async def r51_zombie_coordinator(story: CoordinatedStory) -> None:
     """A marker says for which producer and epoch it is, and which coordinator wrote it. Producer and epoch are those of
     the producer's next transaction as well, because the epoch rises when a transaction is decided. So a marker that
     arrives when another coordinator has already ended its transaction would end the next one. A leader therefore
-    refuses a marker of an older coordinator than the last that it has heard of.
+    refuses a marker of an older coordinator than the last that it has seen.
     """
     p = await _writes_to_two_leaders(story)
 

@@ -29,7 +29,7 @@ async def stand_still(story: CoordinatedStory, follower: int) -> None:
 @script("A15 zombie consumer", rules="57, 60", stage=CoordinatedStory)
 async def a15_zombie_consumer(story: CoordinatedStory) -> None:
     """A member is stopped for longer than its session. The group goes on without it: its partition has another owner,
-    which reads on and commits. Then the member wakes up, knows nothing of all that, and commits where it was. If that
+    which reads on and commits. Then the member wakes up with its old state, and commits where it was. If that
     commit were taken, the group would be set back, and its next owner would read every record in between again.
     """
     await eight_records(story)
@@ -54,7 +54,7 @@ async def a15_zombie_consumer(story: CoordinatedStory) -> None:
 async def a15_zombie_static_member(story: CoordinatedStory) -> None:
     """A member with a name of its own (group.instance.id) is stopped, and another process is started with that name. It
     gets the partition at once, without a rebalance, in the same generation. When the first process wakes up, its
-    generation is right and its name too; only the member id tells the two apart.
+    generation is right and its name too; only the member id differs.
     """
     await eight_records(story)
     story.step("z joins as instance i, and commits 2")
@@ -92,7 +92,7 @@ async def r60_commits_last(story: CoordinatedStory) -> None:
     story.world.kill(1)
     story.world.heal()
 
-    story.step("what does the next coordinator know?")
+    story.step("m reads the group's offset from the next coordinator")
     m.home = 2
     await m.committed()
     await story.judge("t", isolation=UNCOMMITTED)
@@ -101,7 +101,7 @@ async def r60_commits_last(story: CoordinatedStory) -> None:
 @script("One owner a generation", rules="58", stage=CoordinatedStory)
 async def r58_one_owner(story: CoordinatedStory) -> None:
     """The leader's assignment is handed out when it is in the log of the group, replicated. If a coordinator handed it
-    out first, and died, members would have a generation of which its successor has never heard. The successor counts on
+    out first, and died, members would have a generation that its successor cannot read. The successor counts on
     from the generation before, and gives the same partition to another member in a generation of the same number.
     """
     await eight_records(story)
@@ -117,7 +117,7 @@ async def r58_one_owner(story: CoordinatedStory) -> None:
     story.world.kill(1)
     story.world.heal()
 
-    story.step("b finds the next coordinator; nothing is heard of a")
+    story.step("b finds the next coordinator; a sends nothing")
     b.home = 2
     await story.world.sleep(SESSION)
     await b.enter()
@@ -128,8 +128,8 @@ async def r58_one_owner(story: CoordinatedStory) -> None:
 @script("An assignment for its generation", rules="58", stage=CoordinatedStory)
 async def r58_former_assignment(story: CoordinatedStory) -> None:
     """An assignment is in the log some time after it was sent, and the group may have moved on: it counts for the
-    generation that it was made for, and for no other. A coordinator that did not look again would hand the old
-    assignment out in the new generation, of which the log knows nothing. Its successor then begins a generation of the
+    generation that it was made for, and for no other. A coordinator that did not check again would hand the old
+    assignment out in the new generation, which the log does not have. Its successor then begins a generation of the
     same number.
     """
     await eight_records(story)
@@ -153,7 +153,7 @@ async def r58_former_assignment(story: CoordinatedStory) -> None:
     await a.sync([b.id])
     await waiting
 
-    story.step("the coordinator dies; b finds the next one; nothing is heard of a")
+    story.step("the coordinator dies; b finds the next coordinator; a sends nothing")
     a.stop()
     b.stop()
     story.world.kill(1)
@@ -174,7 +174,7 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     a, b = StoryMember(story, "a", home=1), StoryMember(story, "b", home=1)
     stuck = await _joined_while_an_assignment_is_stuck(story, a, b)
 
-    story.step("the first assignment arrives; the coordinator's follower copies, but is slow to say so")
+    story.step("the first assignment arrives; the coordinator's follower copies it, but its next fetch is slow")
     fetches = story.world.hold(lambda m: m.api is FetchRequest and (m.src, m.dst) == (2, 1))
     await story.until(lambda: fetches.frames)
     stuck.release()
@@ -182,7 +182,7 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     fetches.release_one()
     await story.world.sleep(1.0)
 
-    story.step("a gives the partition to b; the follower says what it has")
+    story.step("a gives the partition to b; the follower's fetch arrives")
     before = story.end(1, OFFSETS)
     giving = story.env.spawn(a.sync([b.id]), "second sync of a")
     await story.until(lambda: story.end(1, OFFSETS) > before)
@@ -190,7 +190,7 @@ async def r58_late_assignment(story: CoordinatedStory) -> None:
     await giving
     await story.until(lambda: story.end(2, OFFSETS) == story.end(1, OFFSETS))
 
-    story.step("the coordinator dies before b has asked for its share; b asks the next one")
+    story.step("the coordinator dies before b has sent its sync; b finds the next coordinator")
     a.stop()
     story.world.kill(1)
     b.home = 2

@@ -20,10 +20,9 @@ async def idempotent_producer(story: CoordinatedStory) -> StoryWriter:
 
 @script("A17 producer state after failover", rules="23, 42-46", stage=CoordinatedStory)
 async def a17_producer_state(story: CoordinatedStory) -> None:
-    """A producer that hears nothing sends its record again, to the leader of that moment. The record must be there
-    once, and the answer must say at which offset. So every replica knows all that the leader knows of producers: a
-    follower learns it from the batches that it copies, a broker that starts from its log, a broker that truncates from
-    the rest of its log.
+    """A producer that receives no answer sends its record again, to the present leader. The record must be in the log once,
+    and the answer must carry its offset. So every replica keeps the leader's state of all producers: a follower takes it
+    from the batches that it copies, a broker that starts from its log, a broker that truncates from the rest of its log.
     """
     e = await idempotent_producer(story)
     await truncated(story, e)
@@ -33,7 +32,7 @@ async def a17_producer_state(story: CoordinatedStory) -> None:
 
 
 async def truncated(story: CoordinatedStory, e: StoryWriter) -> None:
-    """Let broker 1 lose m1, and ask it again."""
+    """Let broker 1 lose m1, and send m1 to it again."""
     story.step("m1 reaches broker 1 while its followers stand still, and broker 1 dies")
     story.world.hold_follower(2)
     story.world.hold_follower(3)
@@ -60,8 +59,8 @@ async def truncated(story: CoordinatedStory, e: StoryWriter) -> None:
 
 
 async def copied(story: CoordinatedStory, e: StoryWriter) -> None:
-    """Let a follower have m3, and ask it as the leader."""
-    story.step("m3 reaches all replicas, and broker 1 dies before it can say so")
+    """Let a follower have m3, and send m3 to it again as the leader."""
+    story.step("m3 reaches all replicas, and broker 1 dies before it answers")
     story.world.boot(2)
     await story.until(lambda: story.committed_isr() == (1, 2, 3))
     before = story.end(1)
@@ -73,7 +72,7 @@ async def copied(story: CoordinatedStory, e: StoryWriter) -> None:
 
 
 async def restarted(story: CoordinatedStory, e: StoryWriter) -> None:
-    """Kill the brokers that have m4; they know it from their logs when they start again."""
+    """Kill the brokers that have m4; they read it from their logs when they start again."""
     story.step("m4 reaches brokers 2 and 3, and both die")
     before = story.end(2)
     story.at_once(lambda: min(story.end(2), story.end(3)) > before,
@@ -99,7 +98,7 @@ async def r44_sequences(story: CoordinatedStory) -> None:
     e.reconnect()
     await e.send("m2", "t", to=1)
 
-    story.step("now m1 arrives; nobody is there to hear it")
+    story.step("now m1 arrives; no client waits for its answer")
     stuck.release()
     await story.world.sleep(1.0)
 

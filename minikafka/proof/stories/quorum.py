@@ -12,7 +12,7 @@ async def a9_figure_8(story: QuorumStory) -> None:
     epoch in its log may still win an election and replace it. A leader therefore counts only from the first record of its
     own epoch on: the high watermark must be *greater* than where that epoch starts (KAFKA-12619 had "not less").
     The name is that of the figure in the Raft paper."""
-    story.step("1 leads epoch 1; then nobody hears it, and it appends one record more")
+    story.step("1 leads epoch 1; then its messages reach no node, and it appends one record more")
     story.start()
     story.stand(1)
     story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
@@ -21,7 +21,7 @@ async def a9_figure_8(story: QuorumStory) -> None:
     story.append(1)
     story.passes(0.1)
     story.show()
-    story.step("2 restarts; 3 wins epoch 2 with its vote, and loses its power before anybody fetched its first record")
+    story.step("2 restarts; 3 wins epoch 2 with its vote, and loses its power before a voter fetched its first record")
     story.restart(2)
     story.stand(3)
     story.until(lambda: story.leads(3))
@@ -69,7 +69,7 @@ async def a10_vote_amnesia(story: QuorumStory) -> None:
     story.cut(1, 3)
     story.stand(1)
     story.until(lambda: story.leads(1))
-    story.step("the power of 2 fails before 1 could tell it that it leads")
+    story.step("the power of 2 fails before the message of the new leader 1 arrives")
     story.cut(1, 2)
     story.power_loss(2)
     story.show()
@@ -86,12 +86,12 @@ async def a10_vote_amnesia(story: QuorumStory) -> None:
     story.show()
 
 
-@script("The controller that nobody hears", rules="38", stage=QuorumStory, voters=3)
+@script("The controller that reaches no other", rules="38", stage=QuorumStory, voters=3)
 async def r38_check_quorum(story: QuorumStory) -> None:
     """A leader that is cut off cannot commit anything, so it does no harm to the log. But a node that reaches only this
     leader would wait for it for ever. The leader therefore gives up when no majority has fetched from it for 1.5 fetch
     timeouts."""
-    story.step("1 leads; then nobody reaches it, nor it anybody")
+    story.step("1 leads; then it is cut off from 2 and 3")
     story.start()
     story.stand(1)
     story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
@@ -103,11 +103,11 @@ async def r38_check_quorum(story: QuorumStory) -> None:
     story.show()
 
 
-@script("A node returns and disturbs nobody", rules="39", stage=QuorumStory, voters=3)
+@script("A node returns without a new epoch", rules="39", stage=QuorumStory, voters=3)
 async def r39_pre_vote(story: QuorumStory) -> None:
-    """A voter that heard nothing for long believes that there is no leader. If it raised its epoch at each attempt, its
-    first message after its return would depose a leader from whom all others hear. It therefore asks first who would
-    vote for it, which changes nothing on any node; and voters that hear from a leader say no (KIP-996)."""
+    """A voter that received nothing for long believes that there is no leader. If it raised its epoch at each attempt, its
+    first message after its return would depose a leader that all others follow. It therefore requests pre-votes first,
+    which change nothing on any node; and voters that receive a leader's messages refuse (KIP-996)."""
     story.step("1 leads; 3 is cut off for ten seconds")
     story.start()
     story.stand(1)

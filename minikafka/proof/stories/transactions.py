@@ -21,11 +21,11 @@ async def one_producer(story: CoordinatedStory) -> StoryWriter:
 
 @script("A11 torn transaction", rules="49, 52", stage=CoordinatedStory)
 async def a11_torn_transaction(story: CoordinatedStory) -> None:
-    """A commit is delayed on one connection, asked for again on another, and carried out. The next transaction begins.
+    """A commit is delayed on one connection, sent again on another, and carried out. The next transaction begins.
     Now the first request arrives. It carries the epoch of the old transaction, and every end raises the epoch
     (KIP-890): the coordinator refuses it. Before KIP-890 both transactions had the same epoch. The late commit then
     committed those records of the new transaction that were there already, and the producer might still abort it.
-    Jepsen told of it in 2024 (KAFKA-17754).
+    Jepsen reported it in 2024 (KAFKA-17754).
     """
     p = await one_producer(story)
 
@@ -36,7 +36,7 @@ async def a11_torn_transaction(story: CoordinatedStory) -> None:
     p.end(commit=True)
     await story.world.sleep(2.0)
 
-    story.step("p gives up waiting, and asks again on a new connection")
+    story.step("p gives up waiting, and sends its commit again on a new connection")
     p.reconnect()
     await p.end(commit=True)
 
@@ -57,9 +57,9 @@ async def a11_torn_transaction(story: CoordinatedStory) -> None:
 @script("A12 hanging transaction", rules="10, 52", stage=CoordinatedStory)
 async def a12_hanging_transaction(story: CoordinatedStory) -> None:
     """A record of a transaction is delayed until the transaction is aborted and has its markers. If the leader took it,
-    it would begin a transaction of which no coordinator knows: no marker ever comes, and the last stable offset stays
-    where it is for ever. So before the first record of a transaction goes into a log, its leader asks the coordinator
-    (KIP-890), which refuses an old epoch; a classic client's partition is not in the transaction any more.
+    it would begin a transaction that no coordinator has: no marker ever comes, and the last stable offset stays
+    where it is for ever. So before the first record of a transaction goes into a log, its leader verifies it with the
+    coordinator (KIP-890), which refuses an old epoch; a classic client's partition is not in the transaction any more.
     """
     p = await one_producer(story)
 
@@ -71,7 +71,7 @@ async def a12_hanging_transaction(story: CoordinatedStory) -> None:
     p.send("a2", "u", to=3)
     await story.world.sleep(2.0)
 
-    story.step("p gives up and aborts; every partition that the coordinator knows of gets its marker")
+    story.step("p gives up and aborts; every partition in the coordinator's transaction gets its marker")
     p.reconnect()
     await p.end(commit=False)
     await story.world.sleep(1.0)
@@ -138,7 +138,7 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
     await p.send("a2", "t", to=2)
     await q.send("y", "t", to=2)
 
-    story.step("readers look at t while the transaction is open")
+    story.step("readers read t while the transaction is open")
     await story.world.sleep(1.0)
     await poll(story, "t", 2, UNCOMMITTED)
     await poll(story, "t", 2)
@@ -148,7 +148,7 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
     await story.judge("t")
 
 
-@script("A record that does not say so", rules="53", stage=CoordinatedStory)
+@script("A record without the transactional flag", rules="53", stage=CoordinatedStory)
 async def r53_unmarked_record(story: CoordinatedStory) -> None:
     """Readers know the records of an aborted transaction by two things: their producer, and the mark on each batch.
     While a producer has a transaction open, a leader takes no unmarked batch of this producer: readers would get its
@@ -156,7 +156,7 @@ async def r53_unmarked_record(story: CoordinatedStory) -> None:
     """
     p = await one_producer(story)
 
-    story.step("a transaction writes a1, and a2 in a batch that does not say that it is part of a transaction")
+    story.step("a transaction writes a1, and a2 in a batch without the transactional flag")
     p.begin()
     await p.send("a1", "t", to=2)
     await p.send("a2", "t", to=2, marked=False)

@@ -14,22 +14,22 @@ async def a1_hw_truncation(story: Story) -> None:
     only where its log parts from the leader's, and finds this offset by leader epochs."""
     world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=2)
-    story.step("m1 is written, and everybody knows that it is committed")
+    story.step("m1 is written and committed, and all replicas have the high watermark")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
-    story.step("m2 is written; 2 and 3 have it, but do not hear any more that it is committed")
+    story.step("m2 is written; 2 and 3 have it, but do not receive the high watermark any more")
     for node in (2, 3):
         story.at_once(lambda node=node: story.end(node) == 2, lambda node=node: world.hold_follower(node))
     await story.send("m2", to=1)
-    await story.look()
+    await story.show_at_rest()
     story.step("1 dies; 3 follows 2")
     world.kill(1)
     await story.until(lambda: story.leads(2) and story.follows(3, 2))
-    await story.look()
+    await story.show_at_rest()
     story.step("2 dies before 3 has fetched anything from it")
     world.kill(2)
     await story.until(lambda: story.leads(3))
-    await story.look()
+    await story.show_at_rest()
     await story.finish()
 
 
@@ -50,38 +50,38 @@ async def a2_double_power_loss(story: Story) -> None:
     await story.send("m2", to=1)
     await story.until(lambda: story.end(2) == 2)
     story.written_out(1)
-    await story.look()
+    await story.show_at_rest()
     story.step("both lose their power")
     story.power_loss(1)
     story.power_loss(2)
-    await story.look()
+    await story.show_at_rest()
     story.step("2 is back first, leads although it may lack records, and takes m3")
     story.history.fact("elect-unclean", topic="t", partition=0)
     world.boot(2)
     await story.until(lambda: story.leads(2))
     await story.send("m3", to=2)
-    await story.look()
+    await story.show_at_rest()
     story.step("1 is back, and m4 is written")
     await world.restart(1)
     await story.until(lambda: story.committed_isr() == (1, 2))
     await story.send("m4", to=2)
     await story.until(lambda: story.end(1) == 3)
-    await story.look()
+    await story.show_at_rest()
     await story.finish()
 
 
 @script("A3 fast failover", rules="20, 21", brokers=2)
 async def a3_fast_failover(story: Story) -> None:
-    """Leadership goes from 1 to 2 and back before 1 has heard of the first change. Epoch 1 exists only in the log of 2,
+    """Leadership goes from 1 to 2 and back before 1 has applied the first change. Epoch 1 exists only in the log of 2,
     while that of 1 is longer: by the offset alone 2 could go on where it is. The leader must answer with the last epoch
-    *it* knows before the one asked for, and where that ended. The follower then cuts to where its own log leaves that
+    its own log has up to the requested one, and where that ended. The follower then cuts to where its own log leaves that
     epoch (KIP-279)."""
     world = story.world
     await story.topic("t", 1, 2, min_insync_replicas=1)
     story.step("m1 is committed")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == 1)
-    story.step("1 hears nothing from the controller; an administrator makes 2 the leader; each is sent records")
+    story.step("1 receives nothing from the controller; an administrator makes 2 the leader; each is sent records")
     world.cut(1, 101)
     await story.prefer(2, 1, by=2)
     await story.until(lambda: story.leads(2))
@@ -89,43 +89,43 @@ async def a3_fast_failover(story: Story) -> None:
         end = story.end(to)
         story.send(value, to=to)
         await story.until(lambda to=to, end=end: story.end(to) > end)
-    await story.look()
-    story.step("1 is made the leader again, and only then hears of both changes")
+    await story.show_at_rest()
+    story.step("1 is made the leader again, and only then receives both changes")
     await story.prefer(1, 2, by=2)
     await story.until(lambda: story.follows(2, 1))
     story.join(1, 101)
     await story.until(lambda: story.end(2) >= 4)
-    await story.look()
+    await story.show_at_rest()
     story.step("m2 is written")
     await story.send("m2", to=1)
     await story.until(lambda: story.high_watermark(2) == 5)
-    await story.look()
+    await story.show_at_rest()
     await story.finish()
 
 
 @script("A leader that writes nothing", rules="5", brokers=2)
 async def r5_epoch_without_records(story: Story) -> None:
     """As in A3, leadership goes from 1 to 2 and back, and 2 has a record of an epoch that 1 has never seen. This time
-    nothing is written afterwards. When 2 asks where epoch 1 ended, 1 can answer only if it noted at once where its own
-    epoch 2 begins. If it noted that with its first record only, epoch 1 would be newer than every epoch that it knows,
-    and 2 would ask in vain until the next write."""
+    nothing is written afterwards. When 2 requests the end of epoch 1, 1 can answer only if it noted at once where its own
+    epoch 2 begins. If it noted that with its first record only, epoch 1 would be newer than every epoch in its cache,
+    and 2 would get no answer until the next write."""
     world = story.world
     await story.topic("t", 1, 2, min_insync_replicas=1)
     story.step("m1 is committed")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == 1)
-    story.step("1 hears nothing from the controller; 2 is made the leader; each is sent a record")
+    story.step("1 receives nothing from the controller; 2 is made the leader; each is sent a record")
     world.cut(1, 101)
     await story.prefer(2, 1, by=2)
     await story.until(lambda: story.leads(2))
     for value, to in (("a1", 1), ("b1", 2)):
         story.send(value, to=to)
         await story.until(lambda to=to: story.end(to) == 2)
-    await story.look()
-    story.step("1 is made the leader again, and only then hears of both changes; nobody writes")
+    await story.show_at_rest()
+    story.step("1 is made the leader again, and only then receives both changes; no client writes")
     await story.prefer(1, 2, by=2)
     await story.until(lambda: story.follows(2, 1))
     story.join(1, 101)
     await world.sleep(5)
-    await story.look()
+    await story.show_at_rest()
     await story.finish()

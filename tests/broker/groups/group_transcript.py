@@ -61,7 +61,7 @@ def _reload(world: LoneClassicGroup) -> None:
     world.group = ClassicGroup.restore("g", world.log[-1], world.config, world.group.new_id)
     world.in_flight.clear()
     world.run(world.group.start(world.context))
-    members = " ".join(world.group.members.by_id) or "nobody"
+    members = " ".join(world.group.members.by_id) or "no members"
     world.lines.append(f"loaded: {world.group.state.value}, generation {world.group.generation}: {members}")
 
 

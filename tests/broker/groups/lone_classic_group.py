@@ -141,7 +141,7 @@ class LoneClassicGroup:
                 self.in_flight.append((effect.then, effect.group.generation))
                 self.lines.append(f"append group record: {_stored(effect.group)}")
             elif isinstance(effect, Moved):
-                who = " ".join(effect.members) or "nobody"
+                who = " ".join(effect.members) or "no members"
                 self.lines.append(f"group {effect.state.value}, generation {effect.generation}: {who}")
         self.group.check()
 
@@ -184,5 +184,5 @@ def _joined(r: JoinResult) -> str:
 
 
 def _stored(g: StoredGroup) -> str:
-    who = ", ".join(f"{m.member_id}={m.assignment.decode() or 'nothing'}" for m in g.members) or "nobody"
+    who = ", ".join(f"{m.member_id}={m.assignment.decode() or 'nothing'}" for m in g.members) or "no members"
     return f"generation {g.generation}, leader {g.leader}, {who}"

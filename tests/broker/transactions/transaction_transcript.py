@@ -152,7 +152,7 @@ def _identity(data: TransactionData) -> str:
 
 
 def _names(data: TransactionData) -> str:
-    return " ".join(name for name, _ in data.partitions) or "nobody"
+    return " ".join(name for name, _ in data.partitions) or "none"
 
 
 def _shown(data: TransactionData) -> str:

@@ -5,9 +5,9 @@
     ending.py        the same with transactions or groups, read and judged at the end
     quorum_story.py  the same for the quorum alone (proof/small_worlds/raft/world.py)
     client.py        a client with a connection to each broker; writer.py: a producer; reader.py: consumers;
-                     member.py: a member of a group. Each does one step when the script says so
+                     member.py: a member of a group. Each does one step when the script calls it
     narrate.py       one sentence for each event that a reader wants to know
     tables.py        the replicas of a partition as a table
-    teller.py        what has been told so far, step by step
+    teller.py        the transcript so far, step by step
     command.py       `python -m minikafka sim tell`
 """

@@ -54,6 +54,6 @@ class StoryClient:
         self.host += "'"
 
     def too_late(self, what: str, error: Err) -> str:
-        """Tell an answer on a connection that was given up: the client does not hear it, the reader of the story does."""
-        self.story.say(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
+        """Write an answer on a connection that was given up: the client does not get it, the transcript has it."""
+        self.story.note(f"(to a connection given up: {what} {'done' if error is Err.NONE else error.name})")
         return NO_ANSWER

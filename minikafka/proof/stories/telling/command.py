@@ -26,8 +26,8 @@ def run(options: argparse.Namespace) -> int:
     """Tell the chosen stories; return 2 if there is no such story or rule."""
     rules = weakened()
     if options.without is not None and options.without not in rules:
-        told = " ".join(one.name for one in rules.values() if one.story)
-        print(f"no weakened rule {options.without}: stories show {told}", file=sys.stderr)
+        shown = " ".join(one.name for one in rules.values() if one.story)
+        print(f"no weakened rule {options.without}: stories show {shown}", file=sys.stderr)
         return 2
     if not options.which and options.without is None:
         print("\n".join(layout(("story", "rules", "title"), [(s.name, s.rules, s.title) for s in load().values()])))

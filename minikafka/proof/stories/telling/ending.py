@@ -1,6 +1,6 @@
-"""A story with transactions or groups: the coordinator tells what it writes down, and at the end everything is read and judged.
+"""A story with transactions or groups: what the coordinator writes is shown, and at the end everything is read and judged.
 
-Owns: the reading of all partitions at the end, by readers that count (read_committed unless told otherwise).
+Owns: the reading of all partitions at the end, by readers that count (read_committed, unless a script passes another level).
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ class CoordinatedStory(Story):
         super().__init__(seed, unclean, world)
         self.at_last: list[Callable[[], None]] = []
 
-    def say(self, text: str) -> None:
-        super().say(TIME.sub("", text))
+    def note(self, text: str) -> None:
+        super().note(TIME.sub("", text))
 
     async def coordinator(self, topic: str, *replicas: int) -> None:
-        """Let the first of these brokers coordinate, with one partition for all; from now on it tells what it writes."""
+        """Let the first of these brokers coordinate, with one partition for all; from now on its records are shown."""
         await self.topic(topic, *replicas)
-        if self._tell_of_coordinators not in self.world.listeners:
-            self.world.listeners.append(self._tell_of_coordinators)
+        if self._note_coordinators not in self.world.listeners:
+            self.world.listeners.append(self._note_coordinators)
 
-    def _tell_of_coordinators(self, event: dict[str, Any]) -> None:
+    def _note_coordinators(self, event: dict[str, Any]) -> None:
         if event["k"] == "transaction":
-            self.say(f"coordinator {event['b']}: {event['id']} {event['state']}, epoch {event['epoch']}")
+            self.note(f"coordinator {event['b']}: {event['id']} {event['state']}, epoch {event['epoch']}")
         elif event["k"] == "group":
-            self.say(f"coordinator {event['b']}: group {event['state']}, generation {event['generation']}")
+            self.note(f"coordinator {event['b']}: group {event['state']}, generation {event['generation']}")
 
     async def judge(self, *topics: str, isolation: str = COMMITTED) -> None:
-        """Heal everything, read the topics (of one partition) as a whole, and tell the checkers' verdicts."""
+        """Heal everything, read the topics (of one partition) as a whole, and write the checkers' verdicts."""
         self.step("everything heals; a client reads it all")
         for done in self.at_last:
             done()
@@ -54,7 +54,7 @@ class CoordinatedStory(Story):
         for verdict in check(self.history).verdicts:
             if verdict.valid is False:
                 self._verdicts.append(verdict.name)
-                self.say(f"VERDICT {verdict.name}: {verdict.evidence[0].text}")
+                self.note(f"VERDICT {verdict.name}: {verdict.evidence[0].text}")
 
     async def _settled(self, topic: str) -> None:
         """Wait until every transaction of the partition is decided, and its marker replicated; go on if one hangs."""
@@ -66,7 +66,7 @@ class CoordinatedStory(Story):
         try:
             await self.until(settled, SETTLING)
         except TimeoutError:
-            self.say(f"a transaction in {topic} is still open after {SETTLING:.0f} s")
+            self.note(f"a transaction in {topic} is still open after {SETTLING:.0f} s")
 
     def leader(self, topic: str) -> int | None:
         """Return the leader of partition 0."""

@@ -13,7 +13,7 @@ def sentence(event: dict[str, Any], kinds: Container[str], topics: Container[str
     kind, tp = event["k"], event.get("tp")
     if kind not in kinds or (tp is not None and tp.rpartition("-")[0] not in topics):
         return None
-    return _TELL[kind](event) if kind in _TELL else None
+    return SENTENCES[kind](event) if kind in SENTENCES else None
 
 
 def _role(e: dict[str, Any]) -> str:
@@ -44,4 +44,4 @@ def _compact(e: dict[str, Any]) -> str:
     return f"{e['b']} has compacted {e['tp']} up to {e['clean']}"
 
 
-_TELL = {"compact": _compact, "recover": _recover, "role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}
+SENTENCES = {"compact": _compact, "recover": _recover, "role": _role, "isr": _isr, "truncate": _truncate, "hw": _hw}

@@ -22,7 +22,7 @@ from minikafka.proof.stories.telling.tables import layout
 from minikafka.proof.stories.telling.teller import Teller
 
 HEAD = ("node", "role", "epoch", "vote", "HW", "log")
-TOLD = ("leader", "candidate", "power loss")
+NOTED = ("leader", "candidate", "power loss")
 PATIENCE = 20.0  # seconds that a story waits for anything
 
 
@@ -51,8 +51,8 @@ class QuorumStory(Teller):
         return tuple(self._fallen)
 
     def _on_event(self, now: float, node: int, text: str) -> None:
-        if text.startswith(TOLD):
-            self.say(f"{node}: {text}")
+        if text.startswith(NOTED):
+            self.note(f"{node}: {text}")
 
     # --- what a script does ---------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class QuorumStory(Teller):
             self.world.start(id)
 
     def stand(self, id: int) -> None:
-        """Let the node's election timeout expire: it asks for pre-votes, and then for votes."""
+        """Let the node's election timeout expire: it requests pre-votes, and then votes."""
         node = self.world.nodes[id]
         assert node.core is not None
         node.core.state.role.deadline = self.world.clock(node)
@@ -99,7 +99,7 @@ class QuorumStory(Teller):
         """Return whether the condition holds within this number of seconds; otherwise liveness is lost (I15)."""
         if not self.world.run(self.world.now + within, lambda: bool(condition())):
             self._fallen.append("I15")
-            self.say(f"VIOLATION I15: {promise}: not within {within:g} s")
+            self.note(f"VIOLATION I15: {promise}: not within {within:g} s")
 
     def passes(self, seconds: float) -> None:
         """Let time pass."""

@@ -1,7 +1,7 @@
 """Consumers that a story controls: one fetch from one broker, from the start of the log (`poll`), or from the position of a
 consumer that keeps one (`StoryReader`).
 
-Owns: what the history says of it, and the filtering that read_committed leaves to the client: the leader sends aborted
+Owns: its part of the history, and the filtering that read_committed leaves to the client: the leader sends aborted
 records too, and a list of the aborted producers with their first offsets (rule 54).
 Source: CompletedFetch.nextFetchedRecord.
 """
@@ -36,11 +36,11 @@ async def poll(story: Story, topic: str, node: int, isolation: str = COMMITTED, 
     assert found.error_code == 0, Err(found.error_code).name
     end = found.last_stable_offset if isolation == COMMITTED else found.high_watermark
     whole = f == "poll" or end == found.high_watermark == story.end(node, topic)
-    tell = story.history.ok if whole else story.history.info
-    tell(operation, records=rows, **({"start": 0} if f == "final" else {}))
+    end = story.history.ok if whole else story.history.info
+    end(operation, records=rows, **({"start": 0} if f == "final" else {}))
     seen = " ".join(row[3] for row in rows) or "nothing"
     bound = f" (last stable offset {found.last_stable_offset})" if isolation == COMMITTED else ""
-    story.say(f"{isolation} reader of {topic}: {seen}{bound}")
+    story.note(f"{isolation} reader of {topic}: {seen}{bound}")
     return rows
 
 
@@ -57,8 +57,8 @@ async def fetch(story: Story, topic: str, node: int, isolation: str, offset: int
 
 
 class StoryReader:
-    """A consumer that goes on from its position, and names the newest leader epoch that it has heard of (KIP-320). Where its
-    offset does not exist it begins again at the start, as auto.offset.reset=earliest says."""
+    """A consumer that goes on from its position, and names the newest leader epoch that it has seen (KIP-320). Where its
+    offset does not exist it begins again at the start, as auto.offset.reset=earliest does."""
 
     def __init__(self, story: Story, name: str, topic: str) -> None:
         self.story, self.name, self.topic = story, name, topic
@@ -75,8 +75,8 @@ class StoryReader:
         for _, raw in batches(bytes(found.records or b"")):
             rows += [[self.topic, 0, r.offset, bytes(r.value or b"").decode()] for r in records(raw)]
         self.story.history.ok(operation, records=rows)
-        told = error.name if error is not Err.NONE else " ".join(row[3] for row in rows) or "nothing"
-        self.story.say(f"{self.name} asks {node} for offset {self.position}, epoch {self.leader_epoch}: {told}")
+        answer = error.name if error is not Err.NONE else " ".join(row[3] for row in rows) or "nothing"
+        self.story.note(f"{self.name} fetches from {node} at offset {self.position}, epoch {self.leader_epoch}: {answer}")
         self.position = rows[-1][2] + 1 if rows else self.position
         if error is Err.OFFSET_OUT_OF_RANGE:
             self.position = found.log_start_offset if found.log_start_offset >= 0 else 0

@@ -11,7 +11,7 @@
 The function's name is the name of the script and of its transcript, tests/stories/brokers/NAME.txt. The same story is told
 again with a rule switched off (proof/weakened): then it ends as it did before the rule was found, and an invariant falls.
 
-Owns: the scripts by name, and how one is told.
+Owns: the scripts by name, and how one is run.
 Invariants: a telling depends on the script, its seed and the code, and on nothing else.
             I-STORY-2 with every rule on a story ends without a violation; otherwise telling it raises an error.
 """
@@ -36,7 +36,7 @@ Stage = Callable[[int, bool, dict[str, Any]], Teller]
 
 @dataclass(frozen=True)
 class Script:
-    """One story as it is written. `world` are the arguments of its world; `unclean` says that it loses records on purpose."""
+    """One story as it is written. `world` are the arguments of its world; `unclean`: it loses records on purpose."""
 
     name: str
     title: str
@@ -104,8 +104,8 @@ def tell(which: Script, seed: int | None = None, without: AbstractContextManager
                 raise
             story.broke_off(error)
         finally:
-            told = Telling(story.text, story.violations())
+            telling = Telling(story.text, story.violations())
             story.close()
     if without is None:
-        assert not told.violations, f"{which.name}: {told.violations}\n{told.text}"
-    return told
+        assert not telling.violations, f"{which.name}: {telling.violations}\n{telling.text}"
+    return telling

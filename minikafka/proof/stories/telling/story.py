@@ -1,11 +1,11 @@
-"""The means of a script about a whole cluster: the world, and one client that says which broker it talks to.
+"""The means of a script about a whole cluster: the world, and one client that names the broker of each request.
 
 Under each step the narrator (narrate.py) adds what the brokers did: which one leads or truncates, how the ISR changes; then the
-client's answer, and the invariant that fell. Events of the same time are told broker by broker, because their order among
+client's answer, and the invariant that fell. Events of the same time are written broker by broker, because their order among
 brokers changes with every change of the code. A story has a controller of its own, 101, so that any broker may die.
 
 Owns: the client's requests and their history, the watch over the invariants.
-Invariants: what a story tells of a broker comes from its trace, its replicas or its disk, never from the script.
+Invariants: what a story has of a broker comes from its trace, its replicas or its disk, never from the script.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import World
 
 SECTOR = 512  # bytes
-TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b| \(t=[0-9.]+\)|,? t=[0-9.]+")  # no times are told
+TIMES = re.compile(r" at [0-9]+\.[0-9]+ s\b| \(t=[0-9.]+\)|,? t=[0-9.]+")  # no times are written
 PATIENCE = 60.0  # seconds of virtual time that a story waits for anything
 CONTROLLER = 101
-CLIENT, VERDICTS = 1000, 1001  # told after the brokers
+CLIENT, VERDICTS = 1000, 1001  # written after the brokers
 # Answers after which it is unknown whether the record is, or will be, in the log.
 UNKNOWN_OUTCOME = (Err.REQUEST_TIMED_OUT, Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND, Err.UNKNOWN_SERVER_ERROR,
                    Err.NOT_LEADER_OR_FOLLOWER)
@@ -59,57 +59,57 @@ class Story(Teller):
         self.env = self.world.client_env()
         self._verdicts: list[str] = []
         self._reads = 0
-        self._sentences: list[tuple[int, str]] = []  # (broker, sentence), not told yet
-        self._known: dict[str, None] = {}  # violations that are not told again
-        self._shown = 0  # violations that have been told
+        self._sentences: list[tuple[int, str]] = []  # (broker, sentence), not written yet
+        self._known: dict[str, None] = {}  # violations that are not written again
+        self._shown = 0  # violations that have been written
         self._peers: dict[tuple[int, int], Peer] = {}
         self._topics: dict[str, None] = {}
         self.world.listeners.append(self._narrate)
-        self.world.after_step.append(self._tell_violations)
+        self.world.after_step.append(self._add_violations)
 
     # --- telling --------------------------------------------------------------------------------------------------
 
     def show(self, tp: str = "t-0") -> None:
-        """Tell the table of the replicas of `tp`, as it is at this moment."""
-        self._tell_sentences()
+        """Write the table of the replicas of `tp`, as it is at this moment."""
+        self._add_sentences()
         self.lines += [f"  {line}" for line in tables.replicas(self.world, tp)]
 
     def _narrate(self, event: dict[str, Any]) -> None:
-        told = narrate.sentence(event, self.narrated, self._topics)
-        if told is not None:
-            self._sentences.append((event["b"], told))
+        text = narrate.sentence(event, self.narrated, self._topics)
+        if text is not None:
+            self._sentences.append((event["b"], text))
 
-    def _tell_violations(self) -> None:
+    def _add_violations(self) -> None:
         for violation in self.watch.violations[self._shown :]:
             if violation.id in self._known:
                 continue
             self._sentences.append((VERDICTS, f"VIOLATION {violation.id}: {TIMES.sub('', violation.text)}"))
         self._shown = len(self.watch.violations)
 
-    def _tell_sentences(self) -> None:
+    def _add_sentences(self) -> None:
         sentences, self._sentences = self._sentences, []
         for _, sentence in sorted(sentences, key=lambda one: one[0]):
-            super().say(sentence)
+            super().note(sentence)
 
     @property
     def text(self) -> str:
-        self._tell_sentences()
+        self._add_sentences()
         return super().text
 
     def step(self, text: str) -> None:
-        self._tell_sentences()
+        self._add_sentences()
         super().step(text)
 
-    def say(self, text: str) -> None:
-        self._tell_sentences()
-        super().say(text)
+    def note(self, text: str) -> None:
+        self._add_sentences()
+        super().note(text)
 
     def broke_off(self, error: BaseException) -> None:
-        self._tell_sentences()
+        self._add_sentences()
         super().broke_off(error)
 
-    async def look(self, tp: str = "t-0", rest: float = 0.6) -> None:
-        """Tell the table when all requests in flight have come to rest."""
+    async def show_at_rest(self, tp: str = "t-0", rest: float = 0.6) -> None:
+        """Write the table when all requests in flight have come to rest."""
         await self.world.sleep(rest)
         self.show(tp)
 
@@ -130,11 +130,11 @@ class Story(Teller):
 
     def at_once(self, condition: Callable[[], object], action: Callable[[], object]) -> None:
         """Do it in the very step in which the condition becomes true, before anything else can happen."""
-        def look() -> None:
+        def check() -> None:
             if condition():
-                self.world.after_step.remove(look)
+                self.world.after_step.remove(check)
                 action()
-        self.world.after_step.append(look)
+        self.world.after_step.append(check)
 
     def written_out(self, node: int) -> None:
         """Let the operating system of that machine write everything to its disk."""
@@ -204,13 +204,13 @@ class Story(Teller):
         partition = self.partition(node, topic)
         return partition is not None and partition.replica.leader == leader
 
-    def knows_alive(self, node: int, other: int) -> bool:
+    def has_alive(self, node: int, other: int) -> bool:
         """Return whether the image of one broker has the other one, unfenced."""
         broker = self.world.broker(node)
         found = broker.image.brokers.get(other) if broker is not None else None
         return found is not None and found.active
 
-    def controller_says(self, topic: str = "t") -> Any:
+    def registration(self, topic: str = "t") -> Any:
         """Return the partition in the controller's metadata."""
         controller = self.world.broker(CONTROLLER)
         assert controller is not None
@@ -218,14 +218,14 @@ class Story(Teller):
 
     def committed_isr(self, topic: str = "t") -> tuple[int, ...]:
         """Return the ISR in the controller's metadata."""
-        return tuple(sorted(self.controller_says(topic).isr))
+        return tuple(sorted(self.registration(topic).isr))
 
     def show_controller(self, topic: str = "t") -> None:
-        """Tell what the controller says of the partition, in one line."""
-        state = self.controller_says(topic)
+        """Write the partition's state in the controller's metadata, in one line."""
+        state = self.registration(topic)
         leader = f"leader {state.leader}" if state.leader >= 0 else "no leader"
-        isr, elr = (" ".join(map(str, sorted(some))) or "nobody" for some in (state.isr, state.elr))
-        self.say(f"controller: {leader}, epoch {state.leader_epoch}, ISR {isr}, ELR {elr}")
+        isr, elr = (" ".join(map(str, sorted(some))) or "none" for some in (state.isr, state.elr))
+        self.note(f"controller: {leader}, epoch {state.leader_epoch}, ISR {isr}, ELR {elr}")
 
     # --- the client -----------------------------------------------------------------------------------------------
 
@@ -290,31 +290,31 @@ class Story(Teller):
 
     def send(self, value: str, to: int, acks: int = -1, topic: str = "t", timeout: float = 5.0,
              key: bytes | None = None) -> asyncio.Task[str]:
-        """Produce one record to that broker; the task's result is what the client learns, which is also told."""
+        """Produce one record to that broker; the task's result is what the client learns, which is also written."""
         return self.env.spawn(self._send(value, to, acks, topic, timeout, key), f"send {value}")
 
     async def _send(self, value: str, to: int, acks: int, topic: str, timeout: float, key: bytes | None) -> str:
-        asked = self.history.invoke(f"producer of {value}", "send", topic=topic, partition=0, value=value, acks=acks,
+        operation = self.history.invoke(f"producer of {value}", "send", topic=topic, partition=0, value=value, acks=acks,
                                     idempotent=False)
         data = build([(key, value.encode())], timestamp_ms=self.env.wall_ms())
         named = ProduceRequest.TopicProduceData
         request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
             named(name=topic, partition_data=[named.PartitionProduceData(index=0, records=data)])])
         try:
-            answer = await self.peer(to, asked["op"]).request(request, 9, timeout + 1)  # a connection of its own
+            answer = await self.peer(to, operation["op"]).request(request, 9, timeout + 1)  # a connection of its own
         except (OSError, TimeoutError):
-            self.history.info(asked)
+            self.history.info(operation)
             self._sentences.append((CLIENT, f"client: no answer for {value}"))
             return "no answer"
         found = answer.responses[0].partition_responses[0]
         error = Err(found.error_code)
         if error is Err.NONE:
             # acks=1 does not promise that a record stays: to the checker its fate is unknown.
-            (self.history.ok if acks == -1 else self.history.info)(asked, partition=0, offset=found.base_offset)
+            (self.history.ok if acks == -1 else self.history.info)(operation, partition=0, offset=found.base_offset)
             only = " (acks=1)" if acks == 1 else ""
             self._sentences.append((CLIENT, f"client: {value} acknowledged at offset {found.base_offset}{only}"))
         else:
-            (self.history.info if error in UNKNOWN_OUTCOME else self.history.fail)(asked)
+            (self.history.info if error in UNKNOWN_OUTCOME else self.history.fail)(operation)
             self._sentences.append((CLIENT, f"client: {value} {error.name}"))
         return error.name
 
@@ -335,7 +335,7 @@ class Story(Teller):
 
     def settled(self, topic: str = "t") -> bool:
         """Return whether every replica is in the ISR, and has and knows all that its leader has committed."""
-        state = self.controller_says(topic)
+        state = self.registration(topic)
         replicas = sorted(state.replicas)
         ends = {(self.end(node, topic), self.high_watermark(node, topic)) for node in replicas}
         leader = self.partition(state.leader, topic) if state.leader >= 0 else None
@@ -345,22 +345,22 @@ class Story(Teller):
     # --- the end --------------------------------------------------------------------------------------------------
 
     async def finish(self, topic: str = "t") -> None:
-        """Heal everything, read the partition back, and tell the checkers' verdicts."""
+        """Heal everything, read the partition back, and write the checkers' verdicts."""
         self.step("everything heals; a client reads the partition from its start")
         self.narrated = tuple(kind for kind in self.narrated if kind != "isr")  # the order of joining changes with the code
         self._known = {violation.id: None for violation in self.watch.violations}
         await self.world.mend()
-        with contextlib.suppress(TimeoutError):     # with a rule off it may never come; the watch says what is missing
+        with contextlib.suppress(TimeoutError):     # with a rule off it may never come; the watch reports what is missing
             await self.until(lambda: self.settled(topic))
         await self.watch.at_end()
         self.show(f"{topic}-0")
         leader = next(node for node in self.world.brokers if self.leads(node, topic))
-        asked = self.history.invoke("reader", "final", topic=topic, partition=0, isolation="read_uncommitted")
+        operation = self.history.invoke("reader", "final", topic=topic, partition=0, isolation="read_uncommitted")
         found = await self.read(leader, topic)
-        self.history.ok(asked, start=0, records=[[topic, 0, offset, value] for offset, value in found])
-        self.say("client: reads " + (" ".join(value for _, value in found) or "nothing"))
+        self.history.ok(operation, start=0, records=[[topic, 0, offset, value] for offset, value in found])
+        self.note("client: reads " + (" ".join(value for _, value in found) or "nothing"))
         report = check(self.history)
         for verdict in report.verdicts:
             if verdict.valid is False:
                 self._verdicts.append(verdict.name)
-                self.say(f"VERDICT {verdict.name}: {verdict.count}")
+                self.note(f"VERDICT {verdict.name}: {verdict.count}")

@@ -1,6 +1,6 @@
 """The base of all stories: the lines of the transcript, in the order in which things happened.
 
-A story says in steps what happens, and under each step what followed. It tells no times, because they change with every change
+A story has the steps, and under each step what followed. It has no times, because they change with every change
 of the code; the order matters.
 """
 
@@ -21,22 +21,22 @@ class Teller:
         return "\n".join(self.lines) + "\n"
 
     def step(self, text: str) -> None:
-        """Tell the next thing that happens."""
+        """Write the next thing that happens."""
         self.lines += ["", f"> {text}"]
 
-    def say(self, text: str) -> None:
-        """Tell one line of what followed from it."""
+    def note(self, text: str) -> None:
+        """Write one line of what followed from it."""
         self.lines.append(f"  {text}")
 
     def broke_off(self, error: BaseException) -> None:
-        """Tell that the story broke off: with a rule off it need not come to its end."""
+        """Write that the story broke off: with a rule off it need not come to its end."""
         self.lines += ["", f"The story breaks off: {type(error).__name__}: {error}"]
 
     def run(self, tell: Callable[[Any], Awaitable[None]]) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Free the world, when all is told."""
+        """Free the world, at the end."""
 
     def violations(self) -> tuple[str, ...]:
         """Return the ids of the invariants that fell, then the names of the checker's verdicts that are invalid."""

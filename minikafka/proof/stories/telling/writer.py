@@ -5,7 +5,7 @@ which epoch. This producer speaks the protocol of KIP-890: Produce 12 adds the p
 new epoch. With `classic` it speaks the one before: AddPartitionsToTxn first, Produce 11, EndTxn 3, and one epoch for all
 transactions.
 
-Owns: the producer's identity and its sequences; and what the history says of it.
+Owns: the producer's identity and its sequences; and its part of the history.
 Invariants: a value is one `send` in the history however often it goes out; an end of a transaction likewise.
 Source: TransactionManager, Sender; KIP-98, KIP-890.
 """
@@ -69,7 +69,7 @@ class StoryWriter(StoryClient):
 
     # --- who am I -------------------------------------------------------------------------------------------------
 
-    async def _ask(self, request: Any, version: int, timeout: float = PATIENCE,
+    async def _request(self, request: Any, version: int, timeout: float = PATIENCE,
                    error: Callable[[Any], int] = lambda answer: int(answer.error_code), to: int | None = None) -> Any:
         """Return the coordinator's first real answer: while it is busy, or loading, the request is sent again."""
         peer = self.peer(to or self.node)
@@ -83,7 +83,7 @@ class StoryWriter(StoryClient):
         """Get an identity from the coordinator or (idempotent) from any broker."""
         request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000,
                                         producer_id=-1, producer_epoch=-1)
-        answer = await self._ask(request, 4)
+        answer = await self._request(request, 4)
         assert answer.error_code == 0, Err(answer.error_code).name
         self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
 
@@ -91,14 +91,14 @@ class StoryWriter(StoryClient):
         if who != self.who:
             self.who = who
             self._next.clear()  # sequences begin again at 0 in a new epoch
-            self.story.say(f"{self.name}: epoch {who.epoch}")
+            self.story.note(f"{self.name}: epoch {who.epoch}")
 
     def raise_epoch(self) -> None:
         """Go on under the next epoch, with sequences from 0, as an idempotent producer that waits no longer: records without
         an answer will be sent again like that (KIP-360)."""
         self._become(ProducerIdAndEpoch(self.who.producer_id, self.who.epoch + 1))
-        for value, asked in self._open.items():
-            self._batches[value] = self._build(value, asked["topic"], asked.get("key"), transactional=False)
+        for value, operation in self._open.items():
+            self._batches[value] = self._build(value, operation["topic"], operation.get("key"), transactional=False)
 
     # --- records --------------------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class StoryWriter(StoryClient):
              source: tuple[str, int, int] | None = None, marked: bool = True) -> asyncio.Task[str]:
         """Produce one record, perhaps a copy of the one at `source` (topic, partition, offset); a value that was sent
         before is sent again as it was. The result is the answer. Without `marked` the batch of a transactional
-        producer does not say that it is part of a transaction."""
+        producer does not set the transactional flag."""
         if value not in self._batches:
             fields: dict[str, Any] = {"topic": topic, "partition": 0, "value": value, "acks": -1}
             fields |= {"txn": self.txn} if self.txn else {}
@@ -137,7 +137,7 @@ class StoryWriter(StoryClient):
         try:
             found = await self._produce(self._batches[value], topic, leader, timeout)
         except (OSError, TimeoutError):
-            self.story.say(f"{self.name}: no answer for {value}")
+            self.story.note(f"{self.name}: no answer for {value}")
             return NO_ANSWER
         error = Err(found.error_code)
         if host != self.host:
@@ -157,8 +157,8 @@ class StoryWriter(StoryClient):
         batch = marker(*self.who, coordinator_epoch=0, commit=commit, timestamp_ms=self.story.env.wall_ms())
         found = await self._produce(batch, topic, self.peer(to))
         error = Err(found.error_code)
-        told = f"acknowledged at offset {found.base_offset}" if error is Err.NONE else error.name
-        self.story.say(f"{self.name}: marker {told}")
+        result = f"acknowledged at offset {found.base_offset}" if error is Err.NONE else error.name
+        self.story.note(f"{self.name}: marker {result}")
 
     async def insist(self, value: str, topic: str) -> None:
         """Send a value to the topic's leader again and again until it is acknowledged, or the tries are used up."""
@@ -171,11 +171,11 @@ class StoryWriter(StoryClient):
 
     def _sent(self, value: str, error: Err, offset: int) -> str:
         if error is Err.NONE:
-            self.story.say(f"{self.name}: {value} acknowledged at offset {offset}")
+            self.story.note(f"{self.name}: {value} acknowledged at offset {offset}")
             if (operation := self._open.pop(value, None)) is not None:
                 self.story.history.ok(operation, offset=offset)
         else:
-            self.story.say(f"{self.name}: {value} {error.name}")
+            self.story.note(f"{self.name}: {value} {error.name}")
         return error.name
 
     async def add(self, topic: str) -> None:
@@ -187,9 +187,9 @@ class StoryWriter(StoryClient):
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id, v3_and_below_producer_id=self.who.producer_id,
             v3_and_below_producer_epoch=self.who.epoch, v3_and_below_topics=[named])
-        answer = await self._ask(request, 3, error=_first_error)
+        answer = await self._request(request, 3, error=_first_error)
         error = Err(_first_error(answer))
-        self.story.say(f"{self.name}: {topic} added to the transaction" if error is Err.NONE else
+        self.story.note(f"{self.name}: {topic} added to the transaction" if error is Err.NONE else
                        f"{self.name}: {topic} not added, {error.name}")
 
     async def offsets(self, group: str, topic: str, offset: int, home: int) -> str:
@@ -199,7 +199,7 @@ class StoryWriter(StoryClient):
         if self.classic:
             add = AddOffsetsToTxnRequest(transactional_id=self.transactional_id, producer_id=self.who.producer_id,
                                          producer_epoch=self.who.epoch, group_id=group)
-            await self._ask(add, 3)
+            await self._request(add, 3)
         named = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         part = named.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset,
                                                      committed_leader_epoch=-1, committed_metadata="")
@@ -207,38 +207,38 @@ class StoryWriter(StoryClient):
             transactional_id=self.transactional_id, group_id=group, producer_id=self.who.producer_id,
             producer_epoch=self.who.epoch, generation_id=-1, member_id="", group_instance_id=None,
             topics=[named(name=topic, partitions=[part])])
-        answer = await self._ask(request, 3 if self.classic else 5, error=_offset_error, to=home)
+        answer = await self._request(request, 3 if self.classic else 5, error=_offset_error, to=home)
         error = Err(_offset_error(answer))
         (self.story.history.ok if error is Err.NONE else self.story.history.fail)(operation)
         done = "in the transaction" if error is Err.NONE else error.name
-        self.story.say(f"{self.name}: offset {offset} of group {group} {done}")
+        self.story.note(f"{self.name}: offset {offset} of group {group} {done}")
         return error.name
 
     # --- the end --------------------------------------------------------------------------------------------------
 
     def end(self, commit: bool, timeout: float = PATIENCE) -> asyncio.Task[str]:
-        """Ask for the end of this transaction; asked again, it is the same operation."""
+        """Send the end of this transaction; a repeated request is the same operation."""
         word = "commit" if commit else "abort"
         if self._ending is None:
             self._ending = self.story.history.invoke(self.name, "end", txn=self.txn, commit=commit, producer=self.name)
         return self.story.env.spawn(self._end(self._ending, commit, word, timeout), f"{self.name}: {word}")
 
-    async def _end(self, asked: Any, commit: bool, word: str, timeout: float) -> str:
+    async def _end(self, operation: Any, commit: bool, word: str, timeout: float) -> str:
         request = EndTxnRequest(transactional_id=self.transactional_id, producer_id=self.who.producer_id,
                                 producer_epoch=self.who.epoch, committed=commit)
         host = self.host
         try:
-            answer = await self._ask(request, 3 if self.classic else 5, timeout)
+            answer = await self._request(request, 3 if self.classic else 5, timeout)
         except (OSError, TimeoutError):
-            self.story.say(f"{self.name}: no answer to {word}")
+            self.story.note(f"{self.name}: no answer to {word}")
             return NO_ANSWER
         error = Err(answer.error_code)
         if host != self.host:
             return self.too_late(word, error)
-        self.story.say(f"{self.name}: {word} {'done' if error is Err.NONE else error.name}")
-        if self._ending is asked:
+        self.story.note(f"{self.name}: {word} {'done' if error is Err.NONE else error.name}")
+        if self._ending is operation:
             self._ending = None
-            (self.story.history.ok if error is Err.NONE else self.story.history.info)(asked)
+            (self.story.history.ok if error is Err.NONE else self.story.history.info)(operation)
         if error is Err.NONE and not self.classic:
             self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         return error.name
