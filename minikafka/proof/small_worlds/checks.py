@@ -2,8 +2,9 @@
 
     same("I-SESSION-3", "the partitions told", found, wanted)      raises RuleFallen if the two differ
     that("I-HW-1", high <= end, "the high watermark is beyond the end")
+    answered(txn.end, who)                                         what a call returns, or the error code of its refusal
     Twin("I12", store, history).same("get", group, key)            compares a part with its model
-    fallen(life.live)                                              () if every rule was kept, else the one that fell
+    fallen(life.live)                                              () if every rule was kept, else the rule that fell
 
 Owns: RuleFallen, Twin.
 """
@@ -13,6 +14,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from typing import Any
+
+from minikafka.protocol.errors import KafkaError
 
 
 class RuleFallen(AssertionError):
@@ -35,8 +38,16 @@ def same(id: str, what: str, found: object, wanted: object) -> None:
         raise RuleFallen(id, f"{what}: {found!r}, not {wanted!r}")
 
 
+def answered(ask: Callable[..., Any], *arguments: object) -> Any:
+    """Return what a call returns, or the error code if it raises KafkaError."""
+    try:
+        return ask(*arguments)
+    except KafkaError as refused:
+        return refused.code
+
+
 class Twin:
-    """A part of the broker and its model, which is simpler: what happens goes to both, and both answer alike."""
+    """A part of the broker and its model, which is simpler: every event goes to both, and both return the same answers."""
 
     def __init__(self, id: str, part: Any, model: Any) -> None:
         self.id, self.part, self.model = id, part, model
@@ -47,8 +58,8 @@ class Twin:
         return self.part.apply(event)
 
     def same(self, what: str, *arguments: object, form: Callable[[Any], object] = lambda answer: answer) -> Any:
-        """Call a method of both, compare the answers, and return the answer."""
-        found, wanted = (form(getattr(one, what)(*arguments)) for one in (self.part, self.model))
+        """Call a method of both, compare the answers or error codes, and return the part's."""
+        found, wanted = (form(answered(getattr(one, what), *arguments)) for one in (self.part, self.model))
         same(self.id, f"{what}{arguments}", found, wanted)
         return found
 

@@ -1,4 +1,4 @@
-"""Lives of one transactional id, by seeds: every answer and record is judged a second time (small_worlds/transactions)."""
+"""Rules 47 to 50 and 52: lives of one transactional id, by seeds; transaction_rules.py judges every answer and record."""
 
 from __future__ import annotations
 
@@ -6,11 +6,29 @@ from collections import Counter
 
 import pytest
 
-from minikafka.broker.transactions.states import COMPLETE, PREPARED, TransactionState
+from minikafka.broker.transactions.states import COMPLETE, NEXT, PREPARED, STATUS, TransactionState
 from minikafka.broker.transactions.transaction import Transaction, TransactionData
 from minikafka.proof.small_worlds.transactions.lone_transaction import LoneTransaction
 from minikafka.proof.small_worlds.transactions.transaction_life import TransactionLife, transaction_alone
 from minikafka.protocol.errors import Err
+
+
+def test_rule_48_the_table_is_kafkas() -> None:
+    """Fails with any change of NEXT or of the numbers in the log: these are validPreviousStates of Kafka 4.3."""
+    before = {state: {s.value for s, row in NEXT.items() if state in row.values()} for state in TransactionState}
+    settled = {"Empty", "CompleteCommit", "CompleteAbort"}
+    assert before == {
+        TransactionState.EMPTY: settled,
+        TransactionState.ONGOING: settled | {"Ongoing"},
+        TransactionState.PREPARE_COMMIT: {"Ongoing"},
+        TransactionState.PREPARE_ABORT: settled | {"Ongoing", "PrepareEpochFence"},
+        TransactionState.COMPLETE_COMMIT: {"PrepareCommit"},
+        TransactionState.COMPLETE_ABORT: {"PrepareAbort"},
+        TransactionState.DEAD: settled,
+        TransactionState.PREPARE_EPOCH_FENCE: {"Ongoing"},
+    }
+    assert [state.value for state in sorted(STATUS, key=STATUS.__getitem__)] == [
+        "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence"]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -22,14 +40,14 @@ def test_every_life_keeps_the_rules(seed: int) -> None:
 def test_the_lives_meet_every_state_and_every_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the lives no longer reach a state, an error, the last epochs, or a repeated request."""
     met: Counter[object] = Counter()
-    judge = LoneTransaction.judge
+    decide = LoneTransaction.decide
 
     def counting(self: LoneTransaction, what: str, *rest: object) -> object:
-        answer = judge(self, what, *rest)
+        answer = decide(self, what, *rest)
         met[answer.state if isinstance(answer, TransactionData) else answer] += 1
         return answer
 
-    monkeypatch.setattr(LoneTransaction, "judge", counting)
+    monkeypatch.setattr(LoneTransaction, "decide", counting)
     for seed in range(100):
         life = TransactionLife(seed)
         life.live()

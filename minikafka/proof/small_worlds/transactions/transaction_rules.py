@@ -1,4 +1,4 @@
-"""What the coordinator of a transactional id must answer, told from the id's history.
+"""What the coordinator of a transactional id must answer, derived from the id's history.
 
     history = TransactionHistory(first)
     history.init(...)        what must be written, or the error that the producer must get; so do add() and end()
@@ -14,10 +14,10 @@ Source: TransactionCoordinator and TransactionMetadata of Kafka 4.3; KIP-98, KIP
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import TopicPartition, TransactionData
+from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err
 
 NONE = -1                   # no id, no epoch, no time
@@ -28,20 +28,13 @@ ENDED = {TransactionState.COMPLETE_COMMIT: True, TransactionState.COMPLETE_ABORT
 Expected = TransactionData | Err | None
 
 
-class Identity(NamedTuple):
-    """A producer id with its epoch."""
-
-    id: int
-    epoch: int
-
-
 @dataclass
 class TransactionHistory:
     """The last record of the id, and which requests would only repeat what was done already."""
 
     last: TransactionData
     deciding: bool = False                      # a record was appended, and is not committed
-    repeats_end: tuple[Identity, ...] = ()      # a producer with one of these has lost the response to its EndTxn
+    repeats_end: tuple[ProducerIdAndEpoch, ...] = ()      # a producer with one of these has lost the response to its EndTxn
 
     @property
     def open(self) -> bool:
@@ -58,9 +51,9 @@ class TransactionHistory:
         """Take a committed record into the history."""
         before, self.last, self.deciding, self.repeats_end = self.last, record, False, ()
         if record.state in ENDED and before.version >= 2:
-            self.repeats_end = (Identity(record.producer_id, record.epoch - 1),)
+            self.repeats_end = (ProducerIdAndEpoch(record.producer_id, record.epoch - 1),)
             if record.epoch == 0:  # the end used up the epochs of the producer id before
-                self.repeats_end += (Identity(before.producer_id, TOP),)
+                self.repeats_end += (ProducerIdAndEpoch(before.producer_id, TOP),)
 
     def read_from_log(self) -> None:
         """Forget what the records do not hold, who may repeat an InitProducerId: another coordinator has read them."""
@@ -68,43 +61,43 @@ class TransactionHistory:
 
     # --- requests -------------------------------------------------------------------------------------------------
 
-    def init(self, timeout_ms: int, who: Identity | None, now: int, new_id: int, cluster_version: int) -> Expected:
+    def init(self, timeout_ms: int, who: ProducerIdAndEpoch | None, now: int, new_id: int, cluster_version: int) -> Expected:
         if self.must_wait:
             return Err.CONCURRENT_TRANSACTIONS
         if who is not None and not self._knows(who):
             return Err.PRODUCER_FENCED
         if self.open:
-            return self.fenced(now, cluster_version)
+            return self.fence(now, cluster_version)
         successor = self._successor(who, new_id)
         if isinstance(successor, Err):
             return successor
         repeats = NONE if who is None or self.last.epoch == NONE else who.epoch
-        return TransactionData(successor.id, successor.epoch, timeout_ms, TransactionState.EMPTY, (), NONE, now, repeats,
+        return TransactionData(successor.producer_id, successor.epoch, timeout_ms, TransactionState.EMPTY, (), NONE, now, repeats,
                                self.last.producer_id, NONE, 0)
 
-    def _knows(self, who: Identity) -> bool:
+    def _knows(self, who: ProducerIdAndEpoch) -> bool:
         """Return whether a producer that wants to continue held this id once: under its present producer id, or under the one
         before, whose epochs it used up."""
         if self.last.epoch == NONE:
             return True
-        return who.id == self.last.producer_id or (who.id == self.last.previous_id and who.epoch >= TOP)
+        return who.producer_id == self.last.producer_id or (who.producer_id == self.last.previous_id and who.epoch >= TOP)
 
-    def _successor(self, who: Identity | None, new_id: int) -> Identity | Err:
+    def _successor(self, who: ProducerIdAndEpoch | None, new_id: int) -> ProducerIdAndEpoch | Err:
         """Return the next identity. The last epoch of a producer id has no next one: another producer id follows."""
         id_, epoch = self.last.producer_id, self.last.epoch
         repeats = who is not None and who.epoch == self.last.last_epoch
         if who is not None and epoch != NONE and who.epoch != epoch and not repeats:
             return Err.PRODUCER_FENCED
         if repeats and who.epoch != epoch and epoch <= TOP:
-            return Identity(id_, epoch)
-        return Identity(new_id, 0) if epoch >= TOP else Identity(id_, epoch + 1)
+            return ProducerIdAndEpoch(id_, epoch)
+        return ProducerIdAndEpoch(new_id, 0) if epoch >= TOP else ProducerIdAndEpoch(id_, epoch + 1)
 
-    def fenced(self, now: int, cluster_version: int) -> TransactionData:
+    def fence(self, now: int, cluster_version: int) -> TransactionData:
         """Return the abort that nobody asked for: its epoch is one that the producer does not have."""
         return replace(self.last, state=TransactionState.PREPARE_ABORT, epoch=min(self.last.epoch + 1, TOP + 1), update_ms=now,
                        last_epoch=self.last.epoch if cluster_version >= 2 else NONE, version=cluster_version)
 
-    def add(self, who: Identity, partitions: list[TopicPartition], now: int) -> Expected:
+    def add(self, who: ProducerIdAndEpoch, partitions: list[TopicPartition], now: int) -> Expected:
         if self.must_wait:
             return Err.CONCURRENT_TRANSACTIONS
         if refused := self._foreign(who):
@@ -116,14 +109,14 @@ class TransactionHistory:
         return replace(self.last, state=TransactionState.ONGOING, partitions=(*self.last.partitions, *new), start_ms=began,
                        update_ms=now)
 
-    def verify(self, who: Identity, partitions: list[TopicPartition]) -> dict[TopicPartition, Err] | Err:
+    def verify(self, who: ProducerIdAndEpoch, partitions: list[TopicPartition]) -> dict[TopicPartition, Err] | Err:
         if refused := self._foreign(who):
             return refused
         if self.last.state in ENDING:
             return Err.CONCURRENT_TRANSACTIONS
         return {one: Err.NONE if one in self.last.partitions else Err.TRANSACTION_ABORTABLE for one in partitions}
 
-    def end(self, who: Identity, commit: bool, version: int, now: int, new_id: int) -> Expected:
+    def end(self, who: ProducerIdAndEpoch, commit: bool, version: int, now: int, new_id: int) -> Expected:
         if self.must_wait:
             return Err.CONCURRENT_TRANSACTIONS
         raises = version >= 2
@@ -141,8 +134,8 @@ class TransactionHistory:
         return replace(ended, epoch=self.last.epoch + 1, last_epoch=self.last.epoch,
                        next_id=new_id if self.last.epoch >= TOP else NONE)
 
-    def _foreign(self, who: Identity) -> Err:
-        if who.id != self.last.producer_id:
+    def _foreign(self, who: ProducerIdAndEpoch) -> Err:
+        if who.producer_id != self.last.producer_id:
             return Err.INVALID_PRODUCER_ID_MAPPING
         return Err.NONE if who.epoch == self.last.epoch <= TOP else Err.PRODUCER_FENCED
 
