@@ -15,7 +15,8 @@ import gc
 import itertools
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("soak")
 
 
-def pytest_collection_finish() -> None:
-    """Take the objects that pytest has made of the tests out of the garbage collector's rounds: they live to the end."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collect without the garbage collector: the objects that pytest makes of the tests live to the end."""
+    gc.disable()
+    import_share(session.config)
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def import_share(config: pytest.Config) -> None:
+    """Let each worker of a whole run import other files first, so that pytest rewrites the asserts of each file only once."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or "tests" not in config.args or config.getoption("--quick"):
+        return
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))
+    for path in files[int(worker["workerid"].removeprefix("gw"))::worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting the file says what is wrong with it
+            import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,6 +23,7 @@ import kafka.protocol.consumer
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCSTRING = re.compile(r'(?:#.*\n)*r?""".*?"""', re.DOTALL)  # of a module: to parse all of each file takes a second
 INDENTED = re.compile(r"(?:^    .*\n?)+", re.MULTILINE)
 CALL = re.compile(r"#.*?\b([A-Z]\w*(?:\.\w+)?\([^()]*\))")  # in a comment
 WORDS = re.compile(r"(?<=\S) {2,}(?!#).*$", re.MULTILINE)  # what a line does, said in a second column
@@ -40,7 +41,8 @@ def examples(text: str) -> Iterator[ast.Module]:
     """Yield the indented parts of a module's docstring that are Python, and call or import something; a call in a comment, such
     as `# or RecordedRun.open("run.mk")`, is a part of its own.
     """
-    for block in INDENTED.findall(ast.get_docstring(ast.parse(text)) or ""):
+    docstring = DOCSTRING.match(text)
+    for block in INDENTED.findall(ast.get_docstring(ast.parse(docstring[0])) or "") if docstring else ():
         tree = python(block) or python(WORDS.sub("", block))
         if tree and any(isinstance(node, (ast.Call, ast.ImportFrom)) for node in ast.walk(tree)):
             yield tree

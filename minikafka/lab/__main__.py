@@ -23,8 +23,6 @@ import sys
 from pathlib import Path
 
 import json5
-from jupyterlab.commands import get_user_settings_dir
-from jupyterlab.labapp import LabApp
 
 from minikafka.machine.environment import settle
 
@@ -46,6 +44,7 @@ def settings(root: Path = ROOT) -> Path:
     """Return the labs' own settings folder; make it on first use."""
     folder = root / ".cache" / "jupyterlab" / "user-settings"
     if not folder.exists():
+        from jupyterlab.commands import get_user_settings_dir  # here, not above: JupyterLab takes a second to import
         mine = Path(get_user_settings_dir())
         if mine.is_dir():
             shutil.copytree(mine, folder)
@@ -106,6 +105,7 @@ def main(argv: list[str]) -> None:
     settle()
     os.environ.update(kernels())
     code: int | str | None = 0
+    from jupyterlab.labapp import LabApp
     try:
         LabApp.launch_instance(options)
     except SystemExit as end:
