@@ -17,7 +17,7 @@ then one of
     blocking.py    any of them for callers that do not write `async`
 
 Look for this: if an answer is lost, an operation has three outcomes, not two: done, not done, unknown. Each client says
-`fail` only where no attempt can have been carried out (I-SENDER-2, I-COMMITS-1, I-ADMIN-1).
+`fail` only where no attempt can have been carried out (I-SENDER-2, I-ADMIN-1).
 """
 
 from minikafka.client.admin.admin import Admin

@@ -5,7 +5,7 @@ Owns the thread that starts every process of a cluster, and the handles to them.
 Invariants
     I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, also paused ones: by
               the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
-    I-PROC-2  One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
+    One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
               the thread that started the child ends, and the threads of a notebook's widgets end early.
     The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
@@ -110,7 +110,7 @@ class Child:
 
 
 class Launcher:
-    """The thread that starts processes (I-PROC-2)."""
+    """The thread that starts processes."""
 
     def __init__(self, name: str) -> None:
         settle()

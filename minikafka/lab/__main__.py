@@ -10,7 +10,7 @@ Invariants
   I-LAUNCH-1  the user's own settings of JupyterLab are read, never written
   I-LAUNCH-2  a size that the user has chosen wins
   I-LAUNCH-3  when JupyterLab has ended, so does the process: Python alone would wait for ever for a worker thread of AnyIO's
-  I-LAUNCH-4  what another course has put into IPython's start-up folder is not run
+  What another course has put into IPython's start-up folder is not run
 """
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def arguments(lab: str, extra: list[str], root: Path = ROOT) -> list[str]:
 
 
 def kernels(root: Path = ROOT) -> dict[str, str]:
-    """Return the variables of the labs' kernels: what each runs first, and a folder of IPython's that is theirs (I-LAUNCH-4)."""
+    """Return the variables of the labs' kernels: what each runs first, and a folder of IPython's that is theirs."""
     return {"PYTHONSTARTUP": str(HERE / "startup.py"), "IPYTHONDIR": str(root / ".cache" / "ipython"),
             "PYTHONSAFEPATH": "1"}  # until a kernel runs: IPython itself looks beside the notebook, after Python's own modules
 

@@ -330,10 +330,11 @@ class Log(SegmentedLog):
             if count == len(self.segments):
                 self._roll(now_ms)
             if count:
-                assert self.segments[count].base_offset <= high_watermark, f"I-RETAIN-1 {self.name}: {count}, {high_watermark}"
-                self.advance_start(self.segments[count].base_offset)
+                oldest = self.segments[count].base_offset
+                assert oldest <= high_watermark, f"I-RETAIN-1 {self.name}: {count}, {high_watermark}"
+                self.advance_start(oldest)
                 self._cut_front(count)
-                oldest = self.segments[0].base_offset
+                assert self.segments[0].base_offset == oldest, f"I-RETAIN-2 {self.name}: not the {count} oldest segments are gone"
                 self.producers.drop_snapshots([s for s in self.producers.snapshots if s < oldest])
             return count
 

@@ -9,7 +9,7 @@ they cover (rule 54). The file is made with its first row: most segments have no
 Owns: the rows of one segment, in memory and in the file.
 Invariants: I-TXNIDX-1 rows are ordered by last offset: that of the marker, which lies in this segment.
             I-TXNIDX-2 the index is derived: a replay of the segment's batches gives the same rows.
-            I-TXNIDX-3 up to a row's last stable offset read_committed may read when the row is written: no later row concerns
+            Up to a row's last stable offset read_committed may read when the row is written: no later row concerns
               records below it.
 Source: org.apache.kafka.storage.internals.log.TransactionIndex, AbortedTxn, CompletedTxn.
 """
@@ -109,7 +109,7 @@ class TransactionIndex:
         return (row for row in self.rows if row.last_offset >= start and row.first_offset < end)
 
     def settles(self, end: int) -> bool:
-        """Return whether no later segment can have a row that concerns records below `end` (I-TXNIDX-3)."""
+        """Return whether no later segment can have a row that concerns records below `end`."""
         return any(row.last_stable_offset >= end for row in self.rows)
 
     def moved(self, path: str) -> None:

@@ -6,7 +6,7 @@ Invariants
     I-DOWNLOAD-1  A file gets its name only after its size and SHA-256 were right: no reader finds half a file, or
                   another one. What was right stays when others fail, so a second run fetches only the rest.
     I-DOWNLOAD-2  An error says what happened, and what to do about it. No password of a repository is printed.
-    I-DOWNLOAD-3  Where nothing at all can be reached this is found out at once, without further attempts.
+    Where nothing at all can be reached this is found out at once, without further attempts.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _another_file(source: Mirror, file: Artifact, answer: BinaryIO) -> DownloadF
 def _may_pass(source: Mirror, error: Exception) -> bool:
     if isinstance(error, urllib.error.HTTPError):
         return error.code in PASSING
-    return source.answered and not isinstance(_reason(error), ssl.SSLError)  # I-DOWNLOAD-3
+    return source.answered and not isinstance(_reason(error), ssl.SSLError)
 
 
 def _reason(error: Exception) -> object:

@@ -9,7 +9,7 @@ struct and version.
 Invariants: I-READ-1 no memory is spent on a length that the frame cannot hold.
             For well-formed bytes the result equals that of kafka.protocol (tests/protocol/test_reader.py).
             I-READ-3 malformed bytes raise ProtocolError and nothing else.
-            I-READ-4 every text that was read can be written again. Bytes that are no UTF-8 become replacement characters, and
+            Every text that was read can be written again. Bytes that are no UTF-8 become replacement characters, and
               these take more bytes. If the text is then too long for a string, Kafka 4.3 never answers (the connection hangs);
               we refuse to read it.
             I-READ-5 a request has at most MAX_ELEMENTS list elements and tags in all: an element of two bytes on the wire
@@ -210,8 +210,7 @@ def _string_reader(nullable: bool, flexible: bool) -> Reader:
 
 
 def read_text(data: memoryview) -> str:
-    """Return the text of UTF-8 bytes, with replacement characters for invalid ones; raise ProtocolError if it grows too long
-    (I-READ-4)."""
+    """Return the text of UTF-8 bytes, with replacement characters for invalid ones; raise ProtocolError if it grows too long."""
     text = str(data, "utf-8", "replace")
     if 3 * len(data) > MAX_STRING and len(text.encode()) > MAX_STRING:
         raise ProtocolError("a string is too long to be written again")

@@ -45,7 +45,7 @@ async def test_a_change_outlives_the_controller(stage: Stage, seed: int) -> None
 
 @story(3)
 async def test_an_unanswered_change_is_unknown(stage: Stage) -> None:
-    """Fails if an administrator without an answer reports a certain outcome."""
+    """Fails if an administrator without an answer reports a certain outcome (I-ADMIN-1)."""
     world = stage.world
     admin = Admin(stage.env, world.bootstrap, timeout=5.0, name="deaf")
     answers = world.hold(lambda message: message.is_response and message.api is CreateTopicsRequest)

@@ -50,7 +50,7 @@ async def test_it_begins_where_reset_says(stage: Stage) -> None:
 
 @story(2)
 async def test_seek_pause_and_small_polls(stage: Stage) -> None:
-    """Fails if records fetched before a seek are handed out after it, or more than max_records at once."""
+    """Fails if records fetched before a seek are handed out after it, or more than max_records at once (I-POSITIONS-1)."""
     made = await fill(stage, 20)
     consumer = alone(stage, max_records=3)
     assert values(await read(consumer, 3)) == made[:3]
@@ -110,7 +110,7 @@ async def test_it_follows_the_leader(stage: Stage, fault: str) -> None:
 @story(4)
 async def test_a_truncation_behind_its_back_is_noticed(stage: Stage, diverging: bool) -> None:
     """Fails if after an unclean election the consumer goes on at its old offset, reading others' records as its own
-    next ones: it must go back to where the histories part (KIP-320)."""
+    next ones: it must go back to where the histories part (KIP-320, I-POSITIONS-2)."""
     world = stage.world
     stage.history.fact("may-lose", topic="t", why="an unclean election")
     await stage.admin.create_topic("two", configs={"min.insync.replicas": "1"}, assignment={0: [1, 2]})

@@ -231,7 +231,8 @@ async def test_who_does_not_poll_gives_up_its_partitions(stage: Stage) -> None:
 
 @story(12, topics=SIX)
 async def test_who_is_no_member_any_more_commits_nothing(stage: Stage) -> None:
-    """Fails if a consumer that has left sends its commit without a generation: the group is empty and would take it."""
+    """Fails if a consumer that has left sends its commit without a generation: the group is empty and would take it
+    (I-COMMITS-3)."""
     await produce(stage, 3, every=0)
     idle = stage.consumer("g", ["t"], max_poll_interval=3.0)
     await read(idle, 3)

@@ -40,7 +40,7 @@ def told(batch: ProducerBatch) -> tuple[int, int]:
 
 
 def test_sequences_count_records(numbers: Idempotence) -> None:
-    """Fails if a batch of several records takes one number only: the next would be refused."""
+    """Fails if a batch of several records takes one number only: the next would be refused (I-IDEMPOTENCE-1)."""
     assert [told(sent(numbers, count)) for count in (3, 1, 2)] == [(0, 0), (0, 3), (0, 4)]
 
 

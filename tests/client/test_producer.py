@@ -93,7 +93,8 @@ async def test_without_idempotence_lost_answers_do_make_duplicates(stage: Stage)
 
 @story(*range(4))
 async def test_given_up_without_an_answer_is_unknown(stage: Stage) -> None:
-    """Fails if a delivery timeout counts as a failure though a request is on the wire, or if the batch is still sent."""
+    """Fails if a delivery timeout counts as a failure though a request is on the wire, or if the batch is still sent
+    (I-SENDER-2)."""
     producer, world = stage.producer(delivery_timeout=4.0), stage.world
     await producer.send("t", "before")
     leader = await stage.leader()

@@ -123,7 +123,8 @@ async def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(st
 @BOTH
 @story(6, topics=TWO)
 async def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(stage: Stage, version: int) -> None:
-    """Fails if a commit that was carried out, and whose answer was lost, counts as failed when it is sent again."""
+    """Fails if a commit that was carried out, and whose answer was lost, counts as failed when it is sent again
+    (I-TRANSACTOR-3)."""
     old, new = (stage.producer(transactional_id="id", transaction_version=version, max_block=3.0) for _ in range(2))
     await old.begin()
     await old.send("a", "v")
@@ -141,7 +142,7 @@ async def test_an_end_that_is_unknown_stays_so_when_the_producer_is_fenced(stage
 @BOTH
 @story(6, topics={"in": 1, "out": 1, "t": 1})
 async def test_exactly_once_from_one_topic_to_another(stage: Stage, version: int) -> None:
-    """Fails if offsets are committed without the records they stand for, or the other way round."""
+    """Fails if offsets are committed without the records they stand for, or the other way round (I-CONSUMER-1)."""
     async def copy(rounds: int, last: bool = False) -> None:
         """Read, write, commit both together; all but the last die without a word in an open transaction."""
         consumer = stage.consumer("copiers", ["in"], isolation="read_committed", max_records=5)
@@ -207,7 +208,7 @@ async def test_dropped_without_an_abort_the_transaction_times_out(stage: Stage, 
 @story(9, topics=TWO)
 async def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_next_ones(stage: Stage, version: int) -> None:
     """Fails if a commit succeeds though no request was sent to the coordinator: an announcement of the transaction before, whose
-    answer came late, had let the records go out."""
+    answer came late, had let the records go out (I-TRANSACTOR-1)."""
     producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
     values = ["first"]
     await one(producer, "first")

@@ -51,7 +51,7 @@ def gone(pid: int, within: float = 10.0) -> bool:
 @pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
 @pytest.mark.parametrize("end", ENDS)
 def test_brokers_end_with_their_owner(engine: str, end: str, paused: bool) -> None:
-    """However the owner ends, also if the broker is stopped. Fails without the parent-death signal (I-PROC-1)."""
+    """However the owner ends, also if the broker is stopped. Fails without the parent-death signal (I-PROC-1, I-LIVE-2)."""
     if engine == "apache" and end != "kill -9":
         pytest.skip("the leash is the same for both engines: one way to end is enough on the slow one")
     code, sent = ENDS[end]
@@ -78,7 +78,7 @@ def own(engine: str) -> Cluster:
 
 
 def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
-    """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2)."""
+    """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2, I-NODES-1)."""
     os.kill(own.pid(1), signal.SIGKILL)
     own._nodes.children[1].process.wait()
     with pytest.raises(BrokerDied, match="node 1 died \\(signal SIGKILL\\)"):
@@ -157,7 +157,7 @@ def test_a_quorum_of_its_own(engine: str) -> None:
 
 
 def test_a_restarted_broker_is_ready_when_the_call_returns(cluster: Cluster) -> None:
-    """Every broker counts it among the living. Fails if restart returns on the start of the process."""
+    """Every broker counts it among the living. Fails if restart returns on the start of the process (I-CLUSTER-1)."""
     cluster.kill(2)
     cluster.restart(2)
     assert [sorted(wire.live_brokers(cluster.address(b))) for b in cluster.ids] == [cluster.ids] * 3

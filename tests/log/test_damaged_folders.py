@@ -62,7 +62,8 @@ def damage(fs: MemFs, rng: random.Random) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_any_folder_opens_or_is_refused_by_name(clean: bool) -> None:
-    """Fails when a file in a folder makes the start raise anything but DamagedLog, or when what is refused loses a segment."""
+    """Fails when a file in a folder makes the start raise anything but DamagedLog, or when what is refused loses a segment
+    (I-LOAD-7)."""
     refused = 0
     for seed in range(150):
         rng = random.Random(seed)
@@ -98,7 +99,7 @@ def test_a_stray_segment_hides_no_record_and_costs_none() -> None:
 
 @replicas()
 async def test_a_damaged_folder_takes_one_partition_offline(w: Replicas) -> None:
-    """Fails when a damaged log ends the start of its broker, takes another partition with it, or is changed."""
+    """Fails when a damaged log ends the start of its broker, takes another partition with it, or is changed (I-LOGS-2)."""
     await w.create("other")
     node = w.followers[0]
     await w.send(b"x")

@@ -78,7 +78,7 @@ async def agree(world: World) -> None:
 
 
 def test_a_leader_that_comes_upon_damage_in_its_metadata_leads_no_more() -> None:
-    """Fails if it sends the damage to a follower, or keeps from it what others could give."""
+    """Fails if it sends the damage to a follower, or keeps from it what others could give (I-MLOG-5)."""
     async def story(world: World, operator: Operator, admin: Admin) -> None:
         leader = world.controller()
         behind = next(node for node in world.nodes if node != leader)
@@ -95,7 +95,7 @@ def test_a_leader_that_comes_upon_damage_in_its_metadata_leads_no_more() -> None
 
 
 def test_a_follower_outlives_what_a_damaged_leader_sends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if a leader that does not look takes its followers with it, or makes them believe what it sends."""
+    """Fails if a leader that does not look takes its followers with it, or makes them believe what it sends (I-QNET-3)."""
     async def story(world: World, operator: Operator, admin: Admin) -> None:
         leader = world.controller()
         behind, other = (node for node in world.nodes if node != leader)

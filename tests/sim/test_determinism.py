@@ -67,7 +67,7 @@ def in_a_process_of_its_own(what: Callable[[int], str], seed: int, hash_seed: st
 @pytest.mark.parametrize(("what", "seed"), [(trace_hash, 11), (trace_hash, 12), (swarm_hash, 30_011)])
 def test_the_same_seed_gives_the_same_trace(what: Callable[[int], str], seed: int) -> None:
     """Fails if anything in broker/ or sim/ depends on more than the seed: sets in the order of ids or of hashes,
-    addresses, garbage collection, real time, or what ran before in the same process."""
+    addresses, garbage collection, real time, or what ran before in the same process (I-WORLD-1)."""
     hashes = {in_a_process_of_its_own(what, seed, hash_seed) for hash_seed in ("0", "424242")} | {what(seed)}
     assert len(hashes) == 1 and len(hashes.pop()) == 64
 

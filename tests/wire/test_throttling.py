@@ -155,7 +155,7 @@ def test_a_quota_that_is_removed_while_its_client_waits(at: Place, limit: Ask, n
 
 def test_what_a_client_used_without_a_limit_counts_if_another_has_one(at: Place, limit: Ask, name: str) -> None:
     """Fails if a limit that is removed and set again forgets what was used in between while another client was limited, unless
-    this machine needs so long that it is over."""
+    this machine needs so long that it is over (I-QUOTA-4)."""
     limit(({CLIENT: "another"}, {PRODUCE: HUGE}), ({CLIENT: name}, {PRODUCE: 900.0}))
     limit(({CLIENT: name}, {PRODUCE: None}))
     with Sent(at.addresses[at.leader], name) as own:

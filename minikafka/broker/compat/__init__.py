@@ -4,5 +4,5 @@
     api/       scram.py: AlterUserScramCredentials and DescribeUserScramCredentials
                security_disabled.py: access lists, SASL and delegation tokens, each answered with Kafka's refusal
 
-It promises: nothing derived from a password is ever described (I-SCRAM-2). It knows metadata/ only.
+It promises: nothing derived from a password is ever described. It knows metadata/ only.
 """

@@ -5,8 +5,8 @@ not log in. The client salts the password and applies the hash, so that the pass
 SASL listener here, so no user can log in; Kafka's brokers, given the same metadata log, would accept these users.
 
 Owns: alter_scram(), describe_scram(). They read the image; the first makes records, neither changes anything.
-Invariants: I-SCRAM-1 each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
-            I-SCRAM-2 nothing derived from a password is ever described: only mechanisms and iterations.
+Invariants: each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
+            Nothing derived from a password is ever described: only mechanisms and iterations.
 What Kafka does differently: clients log in with these keys; answers come in the order of a hash table.
 Source: ScramControlManager, ScramImage; KIP-554, KIP-900.
 """
@@ -65,7 +65,7 @@ Verdict = tuple[str, KafkaError | None]     # on a user; None: done
 def alter_scram(image: MetadataImage, deletions: Sequence[ScramDeletion],
                 upsertions: Sequence[ScramUpsertion]) -> Iterator[tuple[list[MetadataRecord], Verdict]]:
     """Yield the record and the verdict of each user. A user that is named twice gets the refusal of its first credential, or
-    DUPLICATE_RESOURCE if that would be granted (I-SCRAM-1)."""
+    DUPLICATE_RESOURCE if that would be granted."""
     counts = Counter(wanted.name for wanted in (*deletions, *upsertions))
     first = {wanted.name: wanted for wanted in (*reversed(upsertions), *reversed(deletions))}
     for name, count in counts.items():

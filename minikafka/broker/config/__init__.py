@@ -11,7 +11,7 @@ In reading order:
     api/                  describe.py: DescribeConfigs; alter.py: the two above and ListConfigResources
 
 It promises: what DescribeConfigs shows is what the broker uses (I-CFG-4); a configuration without effect is never accepted
-in silence (I-CFG-2); a resource is altered in whole or not at all (I-CFG-5). Refusals are in Kafka's words.
+in silence (I-CFG-2); a resource is altered in whole or not at all. Refusals are in Kafka's words.
 
 It knows metadata/ (the image holds what was altered at run time). controller/ commits the alterations.
 """

@@ -7,8 +7,8 @@ one path.
 
 Owns: the operations set, delete, append, subtract; the checks of both nodes.
 Invariants
-  I-CFG-5  a resource is altered in whole or not at all; resources are answered one by one, in the order of the request.
-  I-CFG-6  while eligible leader replicas are in use, min.insync.replicas has a cluster-wide value and no broker's own;
+  A resource is altered in whole or not at all; resources are answered one by one, in the order of the request.
+  While eligible leader replicas are in use, min.insync.replicas has a cluster-wide value and no broker's own;
            a change of it clears the ELRs concerned: their members were eligible under the old value (KIP-966).
 
 What Kafka does differently: loggers are resources too; AlterConfigs with a repeated resource is never answered there.
@@ -149,7 +149,7 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
 
 def alter_configs(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration],
                   elr: bool) -> Iterator[tuple[list[MetadataRecord], KafkaError | None]]:
-    """Yield for each of `wanted` its records, and the refusal or None. `elr`: eligible leader replicas are in use (I-CFG-6)."""
+    """Yield for each of `wanted` its records, and the refusal or None. `elr`: eligible leader replicas are in use."""
     for one in wanted:
         try:
             changes = _alter(image, config, one, elr)

@@ -24,7 +24,7 @@ has committed them, every node replays them and the verdict goes out as a respon
 
 It promises: a clean election takes its leader from the ISR, or from the eligible replicas while the ISR is empty
 (I-ELECT-1); a broker without a clean shutdown is in neither (I-ELR-2); no response leaves before its records are committed
-(I-CTL-6); a request that any broker accepted ends with an answer of an active controller or with a timeout (I-CHN-1).
+(I-CTL-6); a request that any broker accepted ends with an answer of an active controller or with a timeout.
 
 It knows metadata/ (image, records, names of topics) and config/ (effective values, alterations). The other rooms send it
 requests and see its records.

@@ -5,7 +5,7 @@
     shell/coordinator.py         which partitions are led here, loaded or not; the refusals of all others
     api.py                       FindCoordinator: which broker coordinates this key?
 
-Promises: a response tells only what is committed (I-GLOG-1); one coordinator at a time can commit anything (I-COORD-1).
+Promises: a response tells only what is committed (I-GLOG-1); one coordinator at a time can commit anything.
 Kafka has the same parts in its module coordinator-common. This room knows replication/ (to append and to read) and
 controller/ (to have its topic created); groups/ and transactions/ are built on it.
 """

@@ -20,6 +20,6 @@ In reading order:
                      trace.py          the events that a broker records about itself; log_lines.py: its log, one line an entry
 
 It promises that responses leave in the order of the requests (I-CONN-1), that no request can take the broker down (I-CONN-3),
-that memory has a bound (I-SRV-2), and that what is served is what is advertised (I-API-1). It knows the image and the settings
+that memory has a bound (I-SRV-2), and that what is served is what is advertised. It knows the image and the settings
 (metadata/, config/, quotas/), and no other room.
 """

@@ -4,7 +4,7 @@ Versions of ApiVersions
   3 flexible, and the client's name and version (the answer's header stays as it was: who does not know it must read it);
   4 a feature's lowest version may be 0. A version that is not served is answered by version 0.
 
-Invariants: I-API-1 (registry.py). An unknown version is answered as version 0, with ApiVersions' own range only.
+Invariants: the table is that of registry.py. An unknown version is answered as version 0, with ApiVersions' own range only.
 What Kafka does differently: it also lists the features of APIs that we do not serve.
 """
 

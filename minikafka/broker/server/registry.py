@@ -3,7 +3,7 @@
 A handler says which parts of a broker it needs; each broker binds the table to its own parts when it is made.
 
 Owns: HANDLERS, one table per listener. ApiVersions advertises what is in the listener's table, and nothing else.
-Invariants: I-API-1 what is advertised is served, what is not served is not advertised.
+Invariants: what is advertised is served, what is not served is not advertised.
 """
 
 from __future__ import annotations

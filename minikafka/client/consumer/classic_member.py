@@ -5,7 +5,7 @@ the list of members to one of them, the leader. The leader assigns the partition
 SyncGroup. From then on heartbeats tell the coordinator that the member lives, and an answer tells it when to join again.
 
 Owns: the member id, the generation, the task that joins and the one that sends heartbeats.
-Invariants: I-MEMBER-1 a member without a valid generation has no partitions: it sets `lost` before it joins again.
+Invariants: a member without a valid generation has no partitions: it sets `lost` before it joins again.
             One join at a time; it goes on while the consumer polls, so a cooperative consumer reads meanwhile.
             An answer that belongs to an earlier generation changes nothing.
             A transaction's offsets are sent with the generation that was joined last, even if the member was
@@ -89,7 +89,7 @@ class Membership:
                 if error in REJOIN:
                     self.forget(error)
                     if owned:
-                        break  # the consumer must give up its partitions first (I-MEMBER-1)
+                        break  # the consumer must give up its partitions first
                 elif error not in RETRIABLE and error not in (Err.MEMBER_ID_REQUIRED, Err.REBALANCE_IN_PROGRESS):
                     self.error = KafkaError(error)
                     break

@@ -1,7 +1,7 @@
 """A group's offsets: commit them, and fetch the committed ones.
 
 Owns: nothing; conversations with the group's coordinator.
-Invariants: I-COMMITS-1 a commit counts as failed only if no attempt of it can have been carried out; else it is `Unsure`.
+Invariants: a commit counts as failed only if no attempt of it can have been carried out; else it is `Unsure`.
             Only stable offsets are fetched: none while a transaction that wrote some of them is open.
             I-COMMITS-3 a client that is no member any more sends no commit (Kafka's CommitFailedException). An empty group
               takes commits without a generation, so nothing would fence this client.
@@ -94,7 +94,7 @@ class Commits:
                 partition_index=index, committed_offset=committed.offset, committed_leader_epoch=committed.epoch,
                 committed_metadata=""))
         member = self.membership
-        if member is not None and member.generation == NO_GENERATION:  # I-COMMITS-3
+        if member is not None and member.generation == NO_GENERATION:  # the group is empty and would take it
             raise KafkaError(Err.REBALANCE_IN_PROGRESS if member.joining else Err.UNKNOWN_MEMBER_ID,
                              f"{self.client.client_id} is no member of {self.group}")
         return OffsetCommitRequest(

@@ -5,9 +5,9 @@ No member waits for another: a member that loses a partition commits, gives the 
 heartbeat, and reads the others meanwhile. Its commits carry the member's own epoch, and not a generation of the group.
 
 Owns: the member id, for life; the epoch; the task that sends heartbeats.
-Invariants: I-MEMBER848-1 a removed member sets `lost` and sends no heartbeat until the consumer has given all partitions up.
+Invariants: a removed member sets `lost` and sends no heartbeat until the consumer has given all partitions up.
             The member reports the partitions that the consumer owns at the start and after each change.
-            I-MEMBER848-3 after a heartbeat without an answer the next one has every field again.
+            After a heartbeat without an answer the next one has every field again.
 Its methods are those of Membership (classic_member.py), so that a Consumer can use either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """
@@ -92,7 +92,7 @@ class ConsumerMembership:
                 await self._leave()
                 self.forget(Err.UNKNOWN_MEMBER_ID)
             pause = float("inf")
-            if not self.needs_join or self.stable:  # I-MEMBER848-1
+            if not self.needs_join or self.stable:  # a removed member waits until its partitions are given up
                 telling = self._owned
                 error, answer = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, VERSION, _code)
                 attempts = 0 if error is Err.NONE else attempts + 1
@@ -118,7 +118,7 @@ class ConsumerMembership:
             await self._led_on(answer)
             self._told = telling
             return float(answer.heartbeat_interval_ms / 1000)
-        self._tells_all = True  # I-MEMBER848-3
+        self._tells_all = True  # the coordinator may not have the last heartbeat
         if error in PUT_OUT:
             self.forget(error)
         elif error not in RETRIABLE and error is not Err.UNRELEASED_INSTANCE_ID:

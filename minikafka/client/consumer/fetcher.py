@@ -171,6 +171,7 @@ class Fetcher:
     def _take_from(self, fetched: Fetched, position: FetchPosition, most: int, taken: list[ConsumerRecord]) -> None:
         while fetched.chunks and len(taken) < most:
             chunk = fetched.chunks.popleft()
+            assert not chunk.records or chunk.records[0].offset >= position.offset, f"I-FETCHER-1 {chunk.records[0]} is behind"
             room = most - len(taken)
             taken += chunk.records[:room]
             if rest := chunk.records[room:]:

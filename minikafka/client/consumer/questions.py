@@ -2,7 +2,7 @@
 
 Owns: the requests in flight.
 Invariants: one request at a time about each partition; after an error a pause.
-            I-QUESTIONS-2 an answer about the end of an epoch counts only while the position is in that epoch: while the
+            An answer about the end of an epoch counts only while the position is in that epoch: while the
               request is in flight, poll may return records fetched earlier, and move the position.
 Source: org.apache.kafka.clients.consumer.internals.OffsetFetcher, OffsetsForLeaderEpochClient; KIP-320.
 """
@@ -59,7 +59,7 @@ class Questions:
         for tp, part in _partitions(answer, list(asked)).items():
             turn, epoch = asked[tp]
             position = self.positions.same(tp, turn)
-            if position is not None and position.epoch == epoch:  # otherwise poll has moved it meanwhile (I-QUESTIONS-2)
+            if position is not None and position.epoch == epoch:  # otherwise poll has moved it meanwhile
                 self._answered(tp, position, part)
         self.wake()
 

@@ -2,7 +2,7 @@
 
 Owns: for each partition the batches that wait, in the order in which they must be sent, and those under way.
 Invariants: a batch ends once: with its offset or with an error, and so does every record in it.
-            I-BATCHES-2 batches with sequence numbers wait in the order of these numbers, before all batches without.
+            Batches with sequence numbers wait in the order of these numbers, before all batches without.
 What Kafka does differently: a pool of buffers bounds the memory; here callers that await their sends bound it.
 Source: org.apache.kafka.clients.producer.internals.RecordAccumulator, ProducerBatch.
 """
@@ -112,7 +112,7 @@ class PartitionQueue:
         batch.add(entry)
 
     def again(self, batch: ProducerBatch) -> None:
-        """Put a failed batch back, before all younger ones (I-BATCHES-2)."""
+        """Put a failed batch back, before all younger ones."""
         place = 0
         if batch.sequence >= 0:
             place = sum(1 for other in self.waiting if 0 <= other.sequence < batch.sequence)

@@ -5,7 +5,7 @@ Owns: the typed records (Flight, Airport, ...), their key, their event time, the
 Invariants
   I-DATA-1  decode(cls, encode(record)) == record, for every record of every kind.
   I-DATA-2  A field that is unknown, missing, or of another type is refused; nothing is guessed.
-  I-DATA-3  Times are UTC with whole seconds; in JSON "2013-01-01T10:15:00Z".
+  Times are UTC with whole seconds; in JSON "2013-01-01T10:15:00Z".
 
 Kafka itself knows only bytes: a schema is an agreement between the programs at both ends. Production systems keep it in
 a schema registry (Avro, Protobuf, JSON Schema); here it is these classes.
@@ -185,7 +185,7 @@ def _types(kind: type[DatasetRecord]) -> dict[str, tuple[type, ...]]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat() + "Z"          # every datetime here is UTC (I-DATA-3)
+        return value.replace(tzinfo=None).isoformat() + "Z"          # every datetime here is UTC
     return value
 
 

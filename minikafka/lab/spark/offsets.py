@@ -8,7 +8,7 @@ Invariants
              than their number).
   I-SPARK-4  Offsets that go back, partitions that vanish, partitions that do not begin at 0: reported as data loss,
              with the connector's words, and fatal unless failOnDataLoss is false.
-  I-SPARK-5  No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
+  No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
              none for this either: its offsets come from the Admin client.)
 """
 import math

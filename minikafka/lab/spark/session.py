@@ -3,7 +3,7 @@
 Owns: how a session is started, and the answer to "which format name reads Kafka here?".
 
 Invariants
-  I-SPARK-13  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
+  Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
               after a minute, and the message says nothing of the cause.
   Without connector and without network everything still runs, on our Python source.
 """
@@ -119,7 +119,7 @@ def _variables(here: bool, jars: list[str]) -> dict[str, str]:
     the class path, too: of spark.jars Spark follows the links, to folders whose names it may not understand.
     """
     home = {"SPARK_HOME": str(spark_home()), "SPARK_DIST_CLASSPATH": os.pathsep.join(jars)}
-    workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # I-SPARK-13
+    workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # the driver's Python
     return {**home, **(workers if here else {})}
 
 

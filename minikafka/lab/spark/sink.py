@@ -3,7 +3,7 @@
 Owns: which columns mean what, and the one producer of a task.
 
 Invariants
-  I-SPARK-11  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all,
+  A task succeeds only after every one of its records was acknowledged by all in-sync replicas (acks=all,
               idempotent); the first failure fails the task.
   The topic is the option `topic` if given, else the column `topic`; a null topic is an error. Columns:
     value (required), key, topic, partition, headers. Others are ignored, `timestamp` too, as the connector
@@ -74,7 +74,7 @@ class KafkaDataWriter:
         return cls(topic, client_config(options, KafkaProducer.DEFAULT_CONFIG))
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
-        """Send every row and wait until all are acknowledged (I-SPARK-11)."""
+        """Send every row and wait until all are acknowledged."""
         producer, records, failures = None, 0, []
         try:
             for batch in batches:

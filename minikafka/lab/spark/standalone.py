@@ -61,7 +61,7 @@ class Standalone:
             raise
 
     def _start(self, *command: str) -> None:
-        """Start one of Spark's daemons. A worker on this machine runs tasks with this interpreter (I-SPARK-13)."""
+        """Start one of Spark's daemons. A worker on this machine runs tasks with this interpreter."""
         home = plain(Path(pyspark.__file__)).parent
         environment = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": HOST,
                        "PYSPARK_PYTHON": sys.executable}

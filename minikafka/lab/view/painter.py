@@ -6,7 +6,7 @@ at all. `wish` wakes it, or starts it again.
 Owns: the thread, the cursor, and the order in which wishes are granted.
 Invariants
   one painter has at most one thread
-  I-PAINTER-2  between two frames at least as much time passes as the last one took to draw, so a kernel with work is not
+  Between two frames at least as much time passes as the last one took to draw, so a kernel with work is not
                slowed to less than half
   I-PAINTER-3  an error in drawing is said in one line; the thread goes on
 """
@@ -96,7 +96,7 @@ class Painter:
             except Exception as error:  # I-PAINTER-3
                 self._say("bad", first_line(error))
             before, took = now, time.monotonic() - began
-            due = now + max(FRAME_SECONDS if self.seen else OUT_OF_SIGHT, 2 * took)  # I-PAINTER-2
+            due = now + max(FRAME_SECONDS if self.seen else OUT_OF_SIGHT, 2 * took)  # a kernel with work is not slowed down
             with self._waiting:
                 if self._stopped or not self._wishes and self._idle(time.monotonic() - last_wish):
                     self._thread = None

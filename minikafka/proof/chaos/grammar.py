@@ -5,7 +5,7 @@ odd (an extreme number, a name of 249 characters, null, not a number). Now and t
 same element a thousand times. What is learned from answers (ids of topics, members, producers) makes later requests reach deep.
 
 Owns: the values, and the rule of what a hostile client leaves alone.
-Invariants: I-HOSTILE-1 no request does what rightly harms others: whoever may delete the probe client's topic, unregister a
+Invariants: no request does what rightly harms others: whoever may delete the probe client's topic, unregister a
               living broker or forbid all connections needs no fault of a broker. `spares` is that rule.
 """
 
@@ -216,7 +216,7 @@ class Grammar:
     # --- what is left alone -------------------------------------------------------------------------------------------
 
     def _spares(self, request: Any) -> bool:
-        """Return whether a request does nothing that rightly harms the probe client (I-HOSTILE-1)."""
+        """Return whether a request does nothing that rightly harms the probe client."""
         name = request.name
         if name in MUTATING and any(text in INTERNAL for text in _texts(request)):
             return False

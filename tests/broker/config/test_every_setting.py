@@ -202,7 +202,7 @@ async def test_internal_topics_live_with_every_setting(w: Walk) -> None:
 # --- brokers ----------------------------------------------------------------------------------------------------------
 
 DYNAMIC = [config for config in BROKER_CONFIGS.values() if config.dynamic]
-TAKEN_BACK: dict[str, str | None] = {"min.insync.replicas": "1"}        # of all brokers: it is never unset (I-CFG-6)
+TAKEN_BACK: dict[str, str | None] = {"min.insync.replicas": "1"}        # of all brokers: it is never unset
 
 
 async def serves(w: Walk, what: object) -> None:

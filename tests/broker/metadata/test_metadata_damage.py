@@ -166,7 +166,7 @@ def test_a_damaged_snapshot_gives_way_to_an_older_one(opens: Opens, tmp_path: Pa
 
 
 def test_a_damaged_snapshot_is_neither_loaded_nor_sent(opens: Opens, tmp_path: Path) -> None:
-    """Fails if the only snapshot is believed though a checksum is wrong, or counts for younger than any other."""
+    """Fails if the only snapshot is believed though a checksum is wrong, or counts for younger than any other (I-SNAP-5)."""
     log = with_snapshots(filled(opens()), NEW)
     assert log.snapshots.last_time(NEW) == 1234
     flip(tmp_path / FOLDER / file_name(NEW), 0.1)

@@ -121,7 +121,7 @@ async def test_a_request_that_fails_keeps_its_connection(w: Replicas, monkeypatc
 @story()
 async def test_a_partition_that_cannot_take_its_role_is_set_aside(
         w: Replicas, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """Fails if metadata of one partition ends a broker or keeps the partitions behind it from their roles."""
+    """Fails if metadata of one partition ends a broker or keeps the partitions behind it from their roles (I-REP-2)."""
 
     def poisoned(_: Any, one: Any, *rest: Any) -> bool:
         return (one if isinstance(one, str) else one.topic) == "poison"
@@ -135,7 +135,7 @@ async def test_a_partition_that_cannot_take_its_role_is_set_aside(
 
 @story(Hurried)
 async def test_retention_that_fails_in_one_log_goes_on_in_the_others(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if one log's error ends the broker, the timer, or the partition's neighbours."""
+    """Fails if one log's error ends the broker, the timer, or the partition's neighbours (I-SCHED-1)."""
     await w.create("poison")
     kept: list[str] = []
     before = Partition.retain
@@ -154,7 +154,7 @@ async def test_retention_that_fails_in_one_log_goes_on_in_the_others(w: Replicas
 
 @story()
 async def test_a_log_that_cannot_be_cleaned_is_left_as_it_is(w: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if the cleaner ends with its broker, or tries the same log for ever."""
+    """Fails if the cleaner ends with its broker, or tries the same log for ever (I-CLEANER-3)."""
     change = IncrementalAlterConfigsRequest.AlterConfigsResource
     compact = change.AlterableConfig(name="cleanup.policy", config_operation=0, value="compact")
     fail_for(monkeypatch, LogCleaner, "_todo", lambda *_: True)

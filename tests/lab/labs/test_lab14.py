@@ -86,7 +86,8 @@ def test_what_is_wrong_is_counted(counter, count, run):
     (set(), small_run(acked=(0, 1), unknown=(2,), in_log=(0, 1))),
 ], ids=lambda value: None)
 def test_what_cannot_be_known_is_unknown(unknown, run):
-    """Fails if the notary says PASS without having seen everything, FAIL without evidence, or UNKNOWN without a reason."""
+    """Fails if the notary says PASS without having seen everything, FAIL without evidence, or UNKNOWN without a reason
+    (I-NOTARY-1 to I-NOTARY-3)."""
     report = notary(run)
     assert {v.name for v in report if v.valid is None} == unknown
     assert all(v.reason for v in report if v.valid is None) and report.violated == []

@@ -37,7 +37,7 @@ def test_readable_is_what_lies_below_the_high_watermark() -> None:
 
 
 def test_retention_loses_nothing() -> None:
-    """Fails if records that retention took are called lost."""
+    """Fails if records that retention took are called lost (I-LEDGER-1)."""
     s = Script(records=50).produce(range(50)).say("log_start", 1, tp=TP, start=20)
     assert (s.frame().ledger.acknowledged, s.frame().ledger.readable, s.frame().ledger.lost) == (50, 30, 0)
 

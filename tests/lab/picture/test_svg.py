@@ -137,7 +137,7 @@ def test_in_a_narrow_place_letters_keep_their_size_and_cells_go() -> None:
 @many
 @given(frames)
 def test_every_picture_is_well_formed(frame: Frame) -> None:
-    """Fails if a name reaches the markup unescaped, or a control character stays in."""
+    """Fails if a name reaches the markup unescaped, or a control character stays in (I-PAPER-1)."""
     root = tree(frame)
     assert root.tag == f"{SVG}svg" and root.get("role") == "img"
     assert root.get("aria-label") and root.find(f"{SVG}title") is not None

@@ -35,7 +35,7 @@ def test_python_workers_import_what_the_driver_does(spark):
 
 def test_a_task_that_fails_is_tried_again(spark, tmp_path):
     """Fails if one task ends a job: a partition's leader may die while a task reads from it, and the connector's consumer then
-    gives up before there is a new one."""
+    gives up before there is a new one (I-SPARK-8)."""
     def fails_once(number):
         if not (tmp_path / "tried").exists():
             (tmp_path / "tried").touch()
@@ -155,7 +155,8 @@ def test_equal_resumption(spark, both, kafka, name, tmp_path):
 @pytest.mark.judge_first
 def test_equal_data_loss(spark, both, kafka, name, tmp_path):
     """A topic deleted and made again, shorter; then with fewer partitions; and a range beyond the end of the log.
-    Fails if our source went on in silence, or named another reason, or with failOnDataLoss=false read other records."""
+    Fails if our source went on in silence, or named another reason, or with failOnDataLoss=false read other records
+    (I-SPARK-7)."""
     kafka.create(name)
     kafka.send(name, range(60))
     options = {"subscribe": name, "startingOffsets": "earliest"}
@@ -192,7 +193,7 @@ def test_equal_data_loss(spark, both, kafka, name, tmp_path):
 def test_equal_on_odd_logs(spark, both, kafka, name, tmp_path):
     """Transactions, one of them aborted; a header without a value; deleted records; a partition more; a checkpoint of the
     other format. Fails if our source showed a marker or an aborted record, stumbled over a gap in the offsets, took a
-    deleted record for none, missed the new partition, or wrote a checkpoint that only it can read."""
+    deleted record for none, missed the new partition, or wrote a checkpoint that only it can read (I-SPARK-6)."""
     kafka.create(name, 1)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name})
     producer.init_transactions()

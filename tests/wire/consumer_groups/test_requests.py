@@ -91,7 +91,7 @@ def test_assignors_that_there_are_not(group: Group, assignor: str) -> None:
 
 @pytest.mark.parametrize(("regex", "reason"), REGEXES)
 def test_regular_expressions_that_are_none(group: Group, regex: str, reason: str) -> None:
-    """Fails if an expression that is not RE2 is taken, or refused with another text than RE2/J's."""
+    """Fails if an expression that is not RE2 is taken, or refused with another text than RE2/J's (I-REGEX-1)."""
     text = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
     assert refusal(ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
     assert group.describe().error_code == GROUP_NOT_FOUND

@@ -22,7 +22,7 @@ OFTEN = ("DeleteGroups", "DeleteTopics, and CreateTopics with the same name", "I
 @pytest.mark.parametrize("title", [
     title if title in OFTEN else pytest.param(title, marks=pytest.mark.judge_first) for title in DELETIONS])
 def test_a_deletion_meets_work_in_flight(cluster: Any, name: str, title: str, rewrite: bool) -> None:
-    """Fails if an answer, or what is left of topic, group, offset or transaction, is not Apache Kafka's."""
+    """Fails if an answer, or what is left of topic, group, offset or transaction, is not Apache Kafka's (I-SESSION-2)."""
     delete, touches = DELETIONS[title]
     path, told = HERE / f"{named(title)}.txt", [f"# {title}: what Apache Kafka 4.3 answers, and leaves\n"]
     with ExitStack() as closing:

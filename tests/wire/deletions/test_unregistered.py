@@ -45,7 +45,7 @@ def brokers(raw: Raw) -> list[int]:
 @pytest.mark.judge_first
 def test_a_broker_that_runs_is_unregistered(apart: Cluster, name: str, rewrite: bool) -> None:
     """Fails if the broker comes back by itself, if work that it led does not go on as on Apache Kafka, or if a new process of it
-    does not get its replicas back."""
+    does not get its replicas back (I-LIFE-4)."""
     path, told = HERE / "unregisterbroker.txt", ["# UnregisterBroker of the leader: what Apache Kafka 4.3 answers, and leaves\n"]
     with ExitStack() as closing:
         victim = idle_broker(apart, name, closing)

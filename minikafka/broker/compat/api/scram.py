@@ -53,7 +53,7 @@ forwarded(AlterUserScramCredentialsRequest, _alter, refuse_scram)
 @handles(DescribeUserScramCredentialsRequest)
 def describe_user_scram_credentials(
         ctx: Context, request: DescribeUserScramCredentialsRequest) -> Steps[DescribeUserScramCredentialsResponse]:
-    """Describe the credentials that this broker has replayed: mechanisms and iterations only (I-SCRAM-2)."""
+    """Describe the credentials that this broker has replayed: mechanisms and iterations only."""
     users = describe_scram(ctx.node.image, [user.name for user in request.users or []])
     rows = yield from each(lambda user: _described(*user), users)
     return DescribeUserScramCredentialsResponse(throttle_time_ms=0, error_code=0, error_message="", results=rows)

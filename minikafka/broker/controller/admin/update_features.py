@@ -1,7 +1,7 @@
 """UpdateFeatures: an administrator finalizes another level of a feature for the whole cluster.
 
 Owns: update_features(). It reads the image and makes records; it changes nothing.
-Invariants: I-FEAT-1 one refusal refuses every update of the request.
+Invariants: one refusal refuses every update of the request.
 What Kafka does differently: eligible leader replicas can be switched off, too, which clears the ELR of every partition.
 Source: FeatureControlManager.updateFeatures; KIP-584 (features), KIP-778 (kinds of updates), KIP-1022.
 """
@@ -31,7 +31,7 @@ class FeatureUpdate:
 
 def update_features(image: MetadataImage, supported: Supported, node: int,
                     updates: Sequence[FeatureUpdate]) -> list[MetadataRecord]:
-    """Return the records of all `updates`; KafkaError if any of them is refused (I-FEAT-1).
+    """Return the records of all `updates`; KafkaError if any of them is refused.
 
     `supported` has the lowest and highest level of each feature that the controller, node `node`, supports.
     """

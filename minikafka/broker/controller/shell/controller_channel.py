@@ -1,7 +1,7 @@
 """Requests to the active controller, whichever node it is.
 
 Owns: one connection to the controller; the search for the next controller when it moves.
-Invariants: I-CHN-1 a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
+Invariants: a request ends with an answer of an active controller, or with TimeoutError; until then it is sent
               again after every NOT_CONTROLLER and every broken connection. It may have taken effect more than once, so
               each request carries an epoch, or its second execution is refused (TOPIC_ALREADY_EXISTS, for example).
             When another controller is known, no request goes on waiting for the old one.
@@ -48,7 +48,7 @@ class Channel:
                     if not refused(answer):
                         return answer
                 except (OSError, TimeoutError):
-                    pass  # whether it took effect is unknown: ask again (I-CHN-1)
+                    pass  # whether it took effect is unknown: ask again
             await self.env.sleep(min(RETRY_S, max(left, 0.0)))
         raise TimeoutError(f"no active controller answered {message.name}")
 

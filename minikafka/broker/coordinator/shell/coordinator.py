@@ -5,7 +5,7 @@ leader of that partition is the key's coordinator. A new leader loads the partit
 its shard: the state is the log, and a shard is a copy of that state in memory.
 
 Owns: the shards of the partitions that this broker leads, by partition number.
-Invariants: I-COORD-1 a request is served by at most one coordinator at a time that can commit anything: the leader.
+Invariants: a request is served by at most one coordinator at a time that can commit anything: the leader.
             I-COORD-2 a late notice of an older election never drops or replaces the shard of a newer epoch (rule 62).
 Source: CoordinatorRuntime; KafkaApis.getCoordinator.
 """

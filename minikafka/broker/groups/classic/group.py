@@ -9,7 +9,7 @@ Owns: ClassicGroup, all state of one group but its offsets.
 Invariants: I-GROUP-6 the generation never goes down and goes up exactly when a join phase ends.
             I-GROUP-7 no client sees Stable, or an assignment, before its record is committed in __consumer_offsets (rule 58).
             I-GROUP-8 every call is answered exactly once; a call without an answer yet has a timer that will answer it.
-            I-GROUP-9 a method that refuses a request has changed nothing except the member's session.
+            A method that refuses a request has changed nothing except the member's session.
 
 What Kafka does differently: when a member repeats a request while the first one still waits, Kafka never answers the first
 one; we answer it with REBALANCE_IN_PROGRESS. Everything else is meant to be the same.

@@ -12,7 +12,7 @@ Owns: ConsumerGroup: the sum of the group's records (`state`), and the deadlines
 Invariants: I-CGROUP-1 a group changes only by adopt()ing the records of a Write, all of them or none.
             I-CGROUP-2 the group's epoch never goes down; the target's epoch never passes it, a member's never the target's.
             a response is sent once every record before it is committed: it shows nothing else.
-            I-CGROUP-4 a method that raises has changed nothing.
+            A method that raises has changed nothing.
             I-CGROUP-5 every member is removed at some time if no heartbeat of it comes.
 
 What Kafka does differently: it hashes the topics by XXH3, so a group that moves between our brokers and Kafka's gets a new

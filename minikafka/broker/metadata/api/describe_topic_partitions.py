@@ -3,7 +3,7 @@
 A page has a limited number of partitions; `next_cursor` says where the next page begins, and the client sends it back to get
 that page.
 
-Invariants: I-PAGE-1 pages together give every partition once. I-META-2 (metadata.py) holds here too.
+Invariants: I-PAGE-1 pages together give every partition once. As in metadata.py the response is one image.
 What Kafka does differently: nothing that a client without an authorizer sees.
 Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache; KIP-966.
 """

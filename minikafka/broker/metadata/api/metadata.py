@@ -10,7 +10,7 @@ Versions of Metadata
 
 Invariants
   I-META-1  controller_id is a live broker chosen at random: every broker forwards what is for the controller.
-  I-META-2  the response is this broker's replayed image at one moment; no request to another node is made for it.
+  The response is this broker's replayed image at one moment; no request to another node is made for it.
   I-META-3  a missing topic that may be created gets UNKNOWN_TOPIC_OR_PARTITION; its creation is requested before the
             response leaves, so that the client finds the topic when it asks again.
 

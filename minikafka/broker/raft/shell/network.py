@@ -1,8 +1,8 @@
 """The requests of the Raft core to the other nodes, and their responses.
 
 Owns: the connections to the other voters.
-Invariants: I-QNET-1 each request of the core ends with one event: `on_response`, or `on_failure`.
-            I-QNET-2 fetches wait at the leader and nothing overtakes on a connection, so they have a connection of their own.
+Invariants: each request of the core ends with one event: `on_response`, or `on_failure`.
+            Fetches wait at the leader and nothing overtakes on a connection, so they have a connection of their own.
             I-QNET-3 records or a snapshot that do not match their checksum reach neither the core nor the log.
 Source: org.apache.kafka.raft.KafkaNetworkChannel.
 """
@@ -41,7 +41,7 @@ class QuorumNetwork:
             peer.close()
 
     def send(self, send: Send) -> None:
-        """Send the request; its response, or its failure, becomes an event later (I-QNET-1)."""
+        """Send the request; its response, or its failure, becomes an event later."""
         self.node.env.spawn(self._request(send), f"quorum request to {send.to}")
 
     async def _request(self, send: Send) -> None:
@@ -69,7 +69,7 @@ class QuorumNetwork:
         return replace(answer, error=Err.CORRUPT_MESSAGE)
 
     def _peer(self, node_id: int, is_fetch: bool) -> Peer:
-        key = (node_id, is_fetch)  # I-QNET-2
+        key = (node_id, is_fetch)  # a fetch that waits at the leader holds up no vote
         if key not in self._peers:
             self._peers[key] = self.node.peers.private(node_id, f"raft-{self.node.node_id}")
         return self._peers[key]

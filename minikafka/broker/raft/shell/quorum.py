@@ -10,8 +10,8 @@ Invariants: I-QRM-1 one event at a time: no event sees the log or the election s
             I-QRM-2 the listener gets every committed batch once, in order; `committed(offset)` is done after it.
             I-QRM-3 `handle_leadership(True, epoch)` is called when everything below the epoch's start was given to the listener
               and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
-            I-QRM-5 a commit of many records holds up neither votes nor fetches: they are applied in slices, between the events.
-            I-QRM-4 `handle_load_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
+            A commit of many records holds up neither votes nor fetches: they are applied in slices, between the events.
+            `handle_load_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
               records that we lack.
 Source: org.apache.kafka.raft.KafkaRaftClientDriver, BatchAccumulator, KafkaMetadataLog.
 """
@@ -63,7 +63,7 @@ class MetadataListener(Protocol):
         """Apply one batch of committed records (I-QRM-2)."""
 
     def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
-        """Load a snapshot in place of all batches up to `offset` (I-QRM-4)."""
+        """Load a snapshot in place of all batches up to `offset`."""
 
     def handle_late_commit(self, offset: int) -> None:
         """Take note that the records up to `offset` are committed, and that `handle_commit` gets them only later."""
@@ -280,6 +280,7 @@ class Quorum:
         for decision in self.log.decisions(self.applied, end):
             if decision.records:
                 yield from self.listener.handle_commit(decision.records, decision.last_offset, decision.epoch)
+            assert decision.last_offset >= self.applied, f"I-QRM-2 the batch that ends at {decision.last_offset} comes twice"
             self.applied = decision.last_offset + 1
             self.snapshotter.note(decision)
             yield None
@@ -289,7 +290,7 @@ class Quorum:
         self._tell_watchers()
 
     def _apply(self, steps: Steps[None]) -> None:
-        """Apply `steps` now if they are few and nothing is being applied, else in slices, while events go on (I-QRM-5)."""
+        """Apply `steps` now if they are few and nothing is being applied, else in slices, while events go on."""
         self._to_apply.append(steps)
         if len(self._to_apply) == 1 and (rest := self.env.turns.begin(self._apply_all())) is not None:
             self._applying = self.env.spawn(self._apply_rest(rest), "apply metadata")
@@ -357,6 +358,7 @@ class Quorum:
         if led is not None:
             self.next_offset = self.log.end_offset
             self._active_epoch = led
+            assert not self._to_apply, f"I-QRM-3 epoch {led} begins while batches are being applied"
             self.listener.handle_leadership(True, led)
         self._tell_watchers()
 

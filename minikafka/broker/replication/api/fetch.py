@@ -13,7 +13,7 @@ Versions of Fetch
 Owns: nothing beyond the request being served.
 Invariants
   I-FET-1  a consumer never sees beyond the high watermark, read_committed never beyond the last stable offset (rule 9).
-  I-FET-2  a fetch tells the leader how far a follower is only once, at its first read, and only on the internal listener.
+  A fetch tells the leader how far a follower is only once, at its first read, and only on the internal listener.
            On the clients' listener a replica id lets its sender read to the log end, as in Kafka, and proves nothing.
   The first non-empty partition gets one whole batch however small the limits; the order of the partitions is
            that of the request.
@@ -188,7 +188,7 @@ class ServedFetch:
 
     def _read_all(self, count: bool) -> Steps[bool]:
         """Read every partition within the limits of the request, but for those in which nothing has moved since (I-FET-6);
-        `count` only at the first time (I-FET-2). Return whether others had a turn meanwhile."""
+        `count` only at the first time. Return whether others had a turn meanwhile."""
         left, min_one, paused = self.max_bytes, True, False
         for one in self.asked:
             paused = (yield None) or paused

@@ -10,7 +10,7 @@ Invariants
   I-FETCH-1  an answer counts only if the partition still follows the same leader epoch and its log ends where it ended
              when the request left.
   The fetch offset is the log end offset: what the request asks for is what the leader takes for replicated.
-  I-FETCH-3  after an answer whose watermarks were not taken over the session begins anew: the leader believes them known
+  After an answer whose watermarks were not taken over the session begins anew: the leader believes them known
              and would not repeat them before they move.
 What Kafka does differently: threads, several per leader if num.replica.fetchers says so; the first pause after an error
 is as long as the last; a follower that diverged gets the high watermark only when it moves.
@@ -210,7 +210,7 @@ class ReplicaFetcher:
                 if current and self._take(key, data) == Err.OFFSET_OUT_OF_RANGE:
                     out_of_range.append(key)
                 unheard |= not current or _diverges(data)
-        if unheard:  # I-FETCH-3
+        if unheard:  # the leader believes that these watermarks are known
             self.session.reset(self.session.id)
         for key in out_of_range:
             if self._current(key, asked):

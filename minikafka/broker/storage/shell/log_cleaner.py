@@ -10,7 +10,7 @@ Invariants
   I-CLEANER-2  a truncation below the clean point lowers it, so that what is appended there is cleaned.
   I-CLEANER-3  a log that cannot be cleaned, whatever the error, is left as it is, and the others are cleaned; a failed
                disk ends the broker (rule 67).
-  I-CLEANER-4  a setting under which nothing would be cleaned for ever can be taken back while the broker runs.
+  A setting under which nothing would be cleaned for ever can be taken back while the broker runs.
 What Kafka does differently: several threads, each with a fixed buffer for keys; a truncation pauses a running cleaning,
 here it finds out when it is done, and starts again. Source: kafka.log.LogCleaner, LogCleanerManager, LogManager.
 """
@@ -112,7 +112,7 @@ class LogCleaner:
         return int(max(0.0, min(memory * self._config("io.buffer.load.factor"), MOST_MEMORY)) / ENTRY_BYTES)
 
     async def _pause(self, seconds: Callable[[], float]) -> None:
-        """Sleep for as long as a setting says, which may be for ever, until it says otherwise (I-CLEANER-4)."""
+        """Sleep for as long as a setting says, which may be for ever, until it says otherwise."""
         left = seconds()
         while left > PATIENCE_S:
             await self.env.sleep(PATIENCE_S)

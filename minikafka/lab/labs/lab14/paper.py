@@ -5,7 +5,7 @@
 
 The producer loses answers and repeats; a leader that acknowledged alone may lose what it promised; Spark (microbatch.py) dies
 after writes. What Kafka's settings prevent does not happen: that is assumed here, and measured in a rehearsal.
-Owns: nothing. Invariants: I-PAPER-1 one pipeline, one seed, one run; a pipeline with sound settings is never wronged.
+Owns: nothing. Invariants: one pipeline, one seed, one run; a pipeline with sound settings is never wronged.
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     schedule(seed=7)         a schedule that nobody has seen: other faults, other seconds, other victims
     for fault in s.faults: print(fault)
 
-Owns: nothing that lasts. Invariants: I-SCHED-1 one seed, one schedule; a fault is over before the next begins, so that a pipeline
+Owns: nothing that lasts. Invariants: one seed, one schedule; a fault is over before the next begins, so that a pipeline
 which waits is never asked for the impossible.
 """
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Owns: the rules of `uniform` and `range`.
 Invariants: every partition of a subscribed topic has one member, and it subscribes to the topic.
-            I-ASSIGNRULE-2 `uniform`: nobody has two partitions more than another who could take one of them.
+            `uniform`: nobody has two partitions more than another who could take one of them.
             `uniform`: an assignment that is good stays; of a single topic, a member keeps its fair share.
             `range`: each topic in contiguous ranges, in order, the longer ones first.
 Source: KIP-848 (uniform, range), KIP-54 and KIP-341 (what sticky means).
@@ -48,7 +48,7 @@ def fair(members: Members, counts: Mapping[Uuid, int], found: Found, assignor: s
 
 
 def _even(members: Members, found: Found) -> bool:
-    """Return whether no partition could move to a member that has two fewer (I-ASSIGNRULE-2)."""
+    """Return whether no partition could move to a member that has two fewer."""
     loads = {m: len(found.get(m, ())) for m in members}
     least: dict[Uuid, int] = {}
     for m, one in members.items():

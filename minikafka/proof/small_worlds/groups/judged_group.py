@@ -1,7 +1,7 @@
 """A group of either kind (lone_group.py), judged before and after each event (group_properties.py).
 
 Owns: which sentences are for which event, and the book of open calls.
-Invariants: I-JGROUP-1 each call has one answer, and a refused request changes nothing (I-GROUP-8, I-GROUP-9, I-CGROUP-4).
+Invariants: I-JGROUP-1 each call has one answer, and a refused request changes nothing (I-GROUP-8).
             I-JGROUP-2 an assignment in an answer stands in the last record that was committed (rule 58).
             I-JGROUP-3 when a group changes its protocol, every member goes over with all that it said and had.
             I-GSIZE-1 nobody joins a full group, and a group that is not full refuses nobody for its size.

@@ -4,7 +4,7 @@ The store under test (broker/groups/offsets.py) keeps tables and changes them. T
 records again from the beginning for each answer: it never changes what it has written down.
 
 Owns: OffsetHistory.
-Invariants: I-OHIST-1 of a key counts the record with the highest place whose transaction, if it has one, was committed.
+Invariants: of a key counts the record with the highest place whose transaction, if it has one, was committed.
 Source: OffsetMetadataManager.replay; KIP-447 (offsets of transactions), KIP-848 (the topic's id).
 """
 
@@ -55,7 +55,7 @@ class OffsetHistory:
     # --- as the store has it ------------------------------------------------------------------------------------------
 
     def get(self, group: str, key: Key) -> CommittedOffset | None:
-        """Return the value that counts (I-OHIST-1)."""
+        """Return the value that counts."""
         return next((one.value for one, outcome in self.of_key(group, key) if one.value is None or outcome), None)
 
     def of_group(self, group: str) -> Iterator[tuple[Key, CommittedOffset]]:

@@ -3,9 +3,9 @@
     offsets_alone(seed)     () if every answer was that of the history (offset_history.py) and of KIP-211 (expiry_rules.py)
 
 Owns: what is committed when, and the comparison of every answer.
-Invariants: I-OFFLIFE-1 each key has what the history of the log says; so has every list of keys.
-            I-OFFLIFE-2 a sweep takes what must expire, and nothing else; a group goes when nothing is left of it.
-            I-OFFLIFE-3 a record read back from the log is the value that was committed.
+Invariants: each key has what the history of the log says; so has every list of keys.
+            A sweep takes what must expire, and nothing else; a group goes when nothing is left of it.
+            A record read back from the log is the value that was committed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class OffsetsLife:
                     self.forget(group, key)
 
     def value(self, key: Key) -> CommittedOffset:
-        """Return a new value, as it is read from the log (I-OFFLIFE-3); old records have no topic id, or a time of their own."""
+        """Return a new value, as it is read from the log; old records have no topic id, or a time of their own."""
         rng = self.rng
         topic = ZERO_UUID if rng.random() < 0.15 else self.topics.get(key[0], ZERO_UUID)
         own = rng.choice((0, self.now_ms, self.now_ms + 1, self.now_ms + 2000)) if rng.random() < 0.2 else -1
@@ -129,7 +129,7 @@ class OffsetsLife:
     # --- what is judged -------------------------------------------------------------------------------------------------
 
     def sweep(self, name: str) -> None:
-        """Look for expired offsets of a group that is in any state, and perhaps delete them (I-OFFLIFE-2)."""
+        """Look for expired offsets of a group that is in any state, and perhaps delete them."""
         one, history = any_group(self.rng, name), self.history
         entered = self.now_ms - self.rng.choice((0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 1))
         offsets = dict(history.of_group(name))
@@ -146,7 +146,7 @@ class OffsetsLife:
             self.forget(name, key)
 
     def check(self) -> None:
-        """Compare the store with the history (I-OFFLIFE-1)."""
+        """Compare the store with the history."""
         both = self.both
         for group, key in {*self.history.keys(), ("g", ("t", 7)), ("nobody", ("t", 0))}:
             found = both.same("get", group, key)

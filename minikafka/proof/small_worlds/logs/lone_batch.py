@@ -106,13 +106,13 @@ class LoneBatch:
         found = [(r.key, r.value, list(r.headers), r.timestamp) for r in records(stored)]
         wanted = [(key, value, headers, at if time is None else time) for key, value, headers, at in self.rows]
         if found != wanted or [r.offset for r in records(stored)] != [*range(len(wanted))]:
-            raise Fallen(f"{len(wanted)} records became {len(found)}, or others")
+            raise Fallen(f"I-LBATCH-1 {len(wanted)} records became {len(found)}, or others")
         codec = compression.NAMES.get(self.config.compression_type, self.codec)
         latest = NOW if self.config.log_append_time else max(row[3] for row in self.rows)
         kept = (header.codec, header.max_timestamp, header.is_log_append_time, (header.producer_id, header.producer_epoch,
                 header.base_sequence), header.count)
         if kept != (codec, latest, self.config.log_append_time, self.producer, len(self.rows)):
-            raise Fallen(f"its header became {header}")
+            raise Fallen(f"I-LBATCH-1 its header became {header}")
         if own_batch(stored) != stored:
             raise Fallen("a broker would not take what it has stored")
 

@@ -227,12 +227,12 @@ class LoneLog:
         end = self.log.end_offset
         should = [row for row in self._written(found) if row[0] < end]
         if end < safe:
-            raise Fallen(f"the log ends at {end}, {safe} was safe")
+            raise Fallen(f"I-LONE-1 the log ends at {end}, {safe} was safe")
         if not set(found) <= set(should):
-            raise Fallen(f"nobody wrote {sorted(set(found) - set(should))[:3]}")
+            raise Fallen(f"I-LONE-2 never written: {sorted(set(found) - set(should))[:3]}")
         must = set(should) if not self.compacts else {max(r for r in should if r[1] == key) for _, key, _ in should}
         if not must <= set(found):
-            raise Fallen(f"lost: {sorted(must - set(found))[:3]} of a log that ends at {end}")
+            raise Fallen(f"I-LONE-1 lost: {sorted(must - set(found))[:3]} of a log that ends at {end}")
 
     def _written(self, found: list[Row]) -> list[Row]:
         """Return the records of which the log must be a prefix: those written or, if it died during a truncation, those before
@@ -245,7 +245,7 @@ class LoneLog:
         before = self._bytes()
         opened(self._open)
         if self._bytes() != before:
-            raise Fallen("opening once more changed the log")
+            raise Fallen("I-LONE-3 opening once more changed the log")
         self.log = self._open()
 
     def _bytes(self) -> dict[str, bytes]:

@@ -294,7 +294,7 @@ class RaftRun:
             world.run(world.now + 4.0)  # nodes that still wait for a slow disk get the time
         late = world.net.unanswered(world.now - 5.0)
         if late:
-            raise RaftViolation("I14", f"node {late[0].dst} never answered {late[0].request}")
+            raise RaftViolation("I14", f"I-RAFT-9 node {late[0].dst} never answered {late[0].request}")
 
     def _disturb(self) -> None:
         """Let one voter that does not lead stand for election, cut off from some nodes: no epoch begins (rule 39)."""
