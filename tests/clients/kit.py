@@ -7,7 +7,7 @@ sessions, librdkafka fetches by topic id, aiokafka speaks versions of ten years 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -18,6 +18,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 PATIENCE = 30.0  # seconds until something that should come is missing
 MS = int(PATIENCE * 1000)
+UNCOMMITTED = "read_uncommitted"
 
 Header = tuple[str, bytes | None]
 
@@ -42,7 +43,8 @@ class Library(Protocol):
         Raises the library's error.
         """
 
-    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:
+    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0,
+             isolation: str = UNCOMMITTED) -> list[Record]:
         """Read `count` records of a partition from offset `start` on, without a group."""
 
 
@@ -54,12 +56,13 @@ class KafkaPython:
             done = [future.get(PATIENCE) for future in futures]
         return [(d.partition, d.offset) for d in done]
 
-    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:
+    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0,
+             isolation: str = UNCOMMITTED) -> list[Record]:
         tp = TopicPartition(topic, partition)
-        with closing(KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=MS)) as consumer:
+        with closing(KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, consumer_timeout_ms=MS)) as consumer:
             consumer.assign([tp])
             consumer.seek(tp, start)
-            found = [r for _, r in zip(range(count), consumer)]
+            found = [r for _, r in zip(range(count), consumer)]     # in this order: not one more
         return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset) for r in found]
 
 
@@ -79,12 +82,13 @@ class Confluent:
                 raise confluent_kafka.KafkaException(error)
         return [(message.partition(), message.offset()) for _, message in done]
 
-    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:
+    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0,
+             isolation: str = UNCOMMITTED) -> list[Record]:
         consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "unused",
-                                             "enable.auto.commit": False})
+                                             "enable.auto.commit": False, "isolation.level": isolation})
         with closing(consumer):
             consumer.assign([confluent_kafka.TopicPartition(topic, partition, start)])
-            found = take(lambda: consumer.consume(count, 0.5), count)
+            found = take(lambda: consumer.consume(count, 0.5), count)[:count]
         return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset())
                 for m in found]
 
@@ -102,10 +106,11 @@ class Aiokafka:
             return [(d.partition, d.offset) for d in done if d is not None]  # None for acks=0
         return asyncio.run(run())
 
-    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0) -> list[Record]:
+    def read(self, bootstrap: str, topic: str, count: int, partition: int = 0, start: int = 0,
+             isolation: str = UNCOMMITTED) -> list[Record]:
         async def run() -> list[Record]:
             tp = aiokafka.TopicPartition(topic, partition)
-            async with aiokafka.AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
+            async with aiokafka.AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation) as consumer:
                 consumer.assign([tp])
                 consumer.seek(tp, start)
                 found = [await asyncio.wait_for(consumer.getone(), PATIENCE) for _ in range(count)]
@@ -156,12 +161,4 @@ def known_everywhere(cluster: Any, topic: str, partitions: int) -> bool:
     return True
 
 
-def wait_async(make: Callable[[], Awaitable[Any]]) -> Any:
-    """Run one coroutine, bounded by PATIENCE."""
-    async def run() -> Any:
-        return await asyncio.wait_for(make(), PATIENCE)
-    return asyncio.run(run())
-
-
-__all__ = ["LIBRARIES", "MS", "PATIENCE", "Record", "TopicPartition", "admin_of", "kafka", "make_topic", "take",
-           "wait_async"]
+__all__ = ["LIBRARIES", "MS", "PATIENCE", "Record", "TopicPartition", "admin_of", "kafka", "make_topic", "take"]

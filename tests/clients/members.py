@@ -183,6 +183,10 @@ class Members:
     def assignments(self) -> list[list[int]]:
         return sorted(member.assignment() for member in self.all)
 
+    def shared(self) -> bool:
+        """Two members, two partitions each, none twice."""
+        return sorted(map(len, self.assignments())) == [2, 2] and sorted(sum(self.assignments(), [])) == [0, 1, 2, 3]
+
     def close(self) -> None:
         for member in self.all:
             with suppress(Exception):  # the test has said what it had to say

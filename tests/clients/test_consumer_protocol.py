@@ -19,14 +19,13 @@ from tests import kafka_tools
 from tests.wire.consumer_groups.consumer_protocol import Group
 from tests.wire.consumer_groups.test_timeouts import shorten_sessions
 
-from .kit import LIBRARIES, PATIENCE, Record, make_topic, take
+from .conftest import EACH, PARTITIONS
+from .kit import LIBRARIES, Record, make_topic, take
 from .members import MEMBERS, ConfluentMember, Member, Members
-from .test_java_tools import TOOLS, tool
+from .test_java_tools import TOOLS, committed, tool
 
 pytestmark = pytest.mark.slow
 with_jars = pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")
-PARTITIONS = 4
-EACH = 25
 LONG = 60.0
 BETWEEN_COORDINATORS = {getattr(confluent_kafka.KafkaError, name) for name in (
     "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "_TRANSPORT", "_TIMED_OUT", "_WAIT_COORD")}
@@ -57,30 +56,8 @@ def entered(members: Members, member: Any) -> Any:
     return member
 
 
-def shared(members: Members) -> bool:
-    """Two members, two partitions each, none twice."""
-    return sorted(map(len, members.assignments())) == [2, 2] and sorted(sum(members.assignments(), [])) == [0, 1, 2, 3]
-
-
 def read(members: Members) -> set[tuple[int | None, int | None]]:
     return {(r.partition, r.offset) for r in members.records()}
-
-
-@pytest.fixture
-def filled(cluster: Cluster, name: str) -> str:
-    """Four partitions with 25 records each."""
-    make_topic(cluster, name, partitions=PARTITIONS)
-    LIBRARIES["confluent"].send(cluster.bootstrap, name, [
-        Record(b"%d" % n, partition=p) for p in range(PARTITIONS) for n in range(EACH)])
-    return name
-
-
-@pytest.fixture
-def group(cluster: Cluster, filled: str) -> Iterator[Group]:
-    """The members' group, as the wire tells of it; it has the topic's name."""
-    made = Group(cluster.bootstrap, filled)
-    yield made
-    made.close()
 
 
 def test_two_members_share_and_the_last_one_takes_over(cluster: Cluster, filled: str, members: Members, group: Group) -> None:
@@ -88,7 +65,7 @@ def test_two_members_share_and_the_last_one_takes_over(cluster: Cluster, filled:
     first = joined(members, cluster.bootstrap, filled, filled)
     members.until(lambda: first.assignment() == [0, 1, 2, 3], LONG)
     second = joined(members, cluster.bootstrap, filled, filled)
-    members.until(lambda: shared(members), LONG)
+    members.until(lambda: members.shared(), LONG)
     assert set(group.described()) == {first.consumer.memberid(), second.consumer.memberid()}
     members.leave(first)
     members.until(lambda: second.assignment() == [0, 1, 2, 3], LONG)
@@ -114,7 +91,7 @@ def test_a_static_member_returns_to_its_partitions(cluster: Cluster, filled: str
     stays = joined(members, cluster.bootstrap, filled, filled, **{"group.instance.id": "a"})
     members.until(lambda: stays.assignment() == [0, 1, 2, 3], LONG)
     goes = joined(members, cluster.bootstrap, filled, filled, **{"group.instance.id": "b"})
-    members.until(lambda: shared(members) and group.is_stable(), LONG)
+    members.until(lambda: members.shared() and group.is_stable(), LONG)
     kept, epoch, theirs = stays.assignment(), group.state()[1], goes.assignment()
     members.leave(goes)
     back = joined(members, cluster.bootstrap, filled, filled, **{"group.instance.id": "b"})
@@ -134,7 +111,7 @@ def test_a_subscription_by_regular_expression(cluster: Cluster, filled: str, mem
 def test_a_chosen_assignor(cluster: Cluster, filled: str, members: Members, group: Group) -> None:
     """Fails if group.remote.assignor is not heeded."""
     pair = [joined(members, cluster.bootstrap, filled, filled, **{"group.remote.assignor": "range"}) for _ in range(2)]
-    members.until(lambda: shared(members) and group.is_stable(), LONG)
+    members.until(lambda: members.shared() and group.is_stable(), LONG)
     assert sorted(member.assignment() for member in pair) == [[0, 1], [2, 3]]
     assert group.describe().assignor_name == "range"
 
@@ -167,7 +144,7 @@ def test_a_process_that_is_killed_is_missed(cluster: Cluster, filled: str, membe
 def test_the_coordinator_dies(cluster: Cluster, filled: str, members: Members, group: Group) -> None:
     """Members find the next one. Fails if they lose partitions by it, or cannot commit to it."""
     pair = [joined(members, cluster.bootstrap, filled, filled) for _ in range(2)]
-    members.until(lambda: shared(members) and group.is_stable() and read(members) == EVERYTHING, LONG)
+    members.until(lambda: members.shared() and group.is_stable() and read(members) == EVERYTHING, LONG)
     before = [member.assignment() for member in pair]
     here = f":{group.raw.socket.getpeername()[1]}"
     cluster.kill(next(broker for broker in cluster.ids if cluster.address(broker).endswith(here)))
@@ -175,7 +152,7 @@ def test_the_coordinator_dies(cluster: Cluster, filled: str, members: Members, g
     for member in pair:
         cluster.wait(lambda member=member: commits(member, filled, 7), LONG)
     assert [member.assignment() for member in pair] == before
-    assert committed(cluster, filled) == [7] * PARTITIONS
+    assert committed(cluster, filled, filled, PARTITIONS) == [7] * PARTITIONS
 
 
 def commits(member: Modern, topic: str, offset: int) -> bool:
@@ -189,13 +166,6 @@ def commits(member: Modern, topic: str, offset: int) -> bool:
     return True
 
 
-def committed(cluster: Cluster, group: str) -> list[int]:
-    """What the group has committed for each partition of the topic of its name, asked from outside."""
-    with closing(confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})) as reader:
-        asked = [confluent_kafka.TopicPartition(group, p) for p in range(PARTITIONS)]
-        return [found.offset for found in reader.committed(asked, PATIENCE)]
-
-
 def test_copying_exactly_once(cluster: Cluster, filled: str, members: Members) -> None:
     """Read, write, commit offsets in the transaction; a second member comes in the middle, so that partitions change hands.
 
@@ -205,11 +175,11 @@ def test_copying_exactly_once(cluster: Cluster, filled: str, members: Members) -
     first = entered(members, Copier(cluster, filled, target, "1"))
     members.until(lambda: first.copied > 0, LONG)
     second = entered(members, Copier(cluster, filled, target, "2"))
-    members.until(lambda: shared(members), LONG)
+    members.until(lambda: members.shared(), LONG)
     LIBRARIES["confluent"].send(cluster.bootstrap, filled, [
         Record(b"%d" % n, partition=p) for p in range(PARTITIONS) for n in range(EACH, 2 * EACH)])
     members.until(lambda: first.copied + second.copied >= 2 * EACH * PARTITIONS, LONG)
-    assert second.copied > 0 and committed(cluster, filled) == [2 * EACH] * PARTITIONS
+    assert second.copied > 0 and committed(cluster, filled, filled, PARTITIONS) == [2 * EACH] * PARTITIONS
     with closing(confluent_kafka.Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "unused",
                                            "isolation.level": "read_committed"})) as reader:
         reader.assign([confluent_kafka.TopicPartition(target, 0, 0)])
@@ -257,13 +227,13 @@ def test_a_rolling_upgrade(cluster: Cluster, filled: str, members: Members, grou
     old: Member = members.join(library, cluster.bootstrap, filled, filled, session_ms=30_000)
     members.until(lambda: old.assignment() == [0, 1, 2, 3], LONG)
     new = joined(members, cluster.bootstrap, filled, filled)
-    members.until(lambda: shared(members) and group.is_stable(), LONG)
+    members.until(lambda: members.shared() and group.is_stable(), LONG)
     assert {m.member_type for m in group.described().values()} == {0, 1}
     members.leave(old)
     members.until(lambda: new.assignment() == [0, 1, 2, 3], LONG)
     assert [m.member_type for m in group.described().values()] == [1]
     again = members.join(library, cluster.bootstrap, filled, filled, session_ms=30_000)
-    members.until(lambda: shared(members) and group.is_stable(), LONG)
+    members.until(lambda: members.shared() and group.is_stable(), LONG)
     members.leave(new)
     members.until(lambda: again.assignment() == [0, 1, 2, 3], LONG)
     assert group.describe().error_message == f"Group {filled} is not a consumer group."
@@ -332,7 +302,7 @@ def test_javas_consumers_share(cluster: Cluster, filled: str, java: Callable[...
     second.end()
     cluster.wait(lambda: group.state()[0] == "Empty", LONG)
     assert (first.refused, second.refused) == ([], [])
-    assert committed(cluster, filled) == [EACH] * PARTITIONS
+    assert committed(cluster, filled, filled, PARTITIONS) == [EACH] * PARTITIONS
 
 
 @with_jars
@@ -375,7 +345,7 @@ def test_the_tools_for_groups(cluster: Cluster, filled: str, members: Members, g
     members.leave(member)
     assert told("--reset-offsets", "--group", filled, "--topic", f"{filled}:1", "--to-earliest", "--execute") == [
         [filled, filled, "1", "0"]]
-    assert committed(cluster, filled) == [3, 0, 5, 6]
+    assert committed(cluster, filled, filled, PARTITIONS) == [3, 0, 5, 6]
     (said,) = tool(cluster, "consumer.group.ConsumerGroupCommand", "--delete", "--group", filled)
     assert said == f"Deletion of requested consumer groups ('{filled}') was successful."
-    assert committed(cluster, filled) == [-1001] * PARTITIONS
+    assert committed(cluster, filled, filled, PARTITIONS) == [-1001] * PARTITIONS

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from .kit import LIBRARIES, Record, admin_of, make_topic
-from .members import MEMBERS, Members
-
-
-def shared(members: Members) -> bool:
-    """Two members, two partitions each, none twice."""
-    return sorted(map(len, members.assignments())) == [2, 2] and sorted(sum(members.assignments(), [])) == [0, 1, 2, 3]
-
+from .conftest import EACH, PARTITIONS
+from .kit import admin_of
+from .members import MEMBERS
 
 library = pytest.mark.parametrize("library", MEMBERS)
-PARTITIONS = 4
-EACH = 25
-
-
-@pytest.fixture
-def filled(cluster, name) -> str:
-    """Four partitions with 25 records each."""
-    make_topic(cluster, name, partitions=PARTITIONS)
-    LIBRARIES["confluent"].send(cluster.bootstrap, name, [
-        Record(b"%d" % n, partition=p) for p in range(PARTITIONS) for n in range(EACH)])
-    return name
 
 
 @library
@@ -33,7 +17,7 @@ def test_two_members_share_and_the_last_one_takes_over(cluster, filled, members,
     first = members.join(library, cluster.bootstrap, filled, filled)
     members.until(lambda: first.assignment() == [0, 1, 2, 3])
     second = members.join(library, cluster.bootstrap, filled, filled)
-    members.until(lambda: shared(members))
+    members.until(lambda: members.shared())
     members.leave(first)
     members.until(lambda: second.assignment() == [0, 1, 2, 3])
     members.until(lambda: {(r.partition, r.offset) for r in members.records()}
@@ -46,7 +30,7 @@ def test_a_static_member_returns_without_a_rebalance(cluster, filled, members, l
     stays = members.join(library, cluster.bootstrap, filled, filled, instance="a", session_ms=20_000)
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
     goes = members.join(library, cluster.bootstrap, filled, filled, instance="b", session_ms=20_000)
-    members.until(lambda: shared(members))
+    members.until(lambda: members.shared())
     kept = stays.assignment()
     with admin_of(cluster) as admin:
         before = {m["group_instance_id"]: m["member_id"] for m in _described(admin, filled)}
@@ -65,7 +49,7 @@ def test_a_member_that_dies_is_missed_after_its_session(cluster, filled, members
     stays = members.join("confluent", cluster.bootstrap, filled, filled, session_ms=2000)
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
     static = members.join("confluent", cluster.bootstrap, filled, filled, instance="gone", session_ms=2000)
-    members.until(lambda: shared(members))
+    members.until(lambda: members.shared())
     members.leave(static)  # a static member says no goodbye
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
 

@@ -1,63 +1,23 @@
-"""Each thing clients do, while the broker that serves it dies with kill -9. Nothing acknowledged may be lost."""
+"""Members of groups while the broker that serves them dies with kill -9; producers and transactions: tests/proof/chaos."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import aiokafka.errors
 import confluent_kafka
 import kafka.errors
 import pytest
-from kafka import KafkaProducer
 
-from .kit import LIBRARIES, MS, PATIENCE, Record, admin_of, make_topic
+from .kit import LIBRARIES, Record, admin_of, make_topic
 from .members import MEMBERS
 
 library = pytest.mark.parametrize("library", MEMBERS)
 LONG = 60.0
 REFUSED = object()
 pytestmark = pytest.mark.slow
-
-
-def test_an_idempotent_producer_loses_and_repeats_nothing(cluster, name) -> None:
-    """kafka-python, acks=all. Fails if an acknowledged record is lost, a retry is appended twice, or order breaks."""
-    make_topic(cluster, name)
-    with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all", enable_idempotence=True,
-                               request_timeout_ms=5000, delivery_timeout_ms=2 * MS, linger_ms=2)) as producer:
-        futures = [producer.send(name, b"%d" % n) for n in range(200)]
-        futures[0].get(PATIENCE)
-        dead = cluster.leader(name)
-        cluster.kill(dead)
-        futures += [producer.send(name, b"%d" % n) for n in range(200, 400)]
-        offsets = [future.get(LONG).offset for future in futures]
-    assert offsets == list(range(400))
-    assert cluster.leader(name) != dead
-    read = LIBRARIES["aiokafka"].read(cluster.bootstrap, name, 400)
-    assert [r.value for r in read] == [b"%d" % n for n in range(400)]
-
-
-def test_librdkafka_loses_and_repeats_nothing(cluster, name) -> None:
-    """The same with librdkafka's five requests in flight: sequence numbers must hold across the change of leader."""
-    make_topic(cluster, name)
-    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True,
-                                         "linger.ms": 1, "batch.num.messages": 10, "socket.timeout.ms": 5000})
-    acked: list[int] = []
-    def delivered(error: object, message: confluent_kafka.Message) -> None:
-        assert error is None
-        acked.append(message.offset())
-    for n in range(300):
-        producer.produce(name, b"%d" % n, partition=0, on_delivery=delivered)
-        producer.poll(0)
-        if n == 150:
-            cluster.wait(lambda: producer.poll(0.05) is not None and len(acked) > 0, PATIENCE)
-            cluster.kill(cluster.leader(name))
-    assert producer.flush(LONG) == 0
-    assert acked == list(range(300))
-    read = LIBRARIES["kafka-python"].read(cluster.bootstrap, name, 300)
-    assert [r.value for r in read] == [b"%d" % n for n in range(300)]
 
 
 @library
@@ -92,19 +52,6 @@ def test_commits_survive_their_coordinator(cluster, name, members, library) -> N
     cluster.wait(lambda: patiently(lambda: _committed(cluster, name)) == {0: 21, 1: 12}, LONG)
 
 
-def test_topics_are_created_while_the_controller_dies(cluster, name) -> None:
-    """Fails if a new controller forgets topics, or none takes over."""
-    make_topic(cluster, name + "-before")
-    dead = cluster.controller()
-    cluster.kill(dead)
-    left = {0: [broker for broker in cluster.ids if broker != dead]}
-    cluster.wait(lambda: patiently(lambda: _create(cluster, name + "-after", left)) in ("NoError", "exists"), LONG)
-    assert cluster.controller() not in (None, dead)
-    found = cluster.wait(lambda: cluster.partitions(name + "-after"), LONG)
-    assert {tp: p.replicas for tp, p in found.items()} == {f"{name}-after-0": left[0]}
-    assert f"{name}-before-0" in cluster.partitions()
-
-
 def test_a_restarted_replica_catches_up_and_leads(cluster, name) -> None:
     """What was written without it is on it when it leads. Fails if it joins the ISR before it has caught up."""
     a, b, _ = cluster.ids
@@ -128,12 +75,6 @@ def _coordinator(cluster, group: str) -> int:
 def _committed(cluster, group: str) -> dict[int, int]:
     with admin_of(cluster) as admin:
         return {tp.partition: value.offset for tp, value in admin.list_group_offsets(group)[group].items()}
-
-
-def _create(cluster, topic: str, assignments: dict[int, list[int]]) -> str:
-    with admin_of(cluster) as admin:
-        (answer,) = admin.create_topics({topic: {"assignments": assignments}}, raise_errors=False)["topics"]
-    return {0: "NoError", 36: "exists"}.get(answer["error_code"], answer["error_message"])
 
 
 def patiently(ask: Callable[[], Any]) -> Any:

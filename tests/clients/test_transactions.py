@@ -17,13 +17,13 @@ import aiokafka.errors
 import confluent_kafka
 import kafka.errors
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 
-from .kit import MS, PATIENCE, admin_of, make_topic, take
+from .kit import LIBRARIES, MS, PATIENCE, make_topic
 
 LONG = 60.0
 pytestmark = pytest.mark.slow
@@ -185,30 +185,10 @@ def writer(cluster: Any, library: str, name: str) -> Iterator[Any]:
         made.close()
 
 
-# --- readers --------------------------------------------------------------------------------------------------------
-
-
-def read(bootstrap: str, topic: str, library: str, committed: bool, count: int) -> list[tuple[int, bytes]]:
+def read(bootstrap: str, topic: str, library: str, committed: bool, count: int) -> list[tuple[int, bytes | None]]:
     """(offset, value) of the first `count` records of partition 0, as this isolation sees them."""
-    level = "read_committed" if committed else "read_uncommitted"
-    if library == "kafka-python":
-        with closing(KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=level, consumer_timeout_ms=MS)) as reader:
-            reader.assign([TopicPartition(topic, 0)])
-            reader.seek(TopicPartition(topic, 0), 0)
-            return [(r.offset, r.value) for _, r in zip(range(count), reader, strict=False)]       # in this order: not one more
-    if library == "confluent":
-        with closing(confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "unused",
-                                               "enable.auto.commit": False, "isolation.level": level})) as reader:
-            reader.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-            return [(m.offset(), m.value()) for m in take(lambda: reader.consume(count, 0.5), count)][:count]
-
-    async def run() -> list[tuple[int, bytes]]:
-        async with aiokafka.AIOKafkaConsumer(bootstrap_servers=bootstrap, isolation_level=level) as reader:
-            reader.assign([aiokafka.TopicPartition(topic, 0)])
-            reader.seek(aiokafka.TopicPartition(topic, 0), 0)
-            found = [await asyncio.wait_for(reader.getone(), PATIENCE) for _ in range(count)]
-            return [(r.offset, r.value) for r in found]
-    return asyncio.run(run())
+    found = LIBRARIES[library].read(bootstrap, topic, count, isolation="read_committed" if committed else "read_uncommitted")
+    return [(record.offset, record.value) for record in found]
 
 
 def committed_offset(bootstrap: str, group: str, topic: str) -> int | None:
@@ -267,120 +247,6 @@ def test_offsets_and_records_are_committed_together(cluster: Any, name: str, lib
     assert read(cluster.bootstrap, name, "confluent", True, 1) == [(0, b"5")]
 
 
-@pytest.mark.parametrize("victim", ["the coordinator", "the leader of the output"])
-def test_exactly_once_through_the_death_of_a_broker(cluster: Any, name: str, victim: str) -> None:
-    """Consume, transform, produce with librdkafka. Fails if a record is lost, doubled or out of order in the output, or if
-    the committed offset is not what the output says."""
-    count, source, target = 120, make_topic(cluster, name + "-in"), make_topic(cluster, name + "-out")
-    feeder = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
-    for n in range(count):
-        feeder.produce(source, b"%d" % n, partition=0)
-    assert feeder.flush(PATIENCE) == 0
-
-    coordinator(cluster, name, GROUP)                           # now the topic of the groups exists
-    elect_preferred_leaders(cluster, "__consumer_offsets")
-    doomed = coordinator(cluster, name) if victim == "the coordinator" else cluster.leader(target)
-    group = next(group for n in range(50) if coordinator(cluster, group := f"{name}-{n}", GROUP) != doomed)
-
-    def die(done: int) -> None:
-        if done >= count // 3 and len(cluster.alive) == 3:
-            cluster.kill(doomed)
-
-    copy(cluster, name, group, source, target, count, die)
-    found = read(cluster.bootstrap, target, "kafka-python", True, count)
-    assert [value for _, value in found] == [b"%d" % (10 * n) for n in range(count)]
-    assert committed_offset(cluster.bootstrap, group, source) == count
-
-
-# The group above is one of another broker, because librdkafka (2.16) hangs on either engine, beyond its timeout, if the
-# broker that dies leads the output and coordinates both group and transaction. Metadata leaves a dead broker out;
-# librdkafka then gives it up ("Decommissioning this broker") but keeps it in its cache of groups' coordinators. After
-# AddOffsetsToTxn it waits for that one to come up, and asks nobody who the coordinator is now: its issues 5511 and 5456.
-GROUP, TRANSACTION = 0, 1
-PREFERRED = 0
-
-
-def coordinator(cluster: Any, key: str, kind: int = TRANSACTION) -> int:
-    """The broker that coordinates the group or transactional id, as soon as there is one."""
-    from kafka.protocol.metadata import FindCoordinatorRequest
-
-    from tests.wire.raw import Raw
-
-    def found() -> Any:
-        with Raw(cluster.bootstrap) as raw:
-            answer = raw.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 4).coordinators[0]
-        return answer if answer.error_code == 0 else None
-
-    return int(cluster.wait(found, timeout=PATIENCE).node_id)
-
-
-def elect_preferred_leaders(cluster: Any, topic: str) -> None:
-    """Spread the leaders over the brokers again: earlier deaths may have left one of them with all."""
-    def elected() -> bool:
-        """every partition is led by the first of its replicas"""
-        astray = [tp for tp, found in cluster.partitions(topic).items() if found.leader != found.replicas[0]]
-        if astray:              # a replica that was dead is refused until it has caught up: ask again
-            partitions = [int(tp.rpartition("-")[2]) for tp in astray]
-            admin.elect_leaders(PREFERRED, {topic: partitions}, timeout_ms=MS, raise_errors=False)
-        return not astray
-
-    with admin_of(cluster) as admin:
-        cluster.wait(elected, PATIENCE)
-
-
-def copy(cluster: Any, name: str, group: str, source: str, target: str, count: int, after: Callable[[int], None]) -> None:
-    """The loop of KIP-98 and KIP-447: read some, write ten times as much, commit both, or begin again from the last commit.
-
-    `after` is called inside of each transaction, with the number of records read so far.
-    """
-    reader = confluent_kafka.Consumer({
-        "bootstrap.servers": cluster.bootstrap, "group.id": group, "enable.auto.commit": False,
-        "auto.offset.reset": "earliest", "isolation.level": "read_committed", "session.timeout.ms": 20_000})
-    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": name,
-                                         "socket.timeout.ms": 5000, "linger.ms": 0})
-    producer.init_transactions(PATIENCE)
-    with closing(reader):
-        reader.subscribe([source])
-        done = 0
-        while done < count:
-            messages = reader.consume(10, 1.0)
-            if not messages or any(message.error() for message in messages):
-                continue
-            producer.begin_transaction()
-            for message in messages:
-                producer.produce(target, b"%d" % (10 * int(message.value())), partition=0)
-            after(messages[-1].offset() + 1)
-            position = confluent_kafka.TopicPartition(source, 0, messages[-1].offset() + 1)
-            if end_transaction(producer, [position], reader.consumer_group_metadata()):
-                done = position.offset
-            else:
-                reader.seek(confluent_kafka.TopicPartition(source, 0, messages[0].offset()))
-
-
-def end_transaction(producer: Any, positions: list[Any], group: Any) -> bool:
-    """Commit records and offsets; True if that is done, False if they had to be aborted. Retries what may be retried."""
-    calls = [lambda: producer.send_offsets_to_transaction(positions, group, LONG),
-             lambda: producer.commit_transaction(LONG)]
-    try:
-        for call in calls:
-            _retry(call)
-    except confluent_kafka.KafkaException as error:
-        if not error.args[0].txn_requires_abort():
-            raise
-        _retry(lambda: producer.abort_transaction(LONG))
-        return False
-    return True
-
-
-def _retry(call: Callable[[], None]) -> None:
-    for _ in range(20):
-        try:
-            call()
-            return
-        except confluent_kafka.KafkaException as error:
-            if not error.args[0].retriable():
-                raise
-    raise AssertionError("tried often enough")
 
 
 @pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's tools are not in the cache (`make apache` fetches them)")
