@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from minikafka.broker.groups.classic.group import ClassicGroup
+from minikafka.broker.groups.classic.messages import GroupConfig
 from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.consumer.records import TargetMetadata
 from minikafka.broker.groups.offsets import OffsetChange
@@ -26,7 +27,7 @@ from minikafka.proof.small_worlds.groups.group_life import (
 from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
 from minikafka.proof.small_worlds.groups.offsets_life import OffsetsLife, offsets_alone
 from minikafka.protocol.errors import Err
-from tests.broker.groups.test_group_rules import stable
+from tests.broker.groups.test_group_transcripts import ToldGroup, do
 
 
 @pytest.mark.parametrize(("alone", "seeds"), [(classic_group_alone, 40), (consumer_group_alone, 40), (mixed_group_alone, 40),
@@ -132,7 +133,10 @@ def test_equal_seeds_give_equal_lives() -> None:
 ])
 def test_a_classic_group_asserts_its_invariants(harm: Callable[[ClassicGroup], None], id: str) -> None:
     """Fails if check() passes a group whose state, calls or times are impossible."""
-    group = stable("a").group
+    told = ToldGroup(GroupConfig(initial_rebalance_delay_ms=0))
+    for line in ("enter a", "advance 0", "sync a assign=a:t-0", "commit-log"):
+        do(told, line)
+    group = told.classic
     group.check()
     harm(group)
     with pytest.raises(AssertionError, match=id):
@@ -153,20 +157,3 @@ def test_a_consumer_group_asserts_its_invariants() -> None:
     w.group.state.members["B"] = w.group.state.members["A"]
     with pytest.raises(AssertionError, match="I-CMEMBER-1"):
         w.group.adopt((), 0.0)
-
-
-def test_a_static_member_that_is_away_is_waited_for_until_its_session_ends() -> None:
-    """B50. Fails if the time to give up partitions goes on for a member that has left for a moment."""
-    w = LoneConsumerGroup({"t": 2})
-    w.join("A", "t", instance_id="i")
-    w.now += 2
-    w.join("B", "t")
-    w.beat("A", 2, ["t-0", "t-1"], instance_id="i")     # it has t-1 to give up, within thirty seconds
-    assert w.group.revocations.keys() == {"A"}
-    w.beat("A", -2, instance_id="i")
-    for _ in range(4):
-        w.pass_time(10)
-        w.beat("B", w.group.state.members["B"].current.epoch)
-    assert [*w.group.state.members] == ["A", "B"]
-    w.pass_time(6)
-    assert [*w.group.state.members] == ["B"]

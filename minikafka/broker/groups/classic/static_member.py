@@ -6,7 +6,9 @@ member whose place it takes: the old member id is fenced from then on, and in a 
 Owns: the replacement of a member id and its undoing.
 Invariants: I-GROUP-10 from the moment of the replacement the old id is refused with FENCED_INSTANCE_ID (rule 59).
             I-GROUP-11 a replacement that could not be stored is undone, unless the member has joined under its new id meanwhile:
-              the log and the group name the same member.
+              the log and the group name the same member. One exception is Kafka's too: if an instance is replaced twice and
+              both records fail, the group keeps the first new id, which the log never had. No client has this id (its JoinGroup
+              was answered FENCED_INSTANCE_ID), so the instance joins again or its session ends, and the next record is right.
 
 What Kafka does differently: it undoes the replacement also if a rebalance has answered the JoinGroup meanwhile. The client is
 fenced then under the id that it was given, and the group may have a protocol that the member never knew.
