@@ -73,10 +73,10 @@ def test_who_notices_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     source = (ROOT / "minikafka/broker/replication/isr.py").read_text()
     number = next(n for n, one in enumerate(mutants(source)) if one.text.endswith("now - self.last_caught_up_time < max_lag"))
     name = f"minikafka/broker/replication/isr.py:{number}"
-    monkeypatch.setitem(command.TESTS, "broker/replication", "tests/broker/replication/test_isr.py")
+    monkeypatch.setitem(command.TESTS, "broker/replication", "tests/broker/replication/test_replication_random.py")
     assert main(["sim", "mutate", "--one", name, "--seeds", "0"]) == 0
     assert capsys.readouterr().out.startswith("tests ")
-    monkeypatch.setitem(command.TESTS, "broker/replication", "tests/broker/replication/test_fetch_session.py")
+    monkeypatch.setitem(command.TESTS, "broker/replication", "tests/proof/test_checks.py")
     assert main(["sim", "mutate", "--one", name, "--seeds", "0"]) == 1
     assert capsys.readouterr().out.startswith("nobody ")
 

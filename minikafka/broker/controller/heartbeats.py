@@ -118,7 +118,8 @@ class Heartbeats:
         """Return the state of the broker after this heartbeat; `leads`: it leads at least one partition."""
         session = self.sessions[heard.broker]
         if session.state is BrokerControlState.CONTROLLED_SHUTDOWN:
-            done = not leads and session.shutdown_offset <= self.lowest_active_offset()
+            assert not leads, f"I-SESS-2 {heard} leads, and is about to exit"
+            done = session.shutdown_offset <= self.lowest_active_offset()
             return BrokerControlState.SHUTDOWN_NOW if done else BrokerControlState.CONTROLLED_SHUTDOWN
         if session.state is BrokerControlState.FENCED:
             if heard.want_shut_down:

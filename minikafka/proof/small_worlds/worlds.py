@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minikafka.proof.small_worlds.controller.controller_life import controller_alone
+from minikafka.proof.small_worlds.controller.lone_election import elections_alone
 from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
 from minikafka.proof.small_worlds.groups.group_life import classic_group_alone, consumer_group_alone, mixed_group_alone
 from minikafka.proof.small_worlds.groups.offsets_life import offsets_alone
@@ -25,7 +26,7 @@ WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
     "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
             lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
     "group": (classic_group_alone, consumer_group_alone, mixed_group_alone, offsets_alone, assignors_alone),
-    "controller": (controller_alone,),
+    "controller": (controller_alone, elections_alone),
     "replica": (replica_alone, fetch_sessions_alone),
     "transaction": (transaction_alone,),
 }

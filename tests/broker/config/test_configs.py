@@ -274,3 +274,13 @@ def test_expressions_that_cannot_be_read_are_refused(pattern):
     """Fails if an expression nested thousands deep, or repeated without number, is an error of ours."""
     with pytest.raises(ConfigError, match="Illegal client matching pattern"):
         validate_metrics_configs({"match": f"client_id={pattern}"})
+
+
+def test_other_selectors_of_replicas_are_refused() -> None:
+    """Fails if a class that cannot run here is silently ignored."""
+    assert BrokerConfig({})["replica.selector.class"] is None
+    name = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    assert BrokerConfig({"replica.selector.class": name})["replica.selector.class"] == name
+    for other in ("com.example.Selector", "org.apache.kafka.common.replica.LeaderSelector", ""):
+        with pytest.raises(ConfigError, match="replica.selector.class: String must be one of: org.apache.*RackAware"):
+            BrokerConfig({"replica.selector.class": other})

@@ -1,132 +1,48 @@
-"""The controller's decisions (broker/controller/controller.py and the files that it uses)."""
+"""The controller's decisions, where random schedules (test_controller_random.py) are silent: texts, Kafka's order, times."""
 
 from __future__ import annotations
 
+import random
+from uuid import UUID
+
 import pytest
 
-from minikafka.broker.metadata.records import NoOpRecord
+from minikafka.broker.config.alter import APPEND, Alteration, AlterConfigOp
+from minikafka.broker.controller.admin import replica_budget
+from minikafka.broker.controller.admin.alter_reassignments import Reassignment
+from minikafka.broker.controller.admin.create_partitions import NewPartitions, create_partitions
+from minikafka.broker.controller.admin.create_topics import CreateTopicsContext, NewTopic
+from minikafka.broker.controller.heartbeats import Heartbeats
+from minikafka.broker.controller.placement import place
+from minikafka.broker.metadata.image import BrokerRegistration
+from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, NoOpRecord
+from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
 
 
-def refused(code, act, *args, **kwargs):
+def registered(*fenced: bool) -> list[BrokerRegistration]:
+    return [BrokerRegistration(id, 1, UUID(int=id), (), None, is_fenced) for id, is_fenced in enumerate(fenced, 1)]
+
+
+@pytest.mark.parametrize(("refused", "code", "text"), [
+    (lambda: World().register(1), Err.DUPLICATE_BROKER_REGISTRATION, "Another broker is registered with that broker id."),
+    (lambda: World().register(4, cluster_id="other"), Err.INCONSISTENT_CLUSTER_ID,
+     "Expected cluster ID cluster, but got cluster ID other"),
+    (lambda: World().register(4, features=()), Err.UNSUPPORTED_VERSION,
+     "Unable to register because the broker does not support finalized version 30 of metadata.version. The broker wants a "
+     "version between 0 and 0, inclusive."),
+    (lambda: place(registered(True), 1, 1, random.Random(1)), Err.INVALID_REPLICATION_FACTOR,
+     "All brokers are currently fenced."),
+    (lambda: place(registered(False, False), 1, 3, random.Random(1)), Err.INVALID_REPLICATION_FACTOR,
+     "The target replication factor of 3 cannot be reached because only 2 broker(s) are registered or some brokers have all "
+     "their log directories cordoned."),
+])
+def test_refusals_have_kafkas_words(refused, code, text):
+    """Fails if one of these is accepted, or refused in other words."""
     with pytest.raises(KafkaError) as caught:
-        act(*args, **kwargs)
-    assert caught.value.code == code
-    return caught.value.message
-
-
-# --- a broker's life -------------------------------------------------------------------------------------------
-
-
-def test_a_broker_starts_fenced_and_is_unfenced_when_it_has_seen_its_registration():
-    """Fails if a heartbeat unfences without comparing offsets (rule 30, I-SESS-1)."""
-    w = World(brokers=0)
-    epoch = w.register(1)
-    assert w.image.brokers[1].fenced
-    assert w.heartbeat(1, offset=epoch - 1).fenced and w.image.brokers[1].fenced
-    answer = w.heartbeat(1, offset=epoch)
-    assert (answer.caught_up, answer.fenced, w.image.brokers[1].fenced) == (True, False, False)
-
-
-def test_a_second_process_with_a_live_broker_id_is_refused():
-    """Fails without the check of the session, or if the check outlives the session (rule 29)."""
-    w = World(brokers=1)
-    text = refused(Err.DUPLICATE_BROKER_REGISTRATION, w.register, 1)
-    assert text == "Another broker is registered with that broker id."
-    w.silence(1)
-    assert w.register(1) == w.image.brokers[1].epoch
-
-
-def test_foreign_clusters_and_unsupported_features_are_refused():
-    """Fails if cluster id or finalized features are not checked at registration."""
-    w = World(brokers=1)
-    text = refused(Err.INCONSISTENT_CLUSTER_ID, w.register, 2, cluster_id="other")
-    assert text == "Expected cluster ID cluster, but got cluster ID other"
-    text = refused(Err.UNSUPPORTED_VERSION, w.register, 2, features=())
-    assert text.startswith("Unable to register because the broker does not support finalized version 30 of")
-
-
-def test_an_old_broker_epoch_is_refused_everywhere():
-    """Fails if a handler skips check_epoch (rule 31)."""
-    w = World(brokers=1)
-    refused(Err.STALE_BROKER_EPOCH, w.heartbeat, 1, epoch=0)
-    refused(Err.STALE_BROKER_EPOCH, w.core.allocate_producer_ids, 1, 0)
-    w.create("t", [1])
-    w.image.brokers.pop(1)
-    refused(Err.STALE_BROKER_EPOCH, w.core.check_epoch, 1, 5)
-
-
-@pytest.mark.parametrize(("interval_ms", "written"), [("500", 10), ("0", 0)])
-def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
-    """Fails if metadata.max.idle.interval.ms has no effect, or if 0 does not mean never."""
-    w = World(brokers=0, config={"metadata.max.idle.interval.ms": interval_ms})
-    before, end = len(w.log), w.now + 5
-    while (due := w.core.next_deadline()) <= end:
-        w.now = due
-        w.append(w.core.tick(w.now))
-    assert w.log[before:] == [NoOpRecord()] * written
-
-
-def test_controlled_shutdown_moves_leaders_and_waits_until_everyone_knows():
-    """Fails if SHUTDOWN_NOW comes while a live broker has not replayed the leader changes (rule 32, I-SESS-2)."""
-    w = World()
-    w.create("t", [1, 2, 3])
-    behind = len(w.log) - 1
-    assert not w.heartbeat(1, stop=True).should_shut_down
-    assert (w.partition().leader, w.partition().isr) == (2, (2, 3)) and w.image.brokers[1].in_controlled_shutdown
-    w.heartbeat(2)
-    for offset in (behind, len(w.log) - 2):
-        w.heartbeat(3, offset=offset)
-        assert not w.heartbeat(1, stop=True).should_shut_down
-    w.heartbeat(3)
-    assert w.heartbeat(1, stop=True).should_shut_down
-    assert w.image.brokers[1].fenced
-
-
-def test_who_was_killed_is_no_eligible_leader_when_it_comes_back():
-    """Fails if registration ignores previousBrokerEpoch (rule 33, anomaly A8)."""
-    w = World()
-    w.create("t", [1, 2], min_insync_replicas="2")
-    w.silence(2)
-    assert (w.partition().isr, w.partition().elr) == ((1,), (2,))
-    w.silence(1)
-    assert (w.partition().leader, w.partition().elr) == (-1, (2, 1))
-    w.join(2)
-    assert (w.partition().leader, w.partition().elr) == (-1, (1,))
-    assert w.partition().last_known_elr == (1,)
-
-
-def test_who_stopped_cleanly_is_elected_when_it_comes_back():
-    """Fails if a replica that was stopped cleanly is no eligible leader any more (rule 33, K4)."""
-    w = World()
-    w.create("t", [1, 2], min_insync_replicas="2")
-    epoch = w.image.brokers[2].epoch
-    w.heartbeat(2, stop=True)
-    w.silence(1)
-    w.join(2, previous=epoch)
-    assert (w.partition().leader, w.partition().isr, w.partition().recovering) == (2, (2,), False)
-
-
-def test_a_new_incarnation_leaves_every_isr_first():
-    """Fails if a rebooted broker keeps a seat it may have lost the data for (I-CTL-3, anomaly A7)."""
-    w = World()
-    w.create("t", [1, 2, 3])
-    w.core.heartbeats.fence(2)          # its session is over, but nobody has fenced it yet
-    w.register(2)
-    assert w.partition().isr == (1, 3) and w.image.brokers[2].fenced
-
-
-# --- AlterPartition --------------------------------------------------------------------------------------------
-
-
-def test_a_leader_shrinks_and_expands_its_isr():
-    """Fails if an accepted proposal does not raise the partition epoch by one, or raises the leader epoch."""
-    w = World()
-    w.create()
-    after = w.alter([1, 2])
-    assert (after.isr, after.partition_epoch, after.leader_epoch) == ((1, 2), 1, 0)
-    assert w.alter([1, 2, 3]).partition_epoch == 2 and w.partition().isr == (1, 2, 3)
+        refused()
+    assert (caught.value.code, caught.value.message) == (code, text)
 
 
 @pytest.mark.parametrize(("proposal", "code"), [
@@ -152,25 +68,33 @@ def test_proposals_are_checked_in_kafkas_order(proposal, code):
     assert w.alter(**proposal) == (w.partition() if code is None else code)
 
 
-# --- periodic work, ids ----------------------------------------------------------------------------------------
+# --- times -----------------------------------------------------------------------------------------------------
 
 
-def test_leadership_returns_to_the_preferred_replica_by_itself():
-    """Fails if tick() never balances, or balances without auto.leader.rebalance.enable."""
-    for enabled, leader in (("true", 1), ("false", 2)):
-        w = World(config={"leader.imbalance.check.interval.seconds": "10", "auto.leader.rebalance.enable": enabled})
-        w.create("t", [1, 2, 3])
-        w.silence(1)
-        w.join(1)
-        w.alter([2, 3, 1])
-        w.silence()
-        w.silence()
-        assert w.partition().leader == leader
+@pytest.mark.parametrize("contact", [0.0, 2.2349999999999746, 1e6 / 3])
+def test_a_session_is_over_at_its_deadline(contact: float) -> None:
+    """B12. Fails if a timer set for `next_deadline` finds nothing to do there: it would be set again for no time at all, and the
+    controller would spin until its clock moved on (for ever, where the clock waits for it)."""
+    heartbeats = Heartbeats(3.0)
+    heartbeats.register(1, False, contact)
+    deadline = heartbeats.next_deadline()
+    assert heartbeats.valid(1, contact) and heartbeats.stale(contact + 2.999) is None
+    assert heartbeats.stale(deadline) == 1 and not heartbeats.valid(1, deadline)
+
+
+@pytest.mark.parametrize(("interval_ms", "written"), [("500", 10), ("0", 0)])
+def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
+    """Fails if metadata.max.idle.interval.ms has no effect, or if 0 does not mean never."""
+    w = World(brokers=0, config={"metadata.max.idle.interval.ms": interval_ms})
+    before, end = len(w.log), w.now + 5
+    while (due := w.core.next_deadline()) <= end:
+        w.now = due
+        w.append(w.core.tick(w.now))
+    assert w.log[before:] == [NoOpRecord()] * written
 
 
 def test_a_late_unclean_setting_takes_effect_at_the_next_look():
     """Fails if the controller looks at partitions without a leader only when a broker comes, and not at intervals (K5)."""
-    from minikafka.broker.metadata.records import TOPIC_RESOURCE, ConfigRecord
     w = World(config={"unclean.leader.election.interval.ms": "20000"})
     w.create("t", [1, 2], min_insync_replicas="1")
     w.alter([1])
@@ -182,12 +106,7 @@ def test_a_late_unclean_setting_takes_effect_at_the_next_look():
     assert (w.partition().leader, w.partition().recovering) == (2, True)
 
 
-def test_producer_id_blocks_follow_each_other():
-    """Fails if two blocks overlap (I-CTL-4, rule 47)."""
-    w = World()
-    epochs = {b: w.image.brokers[b].epoch for b in (1, 2)}
-    blocks = [w.decide(w.core.allocate_producer_ids(b, epochs[b])) for b in (1, 2, 1)]
-    assert blocks == [range(1000), range(1000, 2000), range(2000, 3000)]
+# --- a new cluster, and limits -----------------------------------------------------------------------------------
 
 
 def test_a_new_cluster_begins_with_its_features_and_a_minimum_for_everyone():
@@ -197,3 +116,39 @@ def test_a_new_cluster_begins_with_its_features_and_a_minimum_for_everyone():
                                 "group.version": 1}
     assert w.image.broker_configs(None) == {"min.insync.replicas": "2"}
     assert w.core.bootstrap() == []
+
+
+def test_topics_start_at_different_brokers():
+    """Fails if the start is not random: every one-partition topic would have the same leader."""
+    rng = random.Random(3)
+    assert {place(registered(False, False, False), 1, 1, rng)[0][0] for _ in range(30)} == {1, 2, 3}
+
+
+def test_a_value_may_not_grow_without_bound():
+    """Fails if appending can make a value longer than a record of the metadata log may be."""
+    w = World()
+    w.append([ConfigRecord(BROKER_RESOURCE, "", "log.cleanup.policy", "x" * 32760)])
+    ops = (AlterConfigOp("log.cleanup.policy", APPEND, "y" * 20),)
+    records, refusals = at_once(collected(w.core.alter_configs([Alteration(BROKER_RESOURCE, "", ops, whole=False)])))
+    assert records == [] and refusals[0].code is Err.INVALID_CONFIG
+    assert refusals[0].message == ("The configuration value cannot be added because it exceeds the maximum value size "
+                                   "of 32767 bytes.")
+
+
+def test_a_broker_gets_no_more_replicas_than_it_can_hold(monkeypatch):
+    """Fails if clients can give a broker any number of replicas: new topics, more partitions, moves, one by one or at once."""
+    monkeypatch.setattr(replica_budget, "MOST_REPLICAS", 4)
+    w = World()
+    w.create("t", [1, 2], [1, 2], [2, 3])
+    verdicts = w.request_topics(*(NewTopic(name, -1, -1, [(0, brokers)]) for name, brokers in
+                                  (("a", [1]), ("b", [1]), ("c", [1, 3]), ("d", [3]), ("e", [2]))))
+    refused = {name: verdict for name, verdict in verdicts if isinstance(verdict, KafkaError)}
+    assert {name: verdict.code for name, verdict in refused.items()} == {"c": Err.POLICY_VIOLATION}
+    assert refused["c"].message == "Broker 1 would have 5 replicas, more than the 4 that it can hold. " \
+        "Ask for fewer, or add brokers."
+    ctx = CreateTopicsContext(w.image, w.config, random.Random(5), lambda: UUID(int=1))
+    more = [NewPartitions("a", 2, [[3]]), NewPartitions("b", 2, [[1]]), NewPartitions("e", 3, [[3], [3]])]
+    told = w.decide(create_partitions(ctx, more))
+    assert [one.refusal and one.refusal.code for one in told] == [None, Err.POLICY_VIOLATION, Err.POLICY_VIOLATION]
+    moved = w.decide(w.core.reassign([("t", [Reassignment(2, (1, 3)), Reassignment(0, (3, 2))])], True))
+    assert [one.refusal and one.refusal.code for one in moved] == [Err.POLICY_VIOLATION, None]

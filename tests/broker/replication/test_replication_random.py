@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.fetch_session import Cached, FetchSessions, SessionClient
+from minikafka.broker.replication.fetch_session import MOST_PARTITIONS, FetchSessions
 from minikafka.proof.small_worlds.replication.fetch_session_life import FetchSessionLife, fetch_sessions_alone
 from minikafka.proof.small_worlds.replication.replica_life import ReplicaLife, replica_alone
-from minikafka.sim.world.replaced import replaced
-
-continued = FetchSessions._continue
+from minikafka.proof.weakened.swap import without
 
 
 @pytest.mark.parametrize("alone", [fetch_sessions_alone, replica_alone])
@@ -58,30 +56,34 @@ def test_replicas_meet_what_they_are_meant_to_meet() -> None:
             "divergence EpochEnd", "divergence OFFSET_OUT_OF_RANGE", "on_follower_fetch NOT_LEADER_OR_FOLLOWER"} <= met.keys()
 
 
-def forgets_errors(cached: Any, answer: Any) -> bool:
-    """Tell nothing new after an error has ended with the same watermark."""
-    news = bool(answer.records or answer.error_code or answer.high_watermark != cached.high_watermark
-                or answer.log_start_offset != cached.log_start_offset or answer.preferred_read_replica >= 0
-                or answer.diverging_epoch is not None)
-    if not answer.error_code:
-        cached.high_watermark, cached.log_start_offset = answer.high_watermark, answer.log_start_offset
-    return news
+@pytest.mark.parametrize(("field", "value", "id"), [
+    ("high_watermark", lambda r: r.log.end_offset + 1, "I-HW-1"), ("leader_epoch", lambda r: r.leader_epoch + 1, "I-LEAD-1"),
+    ("epoch_start", lambda r: r.log.end_offset + 1, "I-LEAD-2"), ("leader", lambda r: 2, "I-LEAD-3"),
+    ("partition_epoch", lambda r: r.partition_epoch + 1, "I-ISR-3")])
+def test_each_assert_on_the_state_can_fall(field: str, value: Any, id: str) -> None:
+    """Fails if a leader's state that breaks one of these invariants passes."""
+    life = ReplicaLife(7)
+    while not (life.replica.is_leader and life.replica.isr.proposal is not None):
+        life.something()
+    life.replica.check()
+    setattr(life.replica, field, value(life.replica))
+    with pytest.raises(AssertionError, match=id):
+        life.replica.check()
 
 
-def any_epoch(sessions: Any, session: Any, *arguments: Any) -> Any:
-    """Continue a session without counting."""
-    epoch = session.epoch
-    context = continued(sessions, session, *arguments)
-    session.epoch = context.epoch = epoch
-    return context
+@pytest.mark.parametrize(("field", "value"), [("partitions", MOST_PARTITIONS + 1), ("partitions", -1), ("max_sessions", 0)])
+def test_each_assert_on_the_sessions_can_fall(field: str, value: int) -> None:
+    """Fails if sessions beyond their limits pass."""
+    sessions: FetchSessions[int] = FetchSessions(10, 120.0, lambda: 101)
+    sessions.answer(sessions.open(0, 0, False, {("t", 0): 0}, (), 0.0), {}, False, False, 0.0)
+    sessions.check()
+    setattr(sessions, field, value)
+    with pytest.raises(AssertionError, match="I-SESSION-4"):
+        sessions.check()
 
 
-@pytest.mark.parametrize(("kind", "name", "broken"), [
-    (Cached, "has_news", forgets_errors), (FetchSessions, "_continue", any_epoch),
-    (FetchSessions, "_make_room", lambda *_: True),
-    (FetchSessions, "_end", lambda sessions, session_id: sessions.sessions.pop(session_id, None)),
-    (SessionClient, "build", lambda client, wanted: (wanted, []))])
-def test_the_judge_of_sessions_is_not_blind(kind: type, name: str, broken: Any) -> None:
-    """Fails if a session passes that leaves out news, takes every epoch or has no end, or a fetcher that forgets nothing."""
-    with replaced(kind, name, broken):
-        assert any(fetch_sessions_alone(seed) for seed in range(10)), name
+@pytest.mark.parametrize("rule", ["acked_one_early", "gives_up_proposal", "older_epoch_served", "truncates_to_hw"])
+def test_the_judge_of_a_replica_is_not_blind(rule: str) -> None:
+    """Fails if one of these rules can be broken unnoticed where no assert of the replica sees it."""
+    with without(rule):
+        assert any(replica_alone(seed) for seed in range(10))

@@ -99,7 +99,7 @@ def test_each_limit_is_tested_and_in_the_table() -> None:
     raised = {path.relative_to(ROOT / "minikafka").as_posix() for path in (ROOT / "minikafka").rglob("*.py")
               if re.search(r"(?<!class )\bOwnLimit\(", path.read_text())}
     assert raised == {"log/validate.py", "broker/server/answer_size.py",
-                      "broker/controller/admin/replica_budget.py"}   # the last: tests/broker/controller/test_administration.py
+                      "broker/controller/admin/replica_budget.py"}   # the last: tests/broker/controller/test_controller.py
     page = (ROOT / "minikafka" / "FIDELITY.md").read_text()
     told = page.partition("## Limits that Kafka does not have")[2].partition("\n## ")[0]
     numbers = (compression.MOST_TIMES, f"{compression.MOST_UNPACKED >> 20} MiB", f"{validate.MOST_RECORDS:,}",

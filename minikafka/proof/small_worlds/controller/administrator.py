@@ -280,8 +280,10 @@ class Administrator:
         if answer is not None:
             self.check_changed(what, before, granted, needed=False)
         moving = [place for place, p in places(world.image).items() if p.adding or p.removing]
-        listed = list_reassignments(world.image, None)
-        same("I-ALONE-7", "what is on the move", [(topic, p.index) for topic, ps in listed for p in ps], moving)
+        some = self.partitions()
+        for listed, of_these in (None, moving), (some, [(topic, index) for topic, indexes in some for index in indexes]):
+            found = [(topic, p.index) for topic, ps in list_reassignments(world.image, listed) for p in ps]
+            same("I-ALONE-7", f"what is on the move of {listed}", found, [place for place in of_these if place in moving])
 
     def against_move(self, before: MetadataImage, p: PartitionRegistration | None, goal: tuple[int, ...] | None,
                      other_factor: bool) -> Reasons:
@@ -310,8 +312,8 @@ class Administrator:
             led = p is not None and (p.leader == p.replicas[0] or p.leader != NO_LEADER and not preferred)
             world.judge(f"{what}: {verdict}", codes(verdict), {
                 Err.UNKNOWN_TOPIC_OR_PARTITION: p is None, Err.ELECTION_NOT_NEEDED: led,
-                Err.PREFERRED_LEADER_NOT_AVAILABLE: None if preferred else False,
-                Err.ELIGIBLE_LEADERS_NOT_AVAILABLE: None if not preferred else False})
+                Err.PREFERRED_LEADER_NOT_AVAILABLE: None if preferred and not led else False,
+                Err.ELIGIBLE_LEADERS_NOT_AVAILABLE: None if not preferred and not led else False})
             elected |= {(verdict.topic, verdict.partition)} if verdict.refusal is None else set()
         if answer is not None:
             self.check_changed(what, before, elected)
@@ -320,11 +322,10 @@ class Administrator:
 
     def finalize(self) -> None:
         """Send UpdateFeatures."""
-        chosen = self.rng.sample(("group.version", "transaction.version"), 1) if self.odd(0.7) else self.rng.sample(
-            (*SUPPORTED, "nonsense"), 2)
-        updates = [FeatureUpdate(name, self.rng.choice((0, 1, 1, 2, 2, 29, 30, 31, -1)), self.rng.choice((1, 1, 2, 3, 0, 4)))
-                   for name in chosen]
         world, now = self.world, dict(self.world.image.features)
+        chosen, rng = self.rng.sample((*SUPPORTED, "nonsense"), self.rng.choice((1, 1, 2))), self.rng
+        updates = [FeatureUpdate(name, rng.choice((0, 1, 2, 30, 31, -1, now.get(name, 1))), rng.choice((1, 1, 2, 3, 0, 4)))
+                   for name in chosen]
 
         def wrong(one: FeatureUpdate) -> bool:
             low, high = SUPPORTED.get(one.feature, (1, 0))

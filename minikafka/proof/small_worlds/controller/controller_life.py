@@ -109,7 +109,7 @@ class ControllerLife(JudgedController):
     def send(self, broker: LoneBroker, **changes: Any) -> None:
         """Send the heartbeat of a broker, which mostly has read all metadata; `changes` falsify a field."""
         if self.rng.random() < 0.8:
-            broker.has_read = len(self.log) - 1
+            broker.has_read = len(self.log) - self.rng.choice((1, 1, 1, 2))
         beat = BrokerHeartbeat(broker.id, broker.epoch, broker.has_read, want_shut_down=broker.stops)
         answer = self.beat(replace(beat, **changes))
         if isinstance(answer, HeartbeatVerdict) and answer.should_shut_down:
@@ -157,7 +157,7 @@ class ControllerLife(JudgedController):
         elif what == 3 and known is not None:
             self.start(broker, previous_epoch=rng.choice((known.epoch, known.epoch - 1)))
         elif what == 4:
-            self.send(broker, broker_epoch=broker.epoch + rng.choice((1, -1)))
+            self.send(broker, broker_epoch=broker.epoch + rng.choice((1, -1, 0)))  # 0: perhaps it may exit already
         elif what == 5:
             self.send(broker, want_fence=True, want_shut_down=rng.random() < 0.5)
         elif what == 6 and known is not None and not broker.stops:

@@ -12,6 +12,8 @@ Invariants (the cores' own are asserted in Controller.check() and leader_electio
   I-ALONE-3  a broker that begins a new life gets a new epoch, the offset of its registration, and is eligible nowhere if its
              last life did not end well.
   I-ALONE-4  a broker is fenced for silence at the session timeout, neither before nor later.
+  I-ALONE-9  a partition without a leader has no active replica that is complete; its last member leaves the ISR where replicas
+             can be eligible, and only there.
   I-ALONE-5  a stopping broker exits when it leads nothing and every serving broker has read that, neither before nor later.
 """
 
@@ -25,7 +27,7 @@ from typing import Any, TypeAlias
 from minikafka.broker.controller.controller import Controller, Registration
 from minikafka.broker.controller.heartbeats import BrokerHeartbeat, HeartbeatVerdict
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.metadata.records import FeatureLevelRecord, decode, encode
+from minikafka.broker.metadata.records import NO_LEADER, FeatureLevelRecord, decode, encode
 from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.checks import same, that
 from minikafka.proof.small_worlds.controller.lone_controller import CLUSTER, SESSION_S, LoneController
@@ -51,7 +53,7 @@ class JudgedController(LoneController):
     def __init__(self, rng: Random, elr: bool, config: dict[str, str]) -> None:
         self.heard: dict[int, BrokerHeard] = {}
         super().__init__(0, config)
-        self.rng, self.loses, self.next_id = rng, 0.02, 0  # `loses`: how often the quorum is lost before a commit
+        self.rng, self.elr, self.loses, self.next_id = rng, elr, 0.02, 0  # `loses`: how often the quorum is lost before a commit
         if not elr:
             self.append([FeatureLevelRecord(ELR_FEATURE, 0)])
 
@@ -75,6 +77,10 @@ class JudgedController(LoneController):
             old = before.partition(p.topic, p.index)
             if old is not None and old is not p and old.topic_id == p.topic_id:
                 same("I-ALONE-2", f"the partition epoch after {what}: {p}", p.partition_epoch, old.partition_epoch + 1)
+            if p.leader == NO_LEADER:
+                that("I-ALONE-9", not any(map(self.image.is_active, p.isr or p.elr)), f"after {what} nobody leads {p}")
+                if old is not None and old.leader != NO_LEADER and old.replicas == p.replicas:
+                    that("I-ALONE-9", bool(p.isr) is not self.elr, f"after {what} the last member is in or out: {p}")
         return answer
 
     def judge(self, what: str, code: Err, reasons: Reasons) -> None:

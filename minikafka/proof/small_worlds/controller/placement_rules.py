@@ -29,8 +29,9 @@ def check_placement(brokers: Iterable[BrokerRegistration], assignment: Sequence[
     alive = sum(not one.fenced for one in usable.values())
     first = assignment[:alive] if alive > 1 else assignment
     for replicas in assignment:
-        good = len(replicas) == len({*replicas}) == factor and {*replicas} <= {*usable} and not usable[replicas[0]].fenced
+        good = len(replicas) == len({*replicas}) == factor and {*replicas} <= {*usable}
         that("I-PLACE-1", good, f"{replicas} for {factor} of {usable}")
+        that("I-PLACE-2", not usable[replicas[0]].fenced, f"{replicas[0]} of {replicas} is fenced")
     for replicas in first:
         _check_racks(usable, replicas)
     _check_turns(usable, first)

@@ -1,5 +1,5 @@
 """One life of the fetch sessions of a leader: fetchers that add, move and forget partitions, lose answers, begin anew and
-vanish; others that send wrong epochs and ids, or end the sessions of others. fetch_session_rules.py judges every answer.
+vanish; others that send wrong epochs and ids, or end the sessions of others. fetch_session_properties.py judges every answer.
 
     fetch_sessions_alone(seed)     () if all rules held, else what fell
 
@@ -17,19 +17,21 @@ from collections.abc import Sequence
 from random import Random
 
 from minikafka.broker.replication.fetch_session import (
+    INITIAL_EPOCH,
     MAX_EPOCH,
     MOST_PARTITIONS,
     NO_SESSION,
+    FetchSession,
     FetchSessions,
     Key,
     SessionClient,
 )
 from minikafka.proof.small_worlds.checks import fallen, same
-from minikafka.proof.small_worlds.replication.fetch_session_rules import (
+from minikafka.proof.small_worlds.replication.fetch_session_properties import (
     Answers,
-    BookedSession,
-    FetcherRules,
-    FetchSessionRules,
+    FetchSessionProperties,
+    seen,
+    size,
 )
 from minikafka.proof.small_worlds.replication.lone_fetch_sessions import LonePartitions, OpenFetch, PartitionTold
 from minikafka.protocol.errors import Err
@@ -50,12 +52,11 @@ class LoneFetcher:
         self.rng, self.partitions = rng, partitions
         self.follower, self.by_topic_id = rng.random() < 0.4, rng.random() < 0.5
         self.end: SessionClient[int] = SessionClient()
-        self.rules = FetcherRules()
         self.wanted: dict[Key, int] = {}                 # the position in each partition
         self.pictures: dict[Key, tuple[int, int, int]] = {}
         self.waiting: OpenFetch | None = None
-        self.sent: dict[Key, int] = {}
-        self.session: BookedSession | None = None        # that was made for it
+        self.sent: dict[Key, int] = {}                   # by its last request
+        self.session: FetchSession[int] | None = None    # that was made for it
 
     def want(self) -> None:
         """Change what it wants: a partition more or less, another position, another order."""
@@ -74,27 +75,28 @@ class LoneFetcher:
 
     def request(self) -> tuple[dict[Key, int], list[Key]]:
         """Return the partitions that its request names, and those that it forgets."""
+        last = {} if self.end.epoch == INITIAL_EPOCH else self.sent
         self.sent = dict(self.wanted)
         names, forgets = self.end.build(self.sent)
-        full = self.rules.answers == 0
-        must_name, must_forget = self.rules.request(self.sent)
-        same("I-FETCHLIFE-2", "the partitions named", [*names.items()], [*must_name.items()])
-        same("I-FETCHLIFE-2", "the partitions forgotten", forgets, must_forget)
-        same("I-FETCHLIFE-2", "session and epoch", (self.end.id, self.end.epoch), (self.rules.id, self.rules.epoch))
-        self.pictures = {} if full else {key: one for key, one in self.pictures.items() if key in self.sent}
+        news = [item for item in self.sent.items() if item not in last.items()]
+        same("I-FETCHLIFE-2", "the partitions named", [*names.items()], news)
+        same("I-FETCHLIFE-2", "the partitions forgotten", forgets, [key for key in last if key not in self.sent])
+        self.pictures = {key: one for key, one in self.pictures.items() if key in last and key in self.sent}
         return names, forgets
 
     def begin(self, session_id: int) -> None:
         """Begin anew: an answer was lost, or could not be used."""
         self.end.reset(session_id)
-        self.rules.begin(session_id)
+        same("I-FETCHLIFE-2", "session and epoch of a full request", (self.end.id, self.end.epoch), (session_id, INITIAL_EPOCH))
 
     def hear(self, error: Err, session_id: int, told: Answers, found: dict[Key, PartitionTold]) -> None:
         """Use an answer; `found` is what a full fetch would have told (I-FETCHLIFE-1)."""
         usable = self.end.on_response(error, session_id)
-        self.rules.answer(error, session_id)
         same("I-FETCHLIFE-2", "whether the answer may be used", usable, error is Err.NONE)
-        if not usable:
+        if error or session_id == NO_SESSION:
+            ends = session_id if error is Err.INVALID_FETCH_SESSION_EPOCH else NO_SESSION
+            same("I-FETCHLIFE-2", f"its session and epoch after {error}", (self.end.id, self.end.epoch), (ends, INITIAL_EPOCH))
+        if error:
             return
         for key, one in told.items():
             self.pictures[key] = (one.error_code, one.high_watermark, one.log_start_offset)
@@ -112,14 +114,14 @@ class FetchSessionLife:
     def __init__(self, seed: int) -> None:
         self.rng = rng = Random(f"{seed}:fetch sessions")
         self.now = 0.0                                   # grows with every event: no two sessions were used at one moment
-        size, idle, most = rng.choice((0, 1, 2, 4, 8)), rng.choice((6.0, 30.0)), rng.choice((2, 6, 10, MOST_PARTITIONS))
-        self.sessions: FetchSessions[int] = FetchSessions(size, idle, lambda: rng.randrange(size + 3), most)
-        self.rules = FetchSessionRules(size, idle, most)
+        sessions, idle, most = rng.choice((0, 1, 2, 4, 8)), rng.choice((6.0, 30.0)), rng.choice((2, 6, 10, MOST_PARTITIONS))
+        self.sessions: FetchSessions[int] = FetchSessions(sessions, idle, lambda: rng.randrange(sessions + 3), most)
+        self.properties = FetchSessionProperties(self.sessions)
         self.partitions = LonePartitions(rng, PARTITIONS)
         self.fetchers = [LoneFetcher(rng, self.partitions) for _ in range(rng.randint(1, 5))]
         self.nonsense = rng.choice((0.0, 0.01, 0.1))     # how often somebody sends some
         self.odd: list[OpenFetch] = []                # requests of nobody that wait
-        self.disturbed: set[BookedSession] = set()       # which others have used
+        self.disturbed: set[float] = set()               # sessions that others have used, by their creation
         self.met: Counter[str] = Counter()
 
     def live(self) -> None:
@@ -128,8 +130,7 @@ class FetchSessionLife:
             self.now += 1
             self.something()
             self.sessions.check()
-            same("I-SESSION-4", "the sessions", sorted(self.sessions.sessions), sorted(self.rules.sessions))
-            same("I-SESSION-4", "the partitions of consumers", self.sessions.partitions, self.rules.partitions)
+            same("I-SESSION-4", "the partitions of consumers", self.sessions.partitions, size(seen(self.sessions).values()))
 
     def something(self) -> None:
         """Let a fetcher take its turn, a partition change, time pass, or somebody send nonsense."""
@@ -169,51 +170,51 @@ class FetchSessionLife:
             fetcher.hear(error, session_id, {}, {})
         else:
             error, session_id, told, found = self.answer(waiting)
-            if waiting.booked.session is None:
-                fetcher.session = self.rules.sessions.get(session_id)
-            own = waiting.booked.session in (None, fetcher.session) and waiting.booked.session not in self.disturbed
+            session = waiting.context.session
+            if session is None:
+                fetcher.session = self.sessions.sessions.get(session_id)
+            own = session is None or session is fetcher.session and session.created not in self.disturbed
             fetcher.hear(error, session_id, told, found if own and not error else {})
+            goes_on = fetcher.session
+            if own and not error and goes_on is not None and self.sessions.sessions.get(session_id) is goes_on:
+                same("I-FETCHLIFE-2", "its next request", (fetcher.end.id, fetcher.end.epoch), (session_id, goes_on.epoch))
             if fate < 0.08 or not own:                   # what it was told it could not use: it asks for everything
                 fetcher.begin(fetcher.end.id)
 
     def grow_old(self, fetcher: LoneFetcher) -> None:
         """Let the session be so old that its epochs are about to begin again."""
-        session, booked = self.sessions.sessions.get(fetcher.end.id), self.rules.sessions.get(fetcher.end.id)
-        others = [one.waiting for one in self.fetchers] + self.odd
-        if session is None or booked is None or any(one is not None and one.booked.session is booked for one in others):
+        session, others = self.sessions.sessions.get(fetcher.end.id), [one.waiting for one in self.fetchers] + self.odd
+        if session is None or any(one is not None and one.context.session is session for one in others):
             return
-        if fetcher.rules.answers:
-            booked.requests = MAX_EPOCH - 2
+        if fetcher.end.epoch != INITIAL_EPOCH:
             session.epoch = fetcher.end.epoch = MAX_EPOCH - 1
-            fetcher.rules.answers = MAX_EPOCH - 1
 
     # --- the leader -----------------------------------------------------------------------------------------------------
 
     def request(self, session_id: int, epoch: int, by_topic_id: bool, wanted: dict[Key, int], forgotten: Sequence[Key],
                 follower: bool) -> OpenFetch:
         """Let a request arrive."""
-        booked = self.rules.request(session_id, epoch, by_topic_id, wanted, forgotten, self.now)
+        before = seen(self.sessions)
         context = self.sessions.open(session_id, epoch, by_topic_id, wanted, forgotten, self.now)
-        same("I-SESSION-1", f"the error of a request of epoch {epoch}", context.error, booked.error)
-        same("I-SESSION-3", "the partitions that are read", [*context.wanted.items()], booked.wanted)
-        self.met[f"request {booked.error.name}"] += 1
-        return OpenFetch(context, booked, by_topic_id, follower)
+        self.properties.of_request(before, (session_id, epoch, by_topic_id, wanted, forgotten, self.now), context)
+        self.met[f"request {context.error.name}"] += 1
+        return OpenFetch(context, by_topic_id, follower)
 
     def answer(self, waiting: OpenFetch) -> tuple[Err, int, Answers, dict[Key, PartitionTold]]:
         """Answer a request with what its partitions tell now; return the answer, and that."""
         found = self.partitions.fetch(waiting.context.wanted)
-        before = {*self.rules.sessions}
-        told = self.sessions.answer(waiting.context, found, waiting.by_topic_id, waiting.follower, self.now)
-        self.rules.answer(waiting.booked, found, waiting.follower, self.now, told)
-        kind = "full" if waiting.booked.session is None else "incremental"
+        before, context = seen(self.sessions), waiting.context
+        told = self.sessions.answer(context, found, waiting.by_topic_id, waiting.follower, self.now)
+        self.properties.of_answer(before, context, found, waiting.follower, self.now, told)
+        kind = "full" if context.session is None else "incremental"
         self.met[f"{kind} answer {told[0].name}"] += 1
-        self.met["evicted"] += bool(before - {*self.rules.sessions})
-        self.met["no room"] += waiting.booked.opens and told[1] == NO_SESSION
+        self.met["evicted"] += bool({*before} - {*self.sessions.sessions})
+        self.met["no room"] += context.create and told[1] == NO_SESSION
         return *told, found
 
     def head(self, waiting: OpenFetch) -> tuple[Err, int]:
         told = self.sessions.head(waiting.context)
-        same("I-SESSION-1", "error and session of an empty answer", told, self.rules.head(waiting.booked))
+        self.properties.of_head(waiting.context, told)
         return told
 
     def send_nonsense(self, fetcher: LoneFetcher) -> None:
@@ -226,6 +227,6 @@ class FetchSessionLife:
         forgotten = rng.sample(keys, rng.choice((0, 0, 1, PARTITIONS)))
         session_id = rng.choice((fetcher.end.id, fetcher.end.id, rng.randrange(5)))
         waiting = self.request(session_id, epoch, by_topic_id, wanted, forgotten, rng.random() < 0.4)
-        if waiting.booked.session is not None:
-            self.disturbed.add(waiting.booked.session)
+        if waiting.context.session is not None:
+            self.disturbed.add(waiting.context.session.created)
         self.odd.append(waiting)

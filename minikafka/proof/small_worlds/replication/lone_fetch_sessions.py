@@ -11,7 +11,6 @@ from random import Random
 from typing import NamedTuple
 
 from minikafka.broker.replication.fetch_session import FetchContext, Key
-from minikafka.proof.small_worlds.replication.fetch_session_rules import BookedFetch
 from minikafka.protocol.errors import Err
 
 NAME, TOPIC_ID = "t", 100
@@ -69,10 +68,9 @@ class LonePartition:
 
 @dataclass
 class OpenFetch:
-    """A request that is not yet answered: as the table of sessions sees it, and as the rules do."""
+    """A request that is not yet answered."""
 
     context: FetchContext[int]
-    booked: BookedFetch
     by_topic_id: bool
     follower: bool
 

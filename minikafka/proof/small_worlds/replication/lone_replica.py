@@ -186,6 +186,8 @@ class PartitionAtController:
                                     Err.NOT_CONTROLLER, Err.STALE_BROKER_EPOCH)), state
         moves = what > 0.97 and len(proposal.members) > 1
         self.commit(moves, isr=proposal.members, leader=proposal.members[-1] if moves else NODE)
+        if not moves and self.rng.random() < 0.2:            # a reassignment ends with it: this is another ISR, an epoch later
+            self.commit(isr=proposal.members[::-1])
         error = Err.NEW_LEADER_ELECTED if moves else Err.REQUEST_TIMED_OUT if what > 0.9 else Err.NONE
         return error, self.state
 

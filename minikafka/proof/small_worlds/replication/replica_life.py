@@ -108,7 +108,8 @@ class ReplicaLife:
             elif isinstance(effect, StartAt):
                 self.log.start_at(effect.offset)
             elif isinstance(effect, Truncate):
-                self.log.truncate(effect.offset)
+                within = self.rng.random() < 0.2             # a batch, which goes whole
+                self.log.truncate(max(self.log.start_offset, effect.offset - within))
                 self.ask("on_truncated")
         self.replica.check()
         if not effects:

@@ -176,8 +176,11 @@ class ReplicaProperties:
             return f"it knows {own}"
         begins = [AssignEpoch(state.leader_epoch, end), Lead(state.leader_epoch, end)] if leads else [
             Follow(state.leader, state.leader_epoch)]
-        if told[:2 if leads else 1] != begins and new or leads and not any(isinstance(one, IsrCommitted) for one in told):
-            return f"it must tell {begins}"
+        ours = before.proposal
+        why = ours.why if ours is not None and {*ours.members} == {*state.isr} else "metadata"
+        committed = [IsrCommitted(state.isr, state.partition_epoch, why)] * leads
+        if told[:2 if leads else 1] != begins and new or [one for one in told if isinstance(one, IsrCommitted)] != committed:
+            return f"it must tell {begins} and {committed}"
         known = {} if new else self.followers
         self.followers = {one: known.get(one, FollowerHistory(now if one in state.isr else NEVER))
                           for one in state.replicas if leads and one != NODE}
