@@ -23,13 +23,12 @@ from minikafka.lab.picture.draw.lines import draw_lines, lines_height, place_lin
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown
 from minikafka.lab.picture.draw.svg import describe
-from minikafka.lab.picture.frame import Cell, Frame, Lane, ShownPartition, Span
+from minikafka.lab.picture.frame import Frame, Lane, ShownPartition
 from minikafka.lab.picture.sentences import words
 
 SIDE, CHIP, WORDS, LOG = 12, 93, 121, 246   # x of the margin, of the brokers' middle, of their words, of the log
 LANE, SINK, BAR = 58, 14, 100
-CELLS, BEFORE = 12, 5      # records of a lane, and of these below the high watermark
-FAR, NEAR = 10, 3          # if more stand above what matters, only this number round each place that matters is drawn
+BOXES = 14                 # of a lane: few and large records
 NARROWEST, USUAL, WIDEST = 600.0, 760.0, 1120.0
 Entry = tuple[str, str, str]
 
@@ -53,7 +52,7 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     elif "books" in counters:
         y = draw_books(paper, frame, 4)
     else:
-        y = 4.0 if frame.chosen is None else _draw_lanes(paper, shortened(frame.chosen), 0)
+        y = 4.0 if frame.chosen is None else _draw_lanes(paper, _plain(frame.chosen), 0)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
     return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
 
@@ -115,35 +114,18 @@ def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
 
 # --- the lanes ------------------------------------------------------------------------------------------------------
 
-def shortened(chosen: ShownPartition) -> ShownPartition:
-    """Return the partition with few records drawn one by one: the last ones, and some below the high watermark."""
-    end = max([cell.offset + 1 for lane in chosen.lanes for cell in lane.cells], default=0)
-    places = [end, *(finger.offset for finger in chosen.fingers), *([chosen.high_watermark] if chosen.high_watermark else [])]
-    first = min(places)
-    shown = ({*range(min(end - CELLS, first - BEFORE), end)} if end - first <= FAR else
-             {offset for place in places for offset in range(place - NEAR, place + 2)})
-    lanes = tuple(replace(lane, high_watermark=None, cells=tuple(cell for cell in lane.cells if cell.offset in shown),
-                          folded=_joined(lane.folded, [cell for cell in lane.cells if cell.offset not in shown]))
-                  for lane in chosen.lanes)
-    return replace(chosen, lanes=lanes, epochs=chosen.epochs if len(chosen.epochs) > 1 else (),
-                   log_start=chosen.log_start or None, min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
-
-
-def _joined(folded: Sequence[Span], cells: Sequence[Cell]) -> tuple[Span, ...]:
-    """Return the folded stretches, and the records that are not drawn one by one, as few stretches."""
-    spans: list[Span] = []
-    for each in sorted((*folded, *(Span(cell.offset, cell.offset + 1) for cell in cells)), key=lambda span: span.start):
-        if spans and each.start <= spans[-1].end:
-            each = Span(spans.pop().start, each.end)
-        spans.append(each)
-    return tuple(spans)
+def _plain(chosen: ShownPartition) -> ShownPartition:
+    """Return the partition without what a hall does not need: the first epoch, a log start of 0, what followers know."""
+    return replace(chosen, lanes=tuple(replace(lane, high_watermark=None) for lane in chosen.lanes),
+                   epochs=chosen.epochs if len(chosen.epochs) > 1 else (), log_start=chosen.log_start or None,
+                   min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
 
 
 def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float) -> float:
     """Draw the lines, the lanes, the bracket and what stands under them; return where they end."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
-    axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12)
+    axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12, BOXES)
     lines = place_lines(chosen, axis, LOG, right)
     at = top = y + lines_height(lines) + 12
     tops, bottoms, unders = [], [], [under(lane, chosen, axis, right) for lane in lanes]

@@ -1,21 +1,23 @@
 """A frame from a scene: every fact that the picture shows, by rule, and None for what the trace does not tell.
 
-Owns: the choice of what is shown of long logs (cells for the last records, spans for the rest) and the order of lanes.
+Owns: the order of lanes. What of a long log is shown record by record is the rule of focus.py.
 Invariants
   composing asks nothing but the scene and changes nothing in it: same events, same moment, equal frame
 """
 from __future__ import annotations
+
+from dataclasses import replace
 
 from minikafka.lab.picture import frame as f
 from minikafka.lab.picture.facts.clients import GroupFacts
 from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts, ReplicaFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.flows import flows, rates
+from minikafka.lab.picture.focus import extent, focus, folds, marks
 from minikafka.lab.picture.scene import PictureScene, names
 from minikafka.lab.picture.sentences.sentence import sentence
 
-CELLS = 24                             # records of a lane that are drawn one by one
-MORE = 40                              # ... if that is what it takes to show where the high watermark stands
+BOXES = 64                             # boxes of a lane, folds included: more than any paper has room for
 
 
 def compose(scene: PictureScene, begin: float, end: float, live: bool, engine: str, marks: tuple[f.Mark, ...]) -> f.Frame:
@@ -94,14 +96,13 @@ def _epoch(p: PartitionFacts) -> int | None:
 def _partition(scene: PictureScene, p: PartitionFacts) -> f.ShownPartition:
     log = p.reference
     speeds = rates(scene, p.name)
-    window = _window(p)
-    lanes = [_lane(scene, p, b, p.replicas.get(b, ReplicaFacts()), window, speeds.get(b)) for b in _order(p)]
-    return f.ShownPartition(
+    lanes = [_lane(scene, p, b, p.replicas.get(b, ReplicaFacts()), speeds.get(b)) for b in _order(p)]
+    return _focused(scene, p, f.ShownPartition(
         topic=p.topic, index=p.index, leader=_leader(p), epoch=_epoch(p), isr=p.isr, min_isr=p.settings.min_isr,
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
         log_end=p.log_end, log_start=log.start if log is not None else None,
         last_stable=log.last_stable if log is not None else None, lanes=tuple(lanes), epochs=_epochs(p),
-        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions)
+        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions))
 
 
 def _order(p: PartitionFacts) -> list[int]:
@@ -110,15 +111,7 @@ def _order(p: PartitionFacts) -> list[int]:
     return sorted(brokers, key=lambda b: (b != p.leader, p.isr is not None and b not in p.isr, b))
 
 
-def _window(p: PartitionFacts) -> int:
-    """Return the first offset that is drawn as a cell, the same in every lane."""
-    end = max((r.log.end or 0 for r in p.replicas.values()), default=0)
-    mark = p.high_watermark
-    first = end - CELLS if mark is None else min(end - CELLS, mark - CELLS // 4)
-    return max(0, first, end - MORE)
-
-
-def _lane(scene: PictureScene, p: PartitionFacts, broker: int, r: ReplicaFacts, window: int, rate: float | None) -> f.Lane:
+def _lane(scene: PictureScene, p: PartitionFacts, broker: int, r: ReplicaFacts, rate: float | None) -> f.Lane:
     conditions, log, leads = scene.state.conditions, r.log, broker == p.leader
     down = conditions.is_down(broker)
     role = "leader" if leads else "follower" if p.leader is not None and p.leader >= 0 else "unknown"
@@ -126,25 +119,22 @@ def _lane(scene: PictureScene, p: PartitionFacts, broker: int, r: ReplicaFacts, 
         broker=broker, role=role, process=conditions.shown(broker), cut_from=conditions.cut_from(broker), epoch=r.epoch,
         believes_leader=r.role == "leader" and not down, in_sync=None if p.isr is None else broker in p.isr,
         behind_for=scene.behind_for(p, broker), lag_limit=scene.lag_limit, next_check=scene.next_check(p, broker),
-        start=log.start, high_watermark=log.high_watermark, end=log.end, cells=_cells(scene, p, r, window),
-        folded=_folded(p, r, window), ghosts=log.ghosts_from(scene.zero), rate=rate)
+        start=log.start, high_watermark=log.high_watermark, end=log.end, cells=(), folded=(),
+        ghosts=log.ghosts_from(scene.zero), rate=rate)
 
 
-def _cells(scene: PictureScene, p: PartitionFacts, r: ReplicaFacts, window: int) -> tuple[f.Cell, ...]:
+def _focused(scene: PictureScene, p: PartitionFacts, shown: f.ShownPartition) -> f.ShownPartition:
+    """Return the partition with the records of its lanes: one by one what is open, the same in every lane; the rest folded."""
+    opened = focus(marks(shown), *(extent(shown) or (0, 0)), room=BOXES)
+    return replace(shown, lanes=tuple(
+        lane if lane.end is None else replace(lane, cells=_cells(scene, p, p.replicas[lane.broker], opened),
+                                              folded=tuple(folds(opened, lane.start or 0, lane.end))) for lane in shown.lanes))
+
+
+def _cells(scene: PictureScene, p: PartitionFacts, r: ReplicaFacts, opened: tuple[f.Span, ...]) -> tuple[f.Cell, ...]:
     mark, account = p.high_watermark, scene.state.account
     return tuple(f.Cell(offset, epoch, None if mark is None else offset < mark, account.is_acked(p.name, epoch, offset))
-                 for epoch, start, end in r.log.parts(window) for offset in range(start, end))
-
-
-def _folded(p: PartitionFacts, r: ReplicaFacts, window: int) -> tuple[f.Span, ...]:
-    """Return what stands before the cells, parted at the high watermark."""
-    if r.log.end is None:
-        return ()
-    start, end = r.log.start or 0, min(r.log.end, window)
-    mark = p.high_watermark
-    if mark is not None and start < mark < end:
-        return f.Span(start, mark), f.Span(mark, end)
-    return (f.Span(start, end),) if start < end else ()
+                 for each in opened for epoch, start, end in r.log.parts(each.start, each.end) for offset in range(start, end))
 
 
 def _epochs(p: PartitionFacts) -> tuple[f.EpochSpan, ...]:

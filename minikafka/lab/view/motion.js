@@ -41,7 +41,7 @@ function move(svg, before, speed) {
   if (!before.size || quiet.matches || document.hidden || !svg.animate) return;
   const scale = svg.clientWidth / svg.viewBox.baseVal.width || 1;
   const all = [...movers(svg)].map(([name, node]) => [name, node, boxOf(node)]);
-  const sunk = new Map(), slid = new Map();  // how far a lane moves with all that is in it; how far its records slide
+  const sunk = new Map(), slid = new Map();  // how far a lane moves with all that is in it; how far a stretch of records slides
   for (const [name, node, now] of all) {
     if (node.dataset.part === "lane" && before.has(name)) sunk.set(node, before.get(name).top - now.top);
   }
@@ -51,14 +51,14 @@ function move(svg, before, speed) {
     if (was) {
       const x = part === "lane" ? 0 : was.left - now.left;
       const y = part === "lane" ? sunk.get(node) : part === "crown" ? was.top - now.top - (sunk.get(lane) ?? 0) : 0;
-      if (part === "cell" && !slid.has(lane)) slid.set(lane, x);
+      if (part === "cell" && !slid.has(node.parentNode)) slid.set(node.parentNode, x);
       if (Math.abs(x) >= SAME || Math.abs(y) >= SAME) slide(node, x / scale, y / scale, timing(part));
     } else if (part === "cell" && before.has(laneOf(name))) {
       slide(node, COMES_FROM, 0, timing(part), {opacity: 0});
     }
   }
-  for (const [lane, x] of slid) {  // ticks and common edges of records
-    for (const each of lane.querySelectorAll('[data-part="acked"], .run')) slide(each, x / scale, 0, timing("cell"));
+  for (const [stretch, x] of slid) {  // the ticks of its records
+    for (const each of stretch.querySelectorAll('[data-part="acked"]')) slide(each, x / scale, 0, timing("cell"));
   }
 }
 

@@ -9,18 +9,20 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from xml.etree import ElementTree
 
 import pytest
 
 from minikafka.lab.demos import MustSee, Scene, d12, demo, names
-from minikafka.lab.demos.board import draw, shortened
+from minikafka.lab.demos.board import BOXES, draw, to_svg
 from minikafka.lab.demos.command import main
 from minikafka.lab.demos.d1 import must_see, story
 from minikafka.lab.demos.page import Theatre, server
 from minikafka.lab.demos.restart import sealed
 from minikafka.lab.demos.runner import check, record
 from minikafka.lab.picture.facts.run import RecordedRun
+from tests.lab.picture.test_svg import parts
 from tools.notebooks.build import ROOT
 
 recorded = cache(record)
@@ -201,14 +203,17 @@ def test_the_board_has_no_clock_of_its_own(address):
 
 
 def test_a_board_draws_each_record_once():
-    """I-BOARD-1: fails if a record is lost, or drawn twice, where a lane is shortened."""
+    """I-BOARD-1: fails if a record is lost, or drawn twice, where a lane is folded, or if there are too many for a hall."""
     theatre = Theatre([demo("D3")], recorded)
     found = theatre.recording("D3", 0)
     for moment in found.moments:
-        chosen = found.run.at(moment.t).chosen
-        for lane, short in zip(chosen.lanes, shortened(chosen).lanes):
-            drawn = [*(cell.offset for cell in short.cells), *(o for span in short.folded for o in range(span.start, span.end))]
-            assert sorted(drawn) == [*range(lane.start or 0, lane.end)] and len(short.cells) <= 2 * 12
+        frame = found.run.at(moment.t)
+        root = ElementTree.fromstring(to_svg(frame, ()))
+        for lane in frame.chosen.lanes:
+            (drawn,) = parts(root, "lane", broker=lane.broker)
+            cells = [int(each.get("data-offset")) for each in parts(drawn, "cell")]
+            folded = [range(int(each.get("data-offset")), int(each.get("data-end"))) for each in parts(drawn, "folded")]
+            assert sorted([*cells, *chain(*folded)]) == [*range(lane.start or 0, lane.end)] and len(cells) <= BOXES
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/scene.json?demo=D99", "/frame.svg?demo=D1&scene=0&t=x",

@@ -100,12 +100,13 @@ def test_logs_in_epochs() -> None:
     assert [cell.epoch for cell in chosen.lanes[0].cells[-3:]] == [0, 4, 4]
 
 
-def test_long_logs_are_folded_at_the_high_watermark() -> None:
-    """Fails if a span hides where readable ends."""
+def test_long_logs_are_open_at_the_high_watermark() -> None:
+    """Fails if a fold hides where readable ends."""
     s = Script(records=100).append(1, 100, 1000)
-    first = lane(s, 1)
-    assert [(span.start, span.end) for span in first.folded] == [(0, 100), (100, 1000 - len(first.cells))]
-    assert [(span.start, span.end) for span in lane(s, 2).folded] == [(0, 100)] and lane(s, 2).cells == ()
+    first, last = lane(s, 1).folded
+    assert (first.start, last.end) == (0, 1000 - len(lane(s, 1).cells) + last.start - first.end)
+    assert first.end <= 98 and last.start >= 101 and lane(s, 2).folded == (first,)
+    assert [cell.offset for cell in lane(s, 2).cells] == [*range(first.end, 100)]
 
 
 def test_a_recovered_log() -> None:

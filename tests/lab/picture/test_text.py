@@ -84,16 +84,16 @@ def test_any_frame_can_be_told(frame: Frame) -> None:
 
 def test_a_lane_in_words() -> None:
     """Fails if the text of a lane leaves out its fault, its stopwatch or what the leader does next, or invents one."""
-    s = Script(records=47).append(1, 47, 51).append(2, 47, 51).fault("cut", "clients", 3, True).fault("cut", 2, 3, True)
+    s = Script(records=147).append(1, 147, 151).append(2, 147, 151).fault("cut", "clients", 3, True).fault("cut", 2, 3, True)
     s.say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.7, check_in=4.0, every=5.0).after(6.5)
     lines = to_text(s.frame()).splitlines()
     assert "flights partition 0: leader 1, epoch 0" in lines
-    assert "  log start 0, high watermark 47, end 51" in lines
-    second = lines.index("  Broker 2: follower, running, in sync, epoch 0, start 0, high watermark 47, end 51, 0/s")
+    assert "  log start 0, high watermark 147, end 151" in lines
+    second = lines.index("  Broker 2: follower, running, in sync, epoch 0, start 0, high watermark 147, end 151, 0/s")
     assert lines[second + 1] == "    not caught up for 0.0 of 10 s"
-    third = lines.index("  Broker 3: follower, cut, in sync, epoch 0, start 0, high watermark 47, end 47, 0/s")
+    third = lines.index("  Broker 3: follower, cut, in sync, epoch 0, start 0, high watermark 147, end 147, 0/s")
     assert lines[third + 1:third + 4] == [
-        "    cannot hear clients, 2", "    not caught up for 7.2 of 10 s; the leader looks again in 2.5 s", "    folded 0-26"]
+        "    cannot hear clients, 2", "    not caught up for 7.2 of 10 s; the leader looks again in 2.5 s", "    folded 0-89"]
     assert "flights partition 0: no leader, epoch 1" in to_text(s.decide(-1, 1, [1]).frame())
 
 

@@ -1,7 +1,8 @@
 """The offset axis: where on the paper an offset stands, the same for every lane.
 
-Owns: which offsets get a cell of their own (the last offsets that have room for their numbers, and at least the offsets round
-the high watermark), which stretches are folded into one narrow column, and how wide a cell is.
+Owns: how wide a cell is, and how wide a fold. What is open and what is folded, for the number of boxes that there is room for,
+is the rule of focus.py. Cells are as narrow as their numbers; if then not all marks can be open, folds shrink, then cells lose
+their numbers.
 
 Invariants
   `x` never decreases as the offset grows, and never leaves [left, right]
@@ -14,15 +15,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import DIGIT, width
+from minikafka.lab.picture.focus import FOLD, extent, fits, focus, folds, marks
 from minikafka.lab.picture.frame import Lane, ShownPartition, Span
 from minikafka.lab.picture.sentences.words import span
 
-CAP = 200       # cells a lane, at most
-FEW, BELOW = 12, 6  # cells, and cells below the high watermark, that there are whatever the room
-HOLE = 6        # a longer stretch without cells is folded
+CAP = 64        # boxes of a lane, at most
 CELL = 30       # pixels of a cell, gap included, where there is room
+LEAST = 9       # pixels of a cell without its number
 GAP = 3
-FOLD = 60       # pixels kept for what is folded, when cells are chosen
 
 
 class Piece(NamedTuple):
@@ -38,44 +38,40 @@ class Piece(NamedTuple):
 class Axis:
     """The axis of offsets of one partition, which all its lanes share."""
 
-    def __init__(self, chosen: ShownPartition, left: float, right: float, tail: float) -> None:
-        """Lay the axis out from `left` to `right`; `tail` pixels are kept for what stands beside the last record of a lane."""
+    def __init__(self, chosen: ShownPartition, left: float, right: float, tail: float, most: int = CAP) -> None:
+        """Lay the axis out from `left` to `right`, with at most `most` boxes; `tail` pixels are kept for what stands beside the
+        last record of a lane."""
         self.left, self.right, self.tail = left, right, tail
-        offsets = self._shown(sorted({cell.offset for lane in chosen.lanes for cell in lane.cells}), chosen.high_watermark)
-        self.first = offsets[0] if offsets else None
-        edges = offsets[:1] + [offset + 1 for offset in offsets[-1:]]
-        points = sorted({*_points(chosen), *edges})
-        self.empty = not points
-        stretches = list(_stretches(offsets, points, chosen)) if points else []
-        self.pieces = self._lay_out(stretches, chosen)
+        low, high = extent(chosen) or (0, 0)
+        self.empty = extent(chosen) is None
+        self.opened: tuple[Span, ...] = ()
+        self.cell = 0.0
+        self.pieces: list[Piece] = []
+        if any(lane.cells or lane.folded for lane in chosen.lanes):
+            self.pieces = self._lay_out(chosen, low, high, most)
+        elif not self.empty:
+            self.pieces = [Piece(low, max(high, low + 1), left, right - tail, True)]
         self.starts = [piece.start for piece in self.pieces]
-        self.numbered = self.cell >= _numbered(offsets[-1] if offsets else 0)
+        self.numbered = self.cell >= _numbered(high)
 
-    def _shown(self, offsets: list[int], mark: int | None) -> list[int]:
-        """Return the last offsets: those that have room with their numbers, and those from below the high watermark."""
-        if not offsets:
-            return offsets
-        room = int((self.right - self.left - self.tail - FOLD) / _numbered(offsets[-1]))
-        from_mark = 0 if mark is None else sum(offset >= mark - BELOW for offset in offsets)
-        return offsets[-min(CAP, max(room, from_mark, FEW)):]
-
-    def _lay_out(self, stretches: list[tuple[int, int, bool]], chosen: ShownPartition) -> list[Piece]:
-        room = self.right - self.left
-        folds = [_fold_width(start, end, chosen) for start, end, folded in stretches if folded]
-        cells = sum(end - start for start, end, folded in stretches if not folded)
-        if not cells:
-            self.cell = 0.0
-            return [Piece(start, end, self.left, self.right - self.tail, True) for start, end, _ in stretches[:1]]
-        if sum(folds) > room * 0.4:
-            folds = [room * 0.4 / len(folds)] * len(folds)
-        ends = max([lane.end for lane in chosen.lanes if lane.end is not None], default=0)
-        owned = sum(max(0, min(end, ends) - start) for start, end, folded in stretches if not folded)
-        self.cell = min(max(CELL, len(str(ends)) * DIGIT * 14 + GAP + 6), (room - sum(folds)) / cells,
-                        (room - self.tail - sum(folds)) / max(1, owned))
-        pieces, x, widths = [], self.left, iter(folds)
-        for start, end, folded in stretches:
-            wide = next(widths) if folded else (end - start) * self.cell
-            pieces.append(Piece(start, end, x, x + wide, folded))
+    def _lay_out(self, chosen: ShownPartition, low: int, high: int, most: int) -> list[Piece]:
+        places, space = marks(chosen), self.right - self.left - self.tail
+        room, fold = 0, FOLD
+        for wide, fold in (*((_numbered(high), fold) for fold in range(FOLD, 0, -1)), (LEAST, 1)):
+            room = min(most, int(space / wide))
+            if fits(places, low, high, room, fold):
+                break
+        hidden = [each for lane in chosen.lanes for each in lane.folded]   # what the frame does not name record by record
+        self.opened = tuple(each for one in focus(places, low, high, room, fold) for each in _without(one, hidden))
+        closed = list(folds(self.opened, low, high))
+        cells = sum(each.end - each.start for each in self.opened)
+        full = room if closed else cells        # with a fold every cell is as wide as if there were no room left: nothing shakes
+        self.cell = min(max(CELL, len(str(high)) * DIGIT * 14 + GAP + 6), space / max(1, full))
+        pieces, x = [], self.left
+        for each in sorted([*self.opened, *closed], key=lambda each: each.start):
+            folded, label = each not in self.opened, width(span(each.start, each.end))
+            wide = min(fold * self.cell, label + 18) if folded else (each.end - each.start) * self.cell
+            pieces.append(Piece(each.start, each.end, x, x + wide, folded))
             x += wide
         return pieces
 
@@ -93,23 +89,16 @@ class Axis:
         return self.pieces[-1].right if self.pieces else self.left
 
     def folds(self, lane: Lane) -> Iterator[Span]:
-        """Yield the stretches of a lane that are one box: its own, joined with the cells that the cap leaves out."""
-        first = self.first or 0
-        older = [Span(cell.offset, cell.offset + 1) for cell in lane.cells if cell.offset < first]
-        joined: list[Span] = []
-        for each in sorted((*lane.folded, *older), key=lambda span: span.start):
-            if joined and each.start <= joined[-1].end:
-                joined[-1] = Span(joined[-1].start, max(each.end, joined[-1].end))
-            else:
-                joined.append(each)
-        return iter(joined)
+        """Yield the stretches of a lane that are one box each."""
+        if lane.end is not None and (lane.cells or lane.folded):
+            yield from folds(self.opened, min(each.start for each in _named(lane)), max(each.end for each in _named(lane)))
 
     def ticks(self, room: float) -> Iterator[int]:
-        """Round offsets at least `room` pixels apart, for a ruler where cells are too narrow for numbers."""
-        for piece in self.pieces:
-            if not piece.folded:
-                step = next(step for step in steps() if step * self.cell >= room)
-                yield from range(-(-piece.start // step) * step, piece.end, step)
+        """Yield for a ruler, where cells are too narrow for numbers, the first offset of every open stretch, and round ones at
+        least `room` pixels apart."""
+        step = next(step for step in steps() if step * self.cell >= room)
+        for each in self.opened:
+            yield from sorted({each.start, *range(-(-each.start // step) * step, each.end, step)})
 
 
 def _numbered(offset: int) -> float:
@@ -125,56 +114,17 @@ def steps() -> Iterator[int]:
         decade *= 10
 
 
-def _points(chosen: ShownPartition) -> Iterator[int]:
-    single = [chosen.high_watermark, chosen.log_end, chosen.log_start, chosen.last_stable]
-    for lane in chosen.lanes:
-        single += [lane.start, lane.end, lane.high_watermark]
-        for each in (*lane.folded, *lane.ghosts):
-            single += [each.start, each.end]
-    single += [finger.offset for finger in chosen.fingers]
-    yield from (point for point in single if point is not None and point >= 0)
+def _named(lane: Lane) -> Iterator[Span]:
+    """Yield what a frame names of a lane: folded stretches, and the stretch from its first to its last cell."""
+    yield from lane.folded
+    if lane.cells:
+        yield Span(lane.cells[0].offset, lane.cells[-1].offset + 1)
 
 
-def _stretches(offsets: list[int], points: list[int], chosen: ShownPartition) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, end, folded) from the first point to the last: cells and short holes as they are, all else folded."""
-    low, high = points[0], points[-1]
-    if not offsets:
-        yield low, max(high, low + 1), True
-        return
-    runs = _runs([*offsets, *_tail(offsets[-1], high)])
-    at = low
-    for start, end in runs:
-        if at < start:
-            if start - at <= HOLE and not _is_folded(at, start, chosen):
-                start = at
-            else:
-                yield at, start, True
-        yield start, end, False
-        at = end
-    if at < high:
-        yield at, high, True
-
-
-def _is_folded(start: int, end: int, chosen: ShownPartition) -> bool:
-    return any(each.start < end and start < each.end for lane in chosen.lanes for each in lane.folded)
-
-
-def _tail(last: int, high: int) -> range:
-    """Return the offsets beyond the last cell that are worth a cell: ghosts, fingers."""
-    return range(last + 1, high) if high - last <= CAP // 4 else range(0)
-
-
-def _runs(offsets: list[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for each in offsets:
-        if runs and each - runs[-1][1] <= HOLE:
-            runs[-1] = runs[-1][0], each + 1
-        else:
-            runs.append((each, each + 1))
-    return runs
-
-
-def _fold_width(start: int, end: int, chosen: ShownPartition) -> float:
-    inside = [span(max(start, each.start), min(end, each.end)) for lane in chosen.lanes for each in lane.folded
-              if max(start, each.start) < min(end, each.end)]
-    return min(150.0, max([width(text) for text in [*inside, span(start, end)]]) + 18)
+def _without(one: Span, hidden: list[Span]) -> Iterator[Span]:
+    """Yield what is left of an open stretch when what is hidden is taken away."""
+    left = [one]
+    for each in hidden:
+        left = [part for whole in left for part in (Span(whole.start, min(whole.end, each.start)),
+                                                    Span(max(whole.start, each.end), whole.end)) if part.start < part.end]
+    yield from left

@@ -9,11 +9,11 @@ Invariant
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 from typing import NamedTuple
 
-from minikafka.lab.picture.draw.axis import CAP, GAP, Axis
+from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import DIGIT, Paper, shorten, width
 from minikafka.lab.picture.draw.theme import EPOCHS
@@ -22,7 +22,6 @@ from minikafka.lab.picture.sentences import words
 
 HIGH = 36       # pixels of a cell
 UNDER = 20      # pixels of a row under the cells
-THIN = 7        # a narrower cell has no edge of its own
 GHOSTS = 8      # of a lane, the latest
 TICK = "l2.6 3 4.6-6"
 
@@ -32,38 +31,32 @@ def draw_log(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: fl
     dim = lane.process in ("killed", "stopped")
     paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
     _folded(paper, lane, chosen, axis, y)
-    _cells(paper, lane.cells[-CAP:], axis, y)
+    for each in axis.opened:
+        _stretch(paper, [cell for cell in lane.cells if each.start <= cell.offset < each.end], axis, y)
     paper.close()
 
 
-def _cells(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
-    cells = tuple(cell for cell in cells if cell.offset >= (axis.first or 0))
-    thin = " thin" if axis.cell < THIN else ""
-    wide = axis.cell if thin else axis.cell - (GAP if axis.cell > 12 else 1.5)
+def _stretch(paper: Paper, cells: list[Cell], axis: Axis, y: float) -> None:
+    """Draw the cells of one open stretch; a page moves them together."""
+    if not cells:
+        return
+    wide = axis.cell - (GAP if axis.cell > 12 else 1.5)
     middle, raw = round(wide / 2, 1), paper.parts.append
-    shape = f'y="{y:g}" width="{wide:.1f}" height="{HIGH}"' + ("" if thin else f' rx="{min(5.0, wide / 4):.1f}"')
+    shape = f'y="{y:g}" width="{wide:.1f}" height="{HIGH}" rx="{min(5.0, wide / 4):.1f}"'
+    paper.open("stretch")
     for cell in cells:
         x, offset = axis.x(cell.offset), cell.offset
         look = "c" if cell.readable else "w" if cell.readable is False else "u"
         tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
-        raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}{thin}"/>')
+        raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
         if axis.numbered:
             number = str(offset)
             paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable else "q")
-    if thin:
-        _outlines(paper, cells, axis, y)
     stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
               f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
     if stamps:
         raw(f'<path data-part="acked" class="tick" d="{"".join(stamps)}"/>')
-
-
-def _outlines(paper: Paper, cells: tuple[Cell, ...], axis: Axis, y: float) -> None:
-    """Draw the edges of cells: those too thin for an edge of their own share one with their neighbours of the same kind."""
-    for readable, run in groupby(enumerate(cells), key=lambda each: (each[1].readable, each[1].offset - each[0])):
-        members = [cell for _, cell in run]
-        left, right = axis.x(members[0].offset), axis.x(members[-1].offset + 1)
-        paper.rect(left, y, right - left, HIGH, "run" if readable[0] else "run w", 3)
+    paper.close()
 
 
 def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
@@ -71,7 +64,8 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         left, right = axis.x(each.start), axis.x(each.end)
         right = max(right - GAP, left + 6)
         watermark = chosen.high_watermark if lane.high_watermark is None else lane.high_watermark
-        paper.open("folded", offset=each.start, end=each.end)
+        label = words.span(each.start, each.end)
+        paper.open("folded", f"{label}: {words.count(each.end - each.start)} records", offset=each.start, end=each.end)
         if watermark is not None and each.start < watermark < each.end:
             cut = axis.x(watermark)
             paper.rect(left, y, cut - left, HIGH, "fold", 5)
@@ -79,8 +73,8 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         else:
             hidden = watermark is not None and each.start >= watermark
             paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
-        label = words.span(each.start, each.end)
-        if width(label) <= right - left - 4:
+        label = next((text for text in (label, "…") if width(text) <= right - left - 4), "")
+        if label:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
         paper.close()
 
@@ -162,11 +156,19 @@ def draw_under(paper: Paper, placed: list[Under], axis: Axis, y: float) -> None:
 def _draw_ghost(paper: Paper, place: Under, ghost: Ghost, axis: Axis, y: float) -> None:
     lost = bool(ghost.acked)
     paper.open("ghost", words.ghost(ghost), offset=ghost.start, end=ghost.end, acked=ghost.acked)
-    look, last = "lostghost" if lost else "ghost", _ghost_end(ghost, axis)
-    if axis.cell >= 8 and ghost.end - ghost.start <= 60 and axis.x(ghost.end) - axis.x(ghost.start) >= 18:
-        edges = [axis.x(offset) for offset in range(ghost.start, ghost.end + 1)]
-        paper.path("".join(f"M{a:g} {y:g}H{b - GAP:.1f}v15H{a:g}Z" for a, b in zip(edges, edges[1:])), look)
-    else:
-        paper.rect(place.x, y, last - place.x, 15, look, 3)
+    look = "lostghost" if lost else "ghost"
+    for left, right in _boxes(ghost, axis):
+        paper.path(f"M{left:g} {y:g}H{right:.1f}v15H{left:g}Z", look)
     paper.text(place.at, y + 12 + place.below * UNDER, place.label, "bad halo" if lost else "soft halo", bold=lost)
     paper.close()
+
+
+def _boxes(ghost: Ghost, axis: Axis) -> Iterator[tuple[float, float]]:
+    """Yield (left, right) of each box of a ghost: one a record where the log is open, one for each fold."""
+    if axis.x(ghost.end) - axis.x(ghost.start) < 18:
+        yield axis.x(ghost.start), _ghost_end(ghost, axis)
+        return
+    edges = {ghost.start, ghost.end, *(place for each in axis.pieces for place in (each.start, each.end)),
+             *(offset for each in axis.opened for offset in range(each.start, each.end))}
+    inside = sorted(edge for edge in edges if ghost.start <= edge <= ghost.end)
+    yield from ((axis.x(left), axis.x(right) - GAP) for left, right in zip(inside, inside[1:]))

@@ -139,7 +139,9 @@ def role(lane: Lane, chosen: ShownPartition) -> str:
 
 
 def standing(lane: Lane) -> str:
-    """Return what the lane's process does, where that is worth a word."""
+    """Return what the lane's process does, where that is worth a word; of one that is cut off, from whom."""
+    if lane.process == "cut":
+        return f"cut from {ends(lane.cut_from)}"
     return "" if lane.process == "running" else "state ?" if lane.process == "unknown" else lane.process
 
 
