@@ -151,7 +151,8 @@ def _draw_lane(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, pla
     draw_broker(paper, lane.broker, lane.process, CHIP, y + 31, 20)
     if how:
         draw_crown(paper, lane.broker, how, CHIP - 14, y - 11)
-    state, room = words.standing(lane), LOG - WORDS - 8
+    room = LOG - WORDS - 8
+    state = next((text for text in words.standing(lane) if width(text, 16, True) <= room), "")
     if state:
         paper.text(WORDS, y + 24, state, "bad" if lane.process == "killed" else "wait", 16, True, room=room)
     else:

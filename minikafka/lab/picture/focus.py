@@ -1,7 +1,7 @@
 """Which records of a partition have a box of their own, and which are folded: the one rule of every picture.
 
 Who looks at a log looks for its marks: where each replica ends, the high watermark, the last stable offset, where readers stand
-and what they committed, what was cut off. Round every mark the log is open; between the marks it is folded.
+and what they committed, what was cut off or deleted. Round every mark the log is open; between the marks it is folded.
 
 Owns: what a mark is, their order (when there is room for few of them, the first ones count), and the choice of what is open.
 Real Kafka has nothing like it; its tools print offsets as numbers.
@@ -32,6 +32,7 @@ def marks(chosen: ShownPartition) -> list[int]:
     for ghost in sorted((ghost for lane in lanes for ghost in lane.ghosts), key=lambda ghost: -ghost.t):
         found += [ghost.start, ghost.end]
     found += [lane.high_watermark for lane in lanes]
+    found += [chosen.log_start] if any(mark is not None and mark < (chosen.log_start or 0) for mark in found) else []
     for query in chosen.queries:
         found += [place for batch in query.batches[-1:] for place in (batch.end, batch.start)]
     return list(dict.fromkeys(mark for mark in found if mark is not None and mark >= 0))

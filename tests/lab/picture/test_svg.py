@@ -18,6 +18,7 @@ from minikafka.lab.picture.draw.theme import WIDTHS, fitting
 from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow
 from tests.lab.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.lab.picture.invented import frames
+from tests.lab.picture.script import TP, Script
 
 SVG = "{http://www.w3.org/2000/svg}"
 PAPERS = {  # size, and pixels of the place (None: as wide as it is meant to be)
@@ -240,6 +241,17 @@ def test_of_a_long_log_no_more_is_drawn_than_there_is_room_for(mark: int) -> Non
     folded = [(int(each.get("data-offset", "")), int(each.get("data-end", ""))) for each in parts(root, "folded")]
     assert {mark - 1, mark, 4999} <= {*cells} and len(cells) < 30
     assert sorted([*cells, *(offset for each in folded for offset in range(*each))]) == [*range(5000)]
+
+
+def test_what_was_deleted_is_hatched_as_far_as_somebody_stands_in_it() -> None:
+    """Fails if a group that committed 12 in a log that starts at 48 stands beside nothing (demo D11), or if a log of which
+    nobody needs the beginning shows what it has deleted."""
+    s = Script(records=72)
+    for broker in (1, 2, 3):
+        s.say("log_start", broker, tp=TP, start=48)
+    assert parts(tree(s.frame()), "deleted") == []
+    found = parts(tree(s.say("commit", 1, group="report", tp=TP, offset=12).frame()), "deleted")
+    assert [(each.get("data-offset"), each.get("data-end")) for each in found] == [("12", "48")] * 3
 
 
 def test_only_what_is_lost_is_red_in_the_ledger() -> None:

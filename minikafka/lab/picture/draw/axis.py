@@ -57,7 +57,8 @@ class Axis:
     def _lay_out(self, chosen: ShownPartition, low: int, high: int, most: int) -> list[Piece]:
         places, space = marks(chosen), self.right - self.left - self.tail
         room, fold = 0, FOLD
-        for wide, fold in (*((_numbered(high), fold) for fold in range(FOLD, 0, -1)), (LEAST, 1)):
+        number = _numbered(high)
+        for wide, fold in ((number + 2, FOLD), (number + 2, 2), (number + 2, 1), (number, 1), (LEAST, FOLD), (LEAST, 1)):
             room = min(most, int(space / wide))
             if fits(places, low, high, room, fold):
                 break
@@ -103,7 +104,7 @@ class Axis:
 
 def _numbered(offset: int) -> float:
     """Return how wide a cell is, in pixels, that has room for this number."""
-    return len(str(offset)) * DIGIT * 14 + GAP + 2
+    return len(str(offset)) * DIGIT * 14 + GAP
 
 
 def steps() -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 Owns: what a record looks like. Solid: readable. Dashed: written, above the high watermark. Dotted: the trace does not
 tell. Tint: the leader epoch it was written in. A tick: its producer was told that it is stored. Hatched: it was here
-and was cut off; in red, if it had been acknowledged.
+and was deleted or, below the log, cut off; in red, if it had been acknowledged.
 
 Invariant
   I-CELLS-1  a record that the frame names is drawn once: as a cell, in a folded stretch, or as a ghost
@@ -31,6 +31,7 @@ def draw_log(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: fl
     dim = lane.process in ("killed", "stopped")
     paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
     _folded(paper, lane, chosen, axis, y)
+    _deleted(paper, lane, axis, y)
     for each in axis.opened:
         _stretch(paper, [cell for cell in lane.cells if each.start <= cell.offset < each.end], axis, y)
     paper.close()
@@ -73,10 +74,22 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         else:
             hidden = watermark is not None and each.start >= watermark
             paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
-        label = next((text for text in (label, "…") if width(text) <= right - left - 4), "")
+        label = next((text for text in (label, "⋯") if width(text) <= right - left - 4), "")
         if label:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
         paper.close()
+
+
+def _deleted(paper: Paper, lane: Lane, axis: Axis, y: float) -> None:
+    """Draw what is gone before the log's start, as far as the axis shows its place."""
+    if lane.start is None or lane.end is None or not axis.starts or lane.start <= axis.starts[0]:
+        return
+    paper.open("deleted", f"deleted: the log starts at {lane.start}", offset=axis.starts[0], end=lane.start)
+    for left, right in _boxes(axis.starts[0], lane.start, axis):
+        paper.path(f"M{left:g} {y:g}H{right:.1f}v{HIGH}H{left:g}Z", "ghost")
+    if width("deleted") <= axis.x(lane.start) - axis.left - GAP:
+        paper.text((axis.left + axis.x(lane.start)) / 2, y + 23, "deleted", "soft halo", anchor="middle")
+    paper.close()
 
 
 class Under(NamedTuple):
@@ -157,18 +170,18 @@ def _draw_ghost(paper: Paper, place: Under, ghost: Ghost, axis: Axis, y: float) 
     lost = bool(ghost.acked)
     paper.open("ghost", words.ghost(ghost), offset=ghost.start, end=ghost.end, acked=ghost.acked)
     look = "lostghost" if lost else "ghost"
-    for left, right in _boxes(ghost, axis):
+    for left, right in _boxes(ghost.start, ghost.end, axis):
         paper.path(f"M{left:g} {y:g}H{right:.1f}v15H{left:g}Z", look)
     paper.text(place.at, y + 12 + place.below * UNDER, place.label, "bad halo" if lost else "soft halo", bold=lost)
     paper.close()
 
 
-def _boxes(ghost: Ghost, axis: Axis) -> Iterator[tuple[float, float]]:
-    """Yield (left, right) of each box of a ghost: one a record where the log is open, one for each fold."""
-    if axis.x(ghost.end) - axis.x(ghost.start) < 18:
-        yield axis.x(ghost.start), _ghost_end(ghost, axis)
+def _boxes(start: int, end: int, axis: Axis) -> Iterator[tuple[float, float]]:
+    """Yield (left, right) of each box of records that are gone: one a record where the log is open, one for each fold."""
+    if axis.x(end) - axis.x(start) < 18:
+        yield axis.x(start), max(axis.x(end) - GAP, axis.x(start) + 18)
         return
-    edges = {ghost.start, ghost.end, *(place for each in axis.pieces for place in (each.start, each.end)),
+    edges = {start, end, *(place for each in axis.pieces for place in (each.start, each.end)),
              *(offset for each in axis.opened for offset in range(each.start, each.end))}
-    inside = sorted(edge for edge in edges if ghost.start <= edge <= ghost.end)
+    inside = sorted(edge for edge in edges if start <= edge <= end)
     yield from ((axis.x(left), axis.x(right) - GAP) for left, right in zip(inside, inside[1:]))

@@ -80,10 +80,10 @@ def _draw_words(paper: Paper, lane: Lane, chosen: ShownPartition, how: str, y: f
     room = LOG - WORDS - 12
     look = "wait" if how == "hollow" else ""
     taken = paper.text(WORDS, y + 26, words.role(lane, chosen), look, 16, bool(how), room=room)
-    state = words.standing(lane)
-    if state and room - taken > 24:
-        look = STATES.get(lane.process, "wait")
-        paper.text(WORDS + taken + 8, y + 26, state, look, 14, True, room=room - taken - 8)
+    texts = words.standing(lane)
+    if texts and room - taken > 24:
+        state = next((text for text in texts if width(text, 14, True) <= room - taken - 8), texts[-1])
+        paper.text(WORDS + taken + 8, y + 26, state, STATES.get(lane.process, "wait"), 14, True, room=room - taken - 8)
     if how:
         epoch = lane.epoch if how == "hollow" else chosen.epoch
         now = f" (now {words.offset(chosen.epoch)})" if how == "hollow" else ""

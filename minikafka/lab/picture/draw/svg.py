@@ -6,8 +6,8 @@
 Owns: the order of the parts. Real Kafka has nothing like it; its tools print tables of the moment.
 
 Every part can be found by a page or a test: data-part is one of head, sentence, broker, row, partition, lane, crown,
-cell, acked, folded, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr, min, epoch, finger, producer, group,
-controllers, ledger, entry, timeline, mark; with data-broker, data-offset, data-partition and so on.
+stretch, cell, acked, folded, deleted, ghost, lane-hw, stopwatch, check, flow, hw, lso, start, isr, min, epoch, finger, producer,
+group, controllers, ledger, entry, timeline, mark; with data-broker, data-offset, data-partition and so on.
 
 Invariants
   equal frames give equal strings; nothing but the frame, the theme and the size is looked at

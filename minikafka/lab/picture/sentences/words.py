@@ -138,11 +138,11 @@ def role(lane: Lane, chosen: ShownPartition) -> str:
     return {"unknown": "role ?"}.get(lane.role, "was leader" if lane.role == "leader" else lane.role)
 
 
-def standing(lane: Lane) -> str:
-    """Return what the lane's process does, where that is worth a word; of one that is cut off, from whom."""
+def standing(lane: Lane) -> tuple[str, ...]:
+    """Return what the lane's process does, where that is worth a word, the longest text first; "cut" names from whom."""
     if lane.process == "cut":
-        return f"cut from {ends(lane.cut_from)}"
-    return "" if lane.process == "running" else "state ?" if lane.process == "unknown" else lane.process
+        return f"cut from {ends(lane.cut_from)}", "cut"
+    return () if lane.process == "running" else ("state ?",) if lane.process == "unknown" else (lane.process,)
 
 
 def stopwatch(lane: Lane) -> str:
