@@ -112,27 +112,6 @@ def test_a_follower_outlives_what_a_damaged_leader_sends(monkeypatch: pytest.Mon
     play(story)
 
 
-def test_a_mark_that_a_truncation_took_stays_away() -> None:
-    """Fails if a loss of power brings back a snapshot of producers behind which a leader had made a voter truncate: the
-    voter would miss what it never lost, and not start (I-MLOG-6)."""
-    async def story(world: World) -> None:
-        await world.start()
-        node = next(n for n in world.nodes if n != world.controller())
-        await world.stop(node)
-        await world.restart(node)  # a start leaves a mark at the end of the log
-        log = world.broker(node).quorum.log
-        end = log.log.producers.snapshots[-1] - 2
-        log.truncate(end)
-        world.powerloss(node)
-        marks = [int(path.split("/")[-1][:20]) for path in world.hosts[node].disk.files(FOLDER) if path.endswith(".snapshot")]
-        assert max(marks, default=0) <= end
-
-    for seed in range(8):
-        world = World(seed)
-        world.run(story(world))
-        world.close()
-
-
 class Alone:
     """A voter's metadata log alone on a disk: eight batches, and a mark that says so."""
 
@@ -209,23 +188,6 @@ def test_a_log_that_became_shorter_has_no_mark_of_when_it_was_longer(cut: Callab
         if not died:
             break
     assert nth > 4
-
-
-@pytest.mark.parametrize("loses_power", [False, True])
-def test_a_snapshot_that_was_loaded_is_all_there_is_wherever_its_loading_was_killed(loses_power: bool) -> None:
-    """Fails if what a voter had beyond it, which the quorum never decided, is taken for what came after it."""
-    ends = []
-    for nth in itertools.count(1):
-        alone = Alone()
-        if died := alone.dies(nth, Alone.begin_anew):
-            if loses_power:
-                alone.disk.powerloss(Random(nth))
-            alone.open()
-        ends.append((alone.log.end_offset, alone.log.last_epoch))
-        assert ends[-1] == ((8, 1) if alone.log.latest_snapshot is None else (4, 2))
-        if not died:
-            break
-    assert {*ends} == {(8, 1), (4, 2)}
 
 
 @pytest.mark.parametrize("controllers", [None, 3])

@@ -57,8 +57,7 @@ SHOWN = {
     "metadata.max.idle.interval.ms": "test_an_idle_controller_writes",
     "metadata.log.max.snapshot.interval.ms": "test_an_idle_controller_writes",
     "metadata.log.segment.ms": "tests/broker/metadata/test_metadata_damage.py::test_a_file_ends_once_it_is_flushed",
-    "metadata.max.retention.ms": "tests/broker/raft/test_raft_live_snapshots.py::"
-                                 "test_older_snapshots_are_kept_while_they_are_small_and_young",
+    "metadata.max.retention.ms": "tests/broker/raft/test_quorum.py::test_older_snapshots_are_kept_while_they_are_small_and_young",
     "transactional.id.expiration.ms": "test_an_unused_transactional_id_is_forgotten",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "test_an_unused_transactional_id_is_forgotten",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms":
