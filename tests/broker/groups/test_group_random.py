@@ -24,7 +24,7 @@ from minikafka.proof.small_worlds.groups.group_life import (
     consumer_group_alone,
     mixed_group_alone,
 )
-from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
+from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
 from minikafka.proof.small_worlds.groups.offsets_life import OffsetsLife, offsets_alone
 from minikafka.protocol.errors import Err
 from tests.broker.groups.test_group_transcripts import ToldGroup, do
@@ -53,10 +53,9 @@ def met(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
         counts[f"upgrade in {old.state_name}"] += 1
         return answer
 
-    def removed(self: GroupLife, effect: Any) -> Any:
-        answer = remove(self, effect)
+    def removed(self: GroupLife, effect: Any) -> None:
+        remove(self, effect)
         counts["downgrade"] += self.classic is not None
-        return answer
 
     def checked(self: GroupLife) -> None:
         counts[f"{self.present.kind} {self.present.state_name}"] += 1
@@ -145,7 +144,7 @@ def test_a_classic_group_asserts_its_invariants(harm: Callable[[ClassicGroup], N
 
 def test_a_consumer_group_asserts_its_invariants() -> None:
     """Fails if check() passes a member without a session or ahead of the target, or adopt() a partition with two members."""
-    w = LoneConsumerGroup({"t": 2})
+    w = LoneGroup({"t": 2}, GroupConfig())
     w.join("A", "t")
     w.group.sessions.clear()
     with pytest.raises(AssertionError, match="I-CGROUP-5"):

@@ -1,7 +1,6 @@
 """One group alone: its state machine with clients, a clock and a log, and no broker. A seed takes milliseconds.
 
-    lone_consumer_group.py   a group of the consumer protocol (KIP-848), and the topics that it reads
-    lone_group.py            a group of either kind, which may change its protocol; its log
+    lone_group.py            a group of either kind, which may change its protocol, the topics that it reads, and its log
     classic_client.py        a consumer of the classic protocol, eager or cooperative
     heartbeat_client.py      a consumer of the consumer protocol
 

@@ -23,7 +23,7 @@ from random import Random
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, Join, Leaving, Sync
 from minikafka.broker.groups.consumer.group import ConsumerGroup
-from minikafka.broker.groups.consumer.messages import HeartbeatResponse
+from minikafka.broker.groups.consumer.messages import RemoveMembers
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.proof.small_worlds.checks import fallen, same, that
 from minikafka.proof.small_worlds.groups.classic_client import BOTH, JOIN, MEMBER, ClassicClient, subscription
@@ -156,10 +156,6 @@ class GroupLife(JudgedGroup):
             if isinstance(client, HeartbeatClient) and client.told is not None:
                 client.told = [one for one in client.told if not one.startswith(name)]
 
-    def told(self, beat: HeartbeatResponse) -> list[str] | None:
-        names = super().told(beat)
-        return names and [one for one in names if not one.startswith("?")]
-
     def fail_over(self) -> None:
         """Let another coordinator read the log, which may be compacted: the last record of every key, in any order."""
         if self.classic is None:
@@ -274,15 +270,11 @@ class GroupLife(JudgedGroup):
                 if not inside or client.call or old.state_name != "Stable":  # it has not read what it was given last
                     client.doubt()
 
-    def removed_are_in_doubt(self) -> None:
+    def remove(self, effect: RemoveMembers) -> None:
+        super().remove(effect)
         for client in self.clients.values():
             if isinstance(client, ClassicClient) and client.member_id in self.removed:
                 client.doubt()  # and it may be let in again under its old id
-
-    def remove(self, effect: object) -> object:
-        answer = super().remove(effect)  # type: ignore[arg-type]
-        self.removed_are_in_doubt()
-        return answer
 
     def quiet(self) -> None:
         """Let every client behave until the group is stable, with each subscribed partition assigned (I-GLIFE-3)."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from random import Random
 
 from minikafka.broker.groups.consumer.messages import HeartbeatResponse
-from minikafka.proof.small_worlds.groups.lone_consumer_group import LoneConsumerGroup
+from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
 from minikafka.protocol.errors import KafkaError
 
 TOPICS = {"t": 4, "u": 3, "v": 2}
@@ -24,7 +24,7 @@ class HeartbeatClient:
     After a response that was lost it says everything again, as Kafka's does: only then the next one has its assignment whole.
     """
 
-    def __init__(self, world: LoneConsumerGroup, name: str, rng: Random, instance: str | None = None) -> None:
+    def __init__(self, world: LoneGroup, name: str, rng: Random, instance: str | None = None) -> None:
         self.world, self.name, self.rng, self.instance = world, name, rng, instance
         self.epoch, self.owns = 0, set[str]()
         self.told: list[str] | None = None

@@ -328,10 +328,10 @@ class JudgedGroup(LoneGroup):
 
     # --- from one kind to the other ---------------------------------------------------------------------------------
 
-    def remove(self, effect: RemoveMembers) -> Any:
+    def remove(self, effect: RemoveMembers) -> None:
         self.removed = [*effect.member_ids]
         that("I-JGROUP-1", self.removed, "nobody is removed")
-        return super().remove(effect)
+        super().remove(effect)
 
     def upgraded(self, old: ClassicGroup, group: ConsumerGroup) -> None:
         self.founded, self.facts = group.state.draft(), None
