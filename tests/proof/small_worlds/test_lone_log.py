@@ -1,12 +1,17 @@
-"""A log alone on a disk that dies: whatever the moment, the next start finds what was written (rules 63, 64, 66)."""
+"""A log alone, and a voter's metadata log alone, on a disk that dies: whatever the moment, the next start finds what was written
+(rules 36, 41, 63, 64, 66)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
 from minikafka.log import validate
 from minikafka.proof.small_worlds.logs import lone_batch, lone_log
 from minikafka.proof.small_worlds.logs.lone_log import LoneLog
+from minikafka.proof.small_worlds.logs.lone_metadata_log import LoneMetadataLog, voter_alone
+from minikafka.sim.world.disk import Mount
 from minikafka.sim.world.replaced import replaced
 
 # B3: a power failure took the end of one segment of a compacted log and left the next segment: recovery took the hole
@@ -34,13 +39,12 @@ def test_aborted_transactions_are_remembered(seed: int) -> None:
     assert lone_log.log_of_producers(seed) == ()
 
 
-def test_nothing_falls_in_many_lives() -> None:
-    """Fails if recovery loses what was durable, keeps what is torn or out of order, or a swap that was interrupted is
-    neither finished nor undone."""
-    assert [seed for seed in range(60) if lone_log.log_alone(seed)] == []
-    assert [seed for seed in range(40) if lone_log.log_truncated(seed)] == []
-    assert [seed for seed in range(60) if lone_log.log_of_producers(seed)] == []
-    assert [seed for seed in range(60) if lone_log.log_refused(seed)] == []
+@pytest.mark.parametrize(("alone", "seeds"), [(lone_log.log_alone, 60), (lone_log.log_truncated, 40), (voter_alone, 200),
+                                              (lone_log.log_of_producers, 60), (lone_log.log_refused, 60)])
+def test_nothing_falls_in_many_lives(alone: Callable[[int], object], seeds: int) -> None:
+    """Fails if recovery loses what was durable, keeps what is torn or out of order, or a swap that was interrupted is neither
+    finished nor undone; or if a voter keeps what a snapshot from its leader replaced, or does not know where its log ends."""
+    assert [seed for seed in range(seeds) if alone(seed)] == []
 
 
 def test_every_batch_is_taken_or_refused_as_it_was_made() -> None:
@@ -52,10 +56,11 @@ def test_every_batch_is_taken_or_refused_as_it_was_made() -> None:
             assert any(lone_batch.batch_alone(seed) for seed in range(60)), name
 
 
-def test_a_life_depends_on_its_seed_alone() -> None:
-    """Fails if the profile draws from anything but its seed."""
+@pytest.mark.parametrize("kind", [LoneLog, LoneMetadataLog])
+def test_a_life_depends_on_its_seed_alone(kind: type[LoneLog] | type[LoneMetadataLog]) -> None:
+    """Fails if a life draws from anything but its seed."""
     def end(seed: int) -> dict[str, bytes]:
-        log = LoneLog(seed)
-        log.live()
-        return log._bytes()
+        life = kind(seed)
+        life.live()
+        return {path: Mount(life.disk).read(path) for path in life.disk.files()}
     assert end(5) == end(5) != end(6)

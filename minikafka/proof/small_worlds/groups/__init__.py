@@ -4,7 +4,7 @@
     classic_client.py        a consumer of the classic protocol, eager or cooperative
     heartbeat_client.py      a consumer of the consumer protocol
 
-    group_properties.py      what must be true of a group before and after an event: senders, times, phases, epochs, steps
+    group_properties.py      what must be true of a group before and after an event: times, phases, epochs, steps
     assignment_rules.py      what a target assignment must be
     judged_group.py          the group with its judges
     group_life.py            one seed: clients of one protocol, or of both; topics, records and coordinators that change

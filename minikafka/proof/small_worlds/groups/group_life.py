@@ -15,9 +15,7 @@ Invariants: I-GLIFE-1 a client that is sure of its membership uses no partition 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from random import Random
 
 from minikafka.broker.groups.classic.group import ClassicGroup
@@ -25,12 +23,12 @@ from minikafka.broker.groups.classic.messages import GroupConfig, Join, Leaving,
 from minikafka.broker.groups.consumer.group import ConsumerGroup
 from minikafka.broker.groups.consumer.messages import RemoveMembers
 from minikafka.broker.groups.group import OffsetCommit
-from minikafka.proof.small_worlds.checks import fallen, same, that
+from minikafka.proof.small_worlds.checks import answered, fallen, same, that
 from minikafka.proof.small_worlds.groups.classic_client import BOTH, JOIN, MEMBER, ClassicClient, subscription
-from minikafka.proof.small_worlds.groups.group_properties import instances, judge, matching, picture, roster
+from minikafka.proof.small_worlds.groups.group_properties import instances, matching, picture, roster
 from minikafka.proof.small_worlds.groups.heartbeat_client import TOPICS, HeartbeatClient
 from minikafka.proof.small_worlds.groups.judged_group import JudgedGroup
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err
 
 CLASSIC, CONSUMER, MIXED = "classic", "consumer", "mixed"
 STEPS, ROUNDS, CALM = {CLASSIC: 300, CONSUMER: 180, MIXED: 180}, 120, 4
@@ -194,8 +192,7 @@ class GroupLife(JudgedGroup):
         elif isinstance(client, HeartbeatClient):
             self.odd_beat(client, instance)
         elif member not in known or generation != known[member]:
-            with suppress(KafkaError):
-                self.beat(member or "nobody", max(generation, 1), None, instance_id=instance)
+            answered(lambda: self.beat(member or "nobody", max(generation, 1), None, instance_id=instance))
 
     def odd_join(self, call: str, member: str, instance: str | None) -> None:
         """Send a JoinGroup that is to be refused in most groups; where it is not, its sender falls silent."""
@@ -223,12 +220,11 @@ class GroupLife(JudgedGroup):
                 one.unsure = True  # it does not get the response
                 if epoch == 0:
                     one.forget()  # a member that joins owns nothing
-        with suppress(KafkaError):
-            if epoch == 0:
-                regex = rng.choice((None, None, None, *BROKEN))
-                self.join(member, *client.subscription(), instance_id=instance, regex=regex)
-            else:
-                self.beat(member, epoch, owned, instance_id=instance)
+        if epoch == 0:
+            regex = rng.choice((None, None, None, *BROKEN))
+            answered(lambda: self.join(member, *client.subscription(), instance_id=instance, regex=regex))
+        else:
+            answered(lambda: self.beat(member, epoch, owned, instance_id=instance))
 
     def use_offsets(self, client: Client) -> None:
         """Commit and ask for offsets, in a generation or epoch that may not be the present one."""
@@ -245,7 +241,7 @@ class GroupLife(JudgedGroup):
         asker = rng.choice((member, None))
         if isinstance(group, ConsumerGroup):
             may = asker is None and epoch < 0 or asker in known and epoch == known[asker]
-            judge("OffsetFetch", error_of(partial(group.check_fetch, asker, epoch)), may)
+            self.judge("OffsetFetch", answered(group.check_fetch, asker, epoch) or Err.NONE, may)
 
     # --- what must hold -------------------------------------------------------------------------------------------------
 
@@ -315,12 +311,3 @@ class GroupLife(JudgedGroup):
         """Return whether a client is a member."""
         name = client.member_id if isinstance(client, ClassicClient) else client.name
         return name in roster(self.present)
-
-
-def error_of(ask: partial[None]) -> Err:
-    """Return the error with which a question ends, NONE if with none."""
-    try:
-        ask()
-    except KafkaError as refused:
-        return refused.code
-    return Err.NONE

@@ -5,11 +5,9 @@ the answers, error by error, with those of Apache Kafka; the asserts of the grou
     ...                                      something happens
     classic_event(before, group, effects, now, signs, leaving)
 
-Owns: GroupPicture; judge(): what an answer says of its sender; a function for each kind of event; told_by_classic() and
+Owns: GroupPicture; a function for each kind of event; told_by_classic() and
 told_by_consumer(): what a change of the protocol keeps.
-Invariants: I-GSENDER-1 a request is taken from a present member alone, in its generation or epoch, under its own instance id; the
-              answer never calls such a member a stranger (rules 59, 60, 848).
-            I-GTIME-1 a deadline moves only when its member gives a sign of life, is answered, or takes a step: to now and its
+Invariants: I-GTIME-1 a deadline moves only when its member gives a sign of life, is answered, or takes a step: to now and its
               timeout.
             I-GJOIN-1 a join phase ends when all have joined, or when its time is over (rule 57).
             I-GSTORE-1 a Stable classic group is what its last record says, unless records are on their way (rules 58, 59).
@@ -54,8 +52,6 @@ AnyGroup = ClassicGroup | ConsumerGroup
 SOON = 1e-6  # seconds: sums of times in another order
 EMPTY, PREPARING, COMPLETING = (ClassicGroupState.EMPTY, ClassicGroupState.PREPARING_REBALANCE,
                                 ClassicGroupState.COMPLETING_REBALANCE)
-STRANGER = {Err.UNKNOWN_MEMBER_ID, Err.FENCED_INSTANCE_ID, Err.UNRELEASED_INSTANCE_ID, Err.ILLEGAL_GENERATION,
-            Err.FENCED_MEMBER_EPOCH, Err.STALE_MEMBER_EPOCH}
 NOBODY = ConsumerGroupMember()
 
 
@@ -133,14 +129,6 @@ class GroupPicture:
         lost = beat.epoch == me.current.previous_epoch < me.current.epoch  # the answer that had its present epoch
         knows = beat.epoch in (me.current.epoch, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH)
         return knows or lost and beat.owned is not None and beat.owned <= me.assigned.keys()
-
-
-def judge(what: str, answer: Err, may: bool) -> None:
-    """Check I-GSENDER-1 of the answer to a request; `may`: its sender is a present member, where it must be one."""
-    taken = answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
-    that("I-GSENDER-1", may if taken else not may or answer not in STRANGER,
-         f"{what} is answered {answer.name}, and its sender is {'' if may else 'not '}the one that it must be")
-    that("I-GSENDER-1", answer is not Err.COORDINATOR_NOT_AVAILABLE, f"{what} is answered as if there were no group")
 
 
 # --- a classic group ----------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ Owns: which sentences are for which event, and the book of open calls.
 Invariants: I-JGROUP-1 each call has one answer, and a refused request changes nothing (I-GROUP-8).
             I-JGROUP-2 an assignment in an answer stands in the last record that was committed (rule 58).
             I-JGROUP-3 when a group changes its protocol, every member goes over with all that it said and had.
+            I-GSENDER-1 a request is taken from a present member alone, in its generation or epoch, under its own instance id; the
+              answer never calls such a member a stranger (rules 59, 60, 848).
             I-GSIZE-1 nobody joins a full group, and a group that is not full refuses nobody for its size.
 """
 
@@ -53,6 +55,8 @@ from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
 from minikafka.protocol.errors import Err, KafkaError
 
 REFUSED = "what a refused request changes"
+STRANGER = {Err.UNKNOWN_MEMBER_ID, Err.FENCED_INSTANCE_ID, Err.UNRELEASED_INSTANCE_ID, Err.ILLEGAL_GENERATION,
+            Err.FENCED_MEMBER_EPOCH, Err.STALE_MEMBER_EPOCH}
 
 
 class JudgedGroup(LoneGroup):
@@ -94,6 +98,13 @@ class JudgedGroup(LoneGroup):
             known = stored and (stored.protocol_type, stored.protocol, {m.assignment for m in stored.members})
             that("I-JGROUP-2", known and known[:2] == (result.protocol_type, result.protocol_name)
                  and result.assignment in known[2], f"{result} is handed out, and the record is {stored}")
+
+    def judge(self, what: str, answer: Err, may: bool) -> None:
+        """Check I-GSENDER-1 of the answer to a request; `may`: its sender is a present member, where it must be one."""
+        taken = answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS)
+        that("I-GSENDER-1", may if taken else not may or answer not in STRANGER,
+             f"{what} is answered {answer.name}, and its sender is {'' if may else 'not '}the one that it must be")
+        that("I-GSENDER-1", answer is not Err.COORDINATOR_NOT_AVAILABLE, f"{what} is answered as if there were no group")
 
     def carry_out_classic(self, effects: Iterable[Any]) -> None:
         effects = [*effects]
@@ -196,7 +207,7 @@ class JudgedGroup(LoneGroup):
         inside = before.is_sender(me, request.instance_id)
         if isinstance(group, ConsumerGroup):
             inside = request.instance_id is None or before.instances.get(request.instance_id) == me
-        rules.judge("JoinGroup", error, not me or me in before.pending or inside)
+        self.judge("JoinGroup", error, not me or me in before.pending or inside)
         most = group.config.max_size if isinstance(group, ClassicGroup) else self.settings.max_size
         that("I-GSIZE-1", error is not Err.GROUP_MAX_SIZE_REACHED or len(before.ids) >= most, "there is room for a member")
         if error is Err.MEMBER_ID_REQUIRED:
@@ -232,7 +243,7 @@ class JudgedGroup(LoneGroup):
     def _synced(self, before: GroupPicture, request: Sync, answer: SyncResult | None) -> None:
         """Judge a SyncGroup."""
         group, error = self.present, Err.NONE if answer is None else answer.error
-        rules.judge("SyncGroup", error, before.is_sender(request.member_id, request.instance_id, request.generation))
+        self.judge("SyncGroup", error, before.is_sender(request.member_id, request.instance_id, request.generation))
         if error is not Err.NONE or isinstance(group, ConsumerGroup):
             same("I-JGROUP-1", REFUSED, rules.picture(group), before.picture)
         if isinstance(group, ConsumerGroup) and answer is not None and error is Err.NONE:
@@ -247,7 +258,7 @@ class JudgedGroup(LoneGroup):
         for one, error in zip(leaving, errors, strict=True):
             who = one.member_id or before.instances.get(one.instance_id or "", "")
             may = who in before.pending or before.is_sender(who, one.instance_id, classic=False)
-            rules.judge("LeaveGroup", error, may and (who not in named or error is Err.NONE))
+            self.judge("LeaveGroup", error, may and (who not in named or error is Err.NONE))
             named |= {who} if error is Err.NONE else set()
         group = self.present
         now = {*rules.roster(group), *(group.members.pending if isinstance(group, ClassicGroup) else ())}
@@ -256,7 +267,7 @@ class JudgedGroup(LoneGroup):
     def classic_beat(self, member_id: str, instance: str | None, generation: int) -> Err:
         with self.event(member_id) as before:
             answer = super().classic_beat(member_id, instance, generation)
-            rules.judge("Heartbeat", answer, before.is_sender(member_id, instance, generation))
+            self.judge("Heartbeat", answer, before.is_sender(member_id, instance, generation))
             self.signs = {member_id} if answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS) else set()
             same("I-JGROUP-1", "what a heartbeat changes", rules.picture(self.present), before.picture)
             if answer is Err.REBALANCE_IN_PROGRESS and self.classic is None:
@@ -269,7 +280,7 @@ class JudgedGroup(LoneGroup):
         with self.event(commit.member_id) as before:
             answer = self.present.check_commit(commit, self.context)
             known = [key for key in commit.keys if key[0] in self.image.topics]
-            rules.judge("OffsetCommit", answer, before.may_commit(
+            self.judge("OffsetCommit", answer, before.may_commit(
                 commit, self.partitions(*(f"{topic}-{index}" for topic, index in known))))
             same("I-JGROUP-1", "what a commit changes", rules.picture(self.present), before.picture)
             if self.classic is not None and answer is Err.NONE and commit.generation >= 0:
@@ -289,7 +300,7 @@ class JudgedGroup(LoneGroup):
                 that("I-JGROUP-1", self.classic is old, "a refusal changes the protocol")
                 same("I-JGROUP-1", REFUSED, rules.picture(self.present), before.picture)
             if old is None:
-                rules.judge("ConsumerGroupHeartbeat", refused.code if refused else Err.NONE, before.may_beat(beat))
+                self.judge("ConsumerGroupHeartbeat", refused.code if refused else Err.NONE, before.may_beat(beat))
             if refused is None:
                 self._answered(before, self.founded if old else before.consumers, beat, answer)
         if refused is not None:
