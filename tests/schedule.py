@@ -22,7 +22,8 @@ from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).with_name("durations.tsv")
-WITH_SPARK = ("tests/lab/spark/", "tests/lab/labs/test_lab12.py", "tests/lab/labs/test_lab13.py")
+WITH_SPARK = ("tests/lab/spark/", "tests/lab/labs/test_lab12.py", "tests/lab/labs/test_lab13.py",
+              "tests/machine/test_time_zone.py")
 SPARK = "one Spark session"
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 

@@ -202,6 +202,7 @@ def test_arrows_run_one_way() -> None:
     assert broken == []
 
 
+@cache
 def for_types(module: Path) -> set[int]:
     """Return the lines of a module that only type checkers follow."""
     conditions = (node for node in ast.walk(trees()[module]) if isinstance(node, ast.If))
@@ -384,8 +385,7 @@ def test_an_invariant_has_an_id_only_where_something_names_it() -> None:
     tests = [path.read_text() for path in (ROOT.parent / "tests").rglob("*.py")]
     tables = [path.read_text() for path in (ROOT / "RULES.md", ROOT / "proof" / "weakened" / "rules.tsv")]
     pages, named_by = {}, {*named.findall("\n".join([*tests, *tables]))}
-    for path in ROOT.rglob("*.py"):
-        tree = ast.parse(path.read_text())
+    for path, tree in trees().items():
         pages[path] = ast.get_docstring(tree) or ""
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         named_by.update(found for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)

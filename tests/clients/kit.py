@@ -16,7 +16,7 @@ import confluent_kafka
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
-PATIENCE = 30.0  # seconds until something that should come is missing
+PATIENCE = 60.0  # seconds until something that should come is missing
 MS = int(PATIENCE * 1000)
 UNCOMMITTED = "read_uncommitted"
 

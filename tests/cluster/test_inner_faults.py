@@ -13,7 +13,7 @@ from minikafka.cluster import wire
 from tests.clients.kit import LIBRARIES, Record, make_topic
 from tests.conftest import SETTINGS
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 send = LIBRARIES["confluent"].send
 read = LIBRARIES["confluent"].read
 

@@ -228,7 +228,7 @@ def test_waiting_and_timed_faults(cluster: Cluster) -> None:
         cluster.wait(never, timeout=0.1)
     done = threading.Event()
     cluster.at(cluster.now() + 0.1, done.set)
-    assert cluster.wait(done.is_set, timeout=10)
+    assert cluster.wait(done.is_set, timeout=60)
     cluster.at(cluster.now(), lambda: cluster.kill(77))
     with pytest.raises(ClusterError, match="there is no node 77"):
         cluster.sleep(10)
@@ -260,7 +260,7 @@ def test_an_existing_cluster_is_used_by_its_address(cluster: Cluster) -> None:
         assert (other.ids, other.alive) == (cluster.ids, cluster.ids)
         assert [other.address(b) for b in other.ids] == [cluster.address(b) for b in cluster.ids]
         assert other.controller() in cluster.ids
-        cluster.wait(lambda: other.partitions() == cluster.partitions(), timeout=30)  # ISRs of earlier tests may grow
+        cluster.wait(lambda: other.partitions() == cluster.partitions(), timeout=60)  # ISRs of earlier tests may grow
         with pytest.raises(NotSupported):
             other.kill(1)
         with pytest.raises(NotSupported):

@@ -11,7 +11,8 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
 from tests.requests import create_topics
 
-PATIENCE = 10.0  # seconds until a missing answer is a failure
+PATIENCE = 60.0  # seconds until a missing answer is a failure
+FOREVER = (1 << 31) - 1  # ms; a request with this wait that is answered has not waited
 QUIET = 0.7  # seconds of silence that count as "the broker is waiting"
 
 

@@ -215,23 +215,23 @@ def test_set_append_subtract_delete(cluster: Any, at: Place) -> None:
         assert incremental(at.raw, (TOPIC, at.name, [("cleanup.policy", op, value)])) == [(TOPIC, at.name, 0, None)]
         expected = default if text is None else (
             text, 1, [("cleanup.policy", text, 1), ("log.cleanup.policy", "delete", 5)])
-        cluster.wait(lambda e=expected: shown(at.raw, TOPIC, at.name, "cleanup.policy") == e, timeout=9)
+        cluster.wait(lambda e=expected: shown(at.raw, TOPIC, at.name, "cleanup.policy") == e, timeout=60)
 
 
 @pytest.mark.parametrize("version", (0, 1))
 def test_incremental_versions(cluster: Any, at: Place, version: int) -> None:
     """Fails if a version is answered in another's form."""
     incremental(at.raw, (TOPIC, at.name, [OK]), version=version)
-    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "1000", timeout=9)
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "1000", timeout=60)
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_old_way_replaces_everything(cluster: Any, at: Place, version: int) -> None:
     """Fails if AlterConfigs leaves a value that it does not name."""
     incremental(at.raw, (TOPIC, at.name, [OK, ("segment.ms", SET, "70")]))
-    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "segment.ms")[0] == "70", timeout=9)
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "segment.ms")[0] == "70", timeout=60)
     assert legacy(at.raw, (TOPIC, at.name, {"retention.ms": "9"}), version=version) == [(TOPIC, at.name, 0, None)]
-    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "9", timeout=9)
+    cluster.wait(lambda: shown(at.raw, TOPIC, at.name, "retention.ms")[0] == "9", timeout=60)
     assert shown(at.raw, TOPIC, at.name, "segment.ms")[:2] == ("604800000", 5)
 
 
@@ -249,23 +249,23 @@ def test_where_a_value_comes_from(cluster: Any, one: tuple[Raw, str], at: Place)
     try:
         incremental(raw, (BROKER, own, [(key, SET, " 700000 ")]), (BROKER, "", [(key, SET, "800000")]))
         both = [(key, " 700000 ", 2), (key, "800000", 3), hours]
-        cluster.wait(lambda: shown(raw, BROKER, own, key) == ("700000", 2, both), timeout=9)
+        cluster.wait(lambda: shown(raw, BROKER, own, key) == ("700000", 2, both), timeout=60)
         assert shown(raw, TOPIC, at.name, "retention.ms") == ("700000", 2, both)
         assert shown(raw, BROKER, "", key) == ("800000", 3, [(key, "800000", 3)])
         assert shown(raw, BROKER, own, hours[0]) == ("168", 5, [hours])
     finally:
         incremental(raw, (BROKER, own, [(key, DELETE, None)]), (BROKER, "", [(key, DELETE, None)]))
-    cluster.wait(lambda: shown(raw, BROKER, own, key) == (None, 5, []), timeout=9)
+    cluster.wait(lambda: shown(raw, BROKER, own, key) == (None, 5, []), timeout=60)
 
 
 def test_names_that_no_configuration_has_are_kept_and_hidden(cluster: Any, one: tuple[Raw, str]) -> None:
     """Fails if an unknown broker configuration is refused, or its value shown: it may be a secret."""
     raw, own = one
     incremental(raw, (BROKER, own, [("foo", SET, "x")]), (BROKER, "", [("foo.all", SET, "y")]))
-    cluster.wait(lambda: shown(raw, BROKER, own, "foo") == (None, 2, [("foo", None, 2)]), timeout=9)
+    cluster.wait(lambda: shown(raw, BROKER, own, "foo") == (None, 2, [("foo", None, 2)]), timeout=60)
     assert shown(raw, BROKER, own, "foo.all") == shown(raw, BROKER, "", "foo.all") == (None, 3, [("foo.all", None, 3)])
     incremental(raw, (BROKER, own, [("foo", DELETE, None)]), (BROKER, "", [("foo.all", DELETE, None)]))
-    cluster.wait(lambda: shown(raw, BROKER, own, "foo") is None, timeout=9)
+    cluster.wait(lambda: shown(raw, BROKER, own, "foo") is None, timeout=60)
 
 
 def test_a_limit_of_replication_is_shown_where_it_is_set(cluster: Any, one: tuple[Raw, str]) -> None:
@@ -289,19 +289,19 @@ def test_a_limit_takes_effect_at_once(cluster: Any, at: Place) -> None:
     """Fails if the leader goes on with the configuration it opened the log with."""
     assert produce(at, 5000) == 0
     incremental(at.raw, (TOPIC, at.name, [("max.message.bytes", SET, "1000")]))
-    cluster.wait(lambda: produce(at, 5000) == 10, timeout=9)
+    cluster.wait(lambda: produce(at, 5000) == 10, timeout=60)
     incremental(at.raw, (TOPIC, at.name, [("max.message.bytes", DELETE, None)]))
-    cluster.wait(lambda: produce(at, 5000) == 0, timeout=9)
+    cluster.wait(lambda: produce(at, 5000) == 0, timeout=60)
 
 
 def test_a_default_of_the_brokers_takes_effect_at_once(cluster: Any, at: Place) -> None:
     """Fails if a topic does not follow the cluster-wide default that it does not override."""
     incremental(at.raw, (BROKER, "", [("message.max.bytes", SET, "1000")]))
     try:
-        cluster.wait(lambda: produce(at, 5000) == 10, timeout=9)
+        cluster.wait(lambda: produce(at, 5000) == 10, timeout=60)
     finally:
         incremental(at.raw, (BROKER, "", [("message.max.bytes", DELETE, None)]))
-    cluster.wait(lambda: produce(at, 5000) == 0, timeout=9)
+    cluster.wait(lambda: produce(at, 5000) == 0, timeout=60)
 
 
 # --- ListConfigResources ---------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_a_topic_is_created_by_asking_twice(creating: Cluster, name: str, versio
     """Fails if the first answer waits, or is another than UNKNOWN_TOPIC_OR_PARTITION (I-META-3), or nothing is made."""
     with Raw(creating.bootstrap) as raw:
         assert ask(raw, version, name) == [(name, 3, 0)]
-        creating.wait(lambda: ask(raw, version, name) == [(name, 0, 2)], timeout=10)
+        creating.wait(lambda: ask(raw, version, name) == [(name, 0, 2)], timeout=60)
 
 
 def test_no_creation_without_consent_or_with_a_bad_name(creating: Cluster, name: str) -> None:
@@ -38,7 +38,7 @@ def test_no_creation_without_consent_or_with_a_bad_name(creating: Cluster, name:
     with Raw(creating.bootstrap) as raw:
         assert ask(raw, 12, name, "bad name", allow=False) == [("bad name", 17, 0), (name, 3, 0)]
         assert ask(raw, 12, "bad name", f"{name}-made") == [("bad name", 17, 0), (f"{name}-made", 3, 0)]
-        creating.wait(lambda: ask(raw, 12, f"{name}-made", allow=False) == [(f"{name}-made", 0, 2)], timeout=10)
+        creating.wait(lambda: ask(raw, 12, f"{name}-made", allow=False) == [(f"{name}-made", 0, 2)], timeout=60)
         assert ask(raw, 12, name, allow=False) == [(name, 3, 0)]
 
 
@@ -56,7 +56,7 @@ def test_a_colliding_name_stays_unknown(creating: Cluster, name: str) -> None:
     """Fails if the refusal of the controller shows up in Metadata, or the topic is made."""
     with Raw(creating.bootstrap) as raw:
         ask(raw, 12, f"{name}.x")
-        creating.wait(lambda: ask(raw, 12, f"{name}.x", allow=False) == [(f"{name}.x", 0, 2)], timeout=10)
+        creating.wait(lambda: ask(raw, 12, f"{name}.x", allow=False) == [(f"{name}.x", 0, 2)], timeout=60)
         assert ask(raw, 12, f"{name}_x") == [(f"{name}_x", 3, 0)]
         assert ask(raw, 12, f"{name}_x") == [(f"{name}_x", 3, 0)]
 
@@ -64,4 +64,4 @@ def test_a_colliding_name_stays_unknown(creating: Cluster, name: str) -> None:
 def test_the_offsets_topic_has_numbers_of_its_own(creating: Cluster) -> None:
     """Fails if __consumer_offsets is made with num.partitions."""
     with Raw(creating.bootstrap) as raw:
-        creating.wait(lambda: ask(raw, 12, "__consumer_offsets") == [("__consumer_offsets", 0, 3)], timeout=10)
+        creating.wait(lambda: ask(raw, 12, "__consumer_offsets") == [("__consumer_offsets", 0, 3)], timeout=60)

@@ -25,7 +25,7 @@ def test_stored_in_the_codec_of_the_topic(cluster: Any, name: str, topic: str) -
     with made.raw:
         for number, codec in enumerate(CODECS.values()):
             data = build(rows, timestamp_ms=now, codec=codec, producer_id=77, producer_epoch=0, base_sequence=number * 5)
-            cluster.wait(lambda data=data: produce(made, data).error_code == 0, timeout=15)  # a new leader may yet refuse
+            cluster.wait(lambda data=data: produce(made, data).error_code == 0, timeout=60)  # a new leader may yet refuse
             answer = produce(made, data)                   # a duplicate by now
             assert (answer.error_code, answer.base_offset) == (0, number * 5)
         found = list(batches(bytes(fetch(made, 0).records)))

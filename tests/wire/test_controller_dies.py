@@ -32,8 +32,8 @@ def test_topics_are_administered_across_a_change_of_controller(cluster: Cluster,
         raw.create(topic(f"{name}-after", 3, 2))
         delete = DeleteTopicsRequest(topic_names=[f"{name}-before"], topics=[], timeout_ms=9000)
         assert [a.error_code for a in raw.ask(delete, 5).responses] == [0]
-    cluster.wait(lambda: all(leaders(cluster, b, f"{name}-after") for b in survivors), timeout=15)
+    cluster.wait(lambda: all(leaders(cluster, b, f"{name}-after") for b in survivors), timeout=60)
     assert leaders(cluster, survivors[0], f"{name}-after") == leaders(cluster, survivors[1], f"{name}-after")
     cluster.restart(old)
-    cluster.wait(lambda: leaders(cluster, old, f"{name}-after"), timeout=20)
+    cluster.wait(lambda: leaders(cluster, old, f"{name}-after"), timeout=60)
     assert not leaders(cluster, old, f"{name}-before")

@@ -47,7 +47,7 @@ def fill(cluster: Any, raw: Raw, name: str, *partitions: list[int], **configs: s
             request.topic_data[0].partition_data[0].index = index
             answer = raw.ask(request, 9)
             return bool(answer.responses[0].partition_responses[0].error_code == 0)
-        cluster.wait(put, timeout=15)
+        cluster.wait(put, timeout=60)
     return name
 
 
@@ -159,7 +159,7 @@ def two(cluster: Any, raw: Raw, name: str) -> tuple[str, str]:
     """A topic of three partitions and one of one, known to the broker at the other end of `raw`."""
     first, second = f"{name}-a", f"{name}-b"
     raw.create(topic(first, assign=[(0, [1, 2]), (1, [2, 3]), (2, [3, 1])]), topic(second, assign=[(0, [1, 2])]))
-    cluster.wait(lambda: [t.error_code for t in page(raw, first, second)[0]] == [0, 0], timeout=15)
+    cluster.wait(lambda: [t.error_code for t in page(raw, first, second)[0]] == [0, 0], timeout=60)
     return first, second
 
 
@@ -177,14 +177,14 @@ def test_a_topic_with_everything(raw: Raw, two: tuple[str, str]) -> None:
 def test_an_eligible_leader_is_shown(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if the ELR is not told, or an offline replica is taken for alive (KIP-966)."""
     raw.create(topic(name, assign=[(0, [1, 3])]))
-    cluster.wait(lambda: page(raw, name)[0][0].error_code == 0, timeout=15)
+    cluster.wait(lambda: page(raw, name)[0][0].error_code == 0, timeout=60)
     cluster.kill(3)
 
     def shown() -> Any:
         p = page(raw, name)[0][0].partitions[0]
         return p.isr_nodes, p.eligible_leader_replicas, p.last_known_elr, p.offline_replicas
 
-    cluster.wait(lambda: shown() == ([1], [3], [], [3]), timeout=20)
+    cluster.wait(lambda: shown() == ([1], [3], [], [3]), timeout=60)
 
 
 def test_missing_topics(raw: Raw, two: tuple[str, str]) -> None:

@@ -31,7 +31,7 @@ def topic(pair: Cluster, name: str) -> Iterator[str]:
     """One partition on brokers 1 and 2, led by 1."""
     with Raw(pair.bootstrap) as raw:
         raw.create(requests.topic(name, assign=[(0, [1, 2])]))
-    pair.wait(lambda: state(pair, name) == (1, [1, 2]), timeout=15)
+    pair.wait(lambda: state(pair, name) == (1, [1, 2]), timeout=60)
     yield name
     for broker in pair.ids:
         if broker not in pair.alive:
@@ -56,23 +56,23 @@ def state(cluster: Cluster, name: str) -> tuple[int, list[int]] | None:
 def test_killed_replicas_wait_for_the_last_leader(pair: Cluster, topic: str) -> None:
     """Fails if a broker that was killed stays an eligible leader (rule 33, anomaly A8)."""
     pair.kill(2)
-    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=15)
+    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=60)
     pair.kill(1)
     pair.restart(2)
-    pair.wait(lambda: state(pair, topic) == (-1, []), timeout=15)
+    pair.wait(lambda: state(pair, topic) == (-1, []), timeout=60)
     pair.sleep(1)
     assert state(pair, topic) == (-1, [])
     pair.restart(1)
-    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=30)
+    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=60)
 
 
 def test_a_replica_that_stopped_cleanly_may_lead(pair: Cluster, topic: str) -> None:
     """Fails if the clean shutdown's broker epoch is not handed over at registration, or not compared."""
     pair.stop(2)
-    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=15)
+    pair.wait(lambda: state(pair, topic) == (1, [1]), timeout=60)
     pair.kill(1)
     pair.restart(2)
-    pair.wait(lambda: state(pair, topic) == (2, [2]), timeout=15)
+    pair.wait(lambda: state(pair, topic) == (2, [2]), timeout=60)
 
 
 def test_a_clean_stop_moves_the_leader_and_it_comes_back(pair: Cluster, topic: str) -> None:
@@ -80,4 +80,4 @@ def test_a_clean_stop_moves_the_leader_and_it_comes_back(pair: Cluster, topic: s
     pair.stop(1)
     assert state(pair, topic) == (2, [2])
     pair.restart(1)
-    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=30)
+    pair.wait(lambda: state(pair, topic) == (1, [1, 2]), timeout=60)

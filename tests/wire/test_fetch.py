@@ -5,7 +5,6 @@ Every expectation is an answer of Apache Kafka 4.3; both engines must give it.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +15,7 @@ from minikafka.log.batch import batches
 from minikafka.protocol.codec import encode_request
 from tests import requests
 from tests.wire.conftest import Place
-from tests.wire.raw import Raw
+from tests.wire.raw import FOREVER, Raw
 from tests.wire.test_produce import batch, produce
 
 NONE, OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 0, 1, 3, 6
@@ -104,9 +103,7 @@ def test_an_empty_fetch_waits_for_a_record(at: Place) -> None:
 
 def test_out_of_range_ends_the_wait_at_once_and_an_unknown_partition_does_not(at: Place) -> None:
     fill(at)
-    start = time.monotonic()
-    assert fetch(at, 100, max_wait_ms=60000).error_code == OUT_OF_RANGE
-    assert time.monotonic() - start < 30  # not a speed: it did not wait for max_wait
+    assert fetch(at, 100, max_wait_ms=FOREVER).error_code == OUT_OF_RANGE
     assert fetch(at, 0, index=5, max_wait_ms=300).error_code == UNKNOWN_TOPIC
 
 
@@ -129,9 +126,8 @@ def test_any_follower_serves_consumers_from_version_11_on(at: Place) -> None:
     with Raw(address) as raw:
         follower = at._replace(raw=raw)
         assert fetch(follower, 0, 10).error_code == NOT_LEADER
-        deadline = time.monotonic() + 10
-        while fetch(follower, 0, 12).high_watermark < 6 and time.monotonic() < deadline:
-            pass
+        while fetch(follower, 0, 12).high_watermark < 6:
+            pass  # pytest's time limit ends it
         answer = fetch(follower, 0, 12)
         assert (answer.error_code, offsets(answer.records)) == (NONE, [0, 2, 4])
 

@@ -37,7 +37,7 @@ def test_the_records_of_commits_and_of_a_group(cluster: Any, at: Place) -> None:
     partition = TopicPartition(at.name, 0)
     with closing(KafkaConsumer(at.name, group_id=at.name, bootstrap_servers=cluster.bootstrap, enable_auto_commit=False)) as one:
         assert one.partitions_for_topic(at.name)  # or it joins twice, and a poll may forget the second answer (lab05/member.py)
-        cluster.wait(lambda: one.poll(timeout_ms=100) or one.assignment(), timeout=30)
+        cluster.wait(lambda: one.poll(timeout_ms=100) or one.assignment(), timeout=60)
         one.commit({partition: OffsetAndMetadata(3, "half", -1)})
     found = written(cluster.bootstrap, at.name)
     ((key, value),) = found[wire.OffsetKey]

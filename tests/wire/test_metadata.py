@@ -191,7 +191,7 @@ def test_values_set_on_the_topic(cluster: Any, at: Place, name: str) -> None:
     """Fails if a value is shown as it was typed, or not before its broker's."""
     create(cluster.bootstrap, f"{name}-set", **{"retention.ms": " 5 ", "cleanup.policy": "compact, delete"})
     keys = ("retention.ms", "cleanup.policy", "nope")
-    found = cluster.wait(lambda: shown(configs(at, TOPIC, f"{name}-set", *keys)), timeout=9)
+    found = cluster.wait(lambda: shown(configs(at, TOPIC, f"{name}-set", *keys)), timeout=60)
     assert found == {
         "retention.ms": ("5", 1, False, 5, [("retention.ms", "5", 1)]),
         "cleanup.policy": ("compact,delete", 1, False, 7,

@@ -79,7 +79,7 @@ def test_a_debugging_replica_reads_as_a_consumer(cluster: Any, at: Place) -> Non
         (data,) = fetch(at, 0, isolation=1, replica=-2, epoch=-2).responses[0].partitions
         return data if data.error_code != 6 else None       # the leader may not know yet that it is the one
 
-    data = cluster.wait(read, timeout=10)
+    data = cluster.wait(read, timeout=60)
     assert (data.error_code, data.aborted_transactions) == (0, [])
 
 
@@ -194,7 +194,7 @@ def test_commits_of_unknown_topics(cluster: Any, at: Place, coordinator: Any, na
     assert rows(ask(8, topic(name="zz", partitions=[]), topic(name=at.name, partitions=[row]))) == [
         (at.name, [(9, 3)]), ("zz", [])]
     twice = requests.commit(name, at.name, 0).topics * 2
-    cluster.wait(lambda: ask(8, *twice)[0].partitions[0].error_code == 0, timeout=20)   # the coordinator has its log
+    cluster.wait(lambda: ask(8, *twice)[0].partitions[0].error_code == 0, timeout=60)   # the coordinator has its log
     assert ordered(ask(8, *twice)) == [(at.name, [(0, 0)])] * 2
     assert ordered(ask(8, *twice, topic(name=at.name, partitions=[row]))) == [(at.name, [(9, 3), (0, 0), (0, 0)])]
     (known,) = ask(10, topic(topic_id=at.id, partitions=[row]))
@@ -226,7 +226,7 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
 
     with conftest.coordinator(at, longest) as raw:
         request = DescribeGroupsRequest(groups=["a", longest], include_authorized_operations=False)
-        cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=20)
+        cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=60)
         assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2
 
 
@@ -269,7 +269,7 @@ def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place
                                                    committed_metadata="")
     commit = OffsetCommitRequest(group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
                                  topics=[topic(name=at.name, partitions=[partition])])
-    cluster.wait(lambda: coordinator["group"].ask(commit, 8).topics[0].partitions[0].error_code == 0, timeout=20)
+    cluster.wait(lambda: coordinator["group"].ask(commit, 8).topics[0].partitions[0].error_code == 0, timeout=60)
 
     def listed(state: str) -> bool:
         answer = coordinator["group"].ask(ListGroupsRequest(states_filter=[state]), 4)
@@ -327,7 +327,7 @@ def test_markers_are_answered_by_producer(at: Place) -> None:
 @pytest.mark.parametrize(("producer", "epoch"), [(-1, 0), (7004, -1)])
 def test_a_marker_of_nobody_is_not_written(cluster: Any, at: Place, producer: int, epoch: int) -> None:
     """Fails if a marker without a producer gets into a log, or the request beside it is answered by itself."""
-    cluster.wait(lambda: fetch(at, 0).responses[0].partitions[0].error_code == 0, timeout=10)     # it knows that it leads
+    cluster.wait(lambda: fetch(at, 0).responses[0].partitions[0].error_code == 0, timeout=60)     # it knows that it leads
     marker = WriteTxnMarkersRequest.WritableTxnMarker
 
     def one(topic: str, producer: int, epoch: int) -> Any:

@@ -58,12 +58,12 @@ def groups(at: Place) -> list[str]:
 def test_an_offset_expires_when_it_was_told_to(forgetful: Cluster, at: Place, name: str) -> None:
     """Fails if the retention time of an old OffsetCommit is ignored, or the empty group stays, or one beyond all times ends
     the connection."""
-    forgetful.wait(lambda: coordinated(at, name), timeout=30)
+    forgetful.wait(lambda: coordinated(at, name), timeout=60)
     for group, retention_ms in ((f"{name}-short", 1500), (f"{name}-long", 600_000), (f"{name}-default", -1)):
-        forgetful.wait(lambda g=group, r=retention_ms: commit(at, g, r) == 0, timeout=30)
+        forgetful.wait(lambda g=group, r=retention_ms: commit(at, g, r) == 0, timeout=60)
     assert committed(at, f"{name}-long") == 5
     assert commit(at, f"{name}-endless", 2**63 - 1) == 0
-    forgetful.wait(lambda: committed(at, f"{name}-short") == -1, timeout=20)
-    forgetful.wait(lambda: f"{name}-short" not in groups(at), timeout=20)
+    forgetful.wait(lambda: committed(at, f"{name}-short") == -1, timeout=60)
+    forgetful.wait(lambda: f"{name}-short" not in groups(at), timeout=60)
     assert {f"{name}-long", f"{name}-default"} <= set(groups(at))
     assert committed(at, f"{name}-long") == committed(at, f"{name}-default") == 5

@@ -127,7 +127,7 @@ def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, vers
     raw.create(topic(name, 1, 2))
     assert grow(raw, (name, 3, [[3, 1], [2, 3]]), check=False, version=version) == [(name, 0, None)]
     new = [(3, 0, [3, 1], [1, 3]), (2, 0, [2, 3], [2, 3])]
-    cluster.wait(lambda: state(raw, name)[1:] == new, timeout=15)
+    cluster.wait(lambda: state(raw, name)[1:] == new, timeout=60)
 
 
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def test_new_partitions_are_led_and_full(cluster: Any, raw: Raw, name: str, vers
 def test_elections_that_are_not_needed(cluster: Any, raw: Raw, name: str, version: int) -> None:
     """Fails if a partition in no need is elected for, or unknown ones are answered otherwise."""
     raw.create(topic(name, assign=[(0, [1, 2])]))
-    cluster.wait(lambda: len(state(raw, name)) == 1, timeout=15)
+    cluster.wait(lambda: len(state(raw, name)) == 1, timeout=60)
     answer = [(name, [(0, 84, UNNEEDED), (9, 3, f"No such partition as {name}-9")]),
               ("nope", [(0, 3, "No such topic as nope")])]
     kinds = (PREFERRED, UNCLEAN) if version else (PREFERRED,)
@@ -194,18 +194,18 @@ def test_moves_that_are_refused(raw: Raw, name: str) -> None:
 def test_a_partition_moves(cluster: Any, raw: Raw, name: str, version: int, target: list[int], after: Any) -> None:
     """Fails if it ends elsewhere, the leader moves without need, or its epoch does not grow when a replica goes."""
     raw.create(topic(name, assign=[(0, [1, 2])]))
-    cluster.wait(lambda: put(raw, name, 5) == 0, timeout=15)
+    cluster.wait(lambda: put(raw, name, 5) == 0, timeout=60)
     assert move(raw, (name, 0, target), version=version) == (0, None, [(name, 0, 0, None)])
-    cluster.wait(lambda: state(raw, name) == [after], timeout=30)
+    cluster.wait(lambda: state(raw, name) == [after], timeout=60)
     assert moving(raw, (name, [0, 9]), ("nope", [0])) == {}
 
 
 def test_the_records_move_too(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if a new replica is taken for complete before it has copied everything (I-MOVE-1)."""
     raw.create(topic(name, assign=[(0, [1])], min_insync_replicas="1"))
-    cluster.wait(lambda: put(raw, name, 50) == 0, timeout=15)
+    cluster.wait(lambda: put(raw, name, 50) == 0, timeout=60)
     move(raw, (name, 0, [3]))
-    cluster.wait(lambda: state(raw, name) == [(3, 1, [3], [3])], timeout=30)
+    cluster.wait(lambda: state(raw, name) == [(3, 1, [3], [3])], timeout=60)
     consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest",
                              consumer_timeout_ms=10000)
     consumer.assign([TopicPartition(name, 0)])
@@ -232,13 +232,13 @@ def test_a_move_to_a_dead_broker_waits_and_can_be_changed_or_cancelled(broken: C
         raw.create(topic(name, assign=[(0, [1]), (1, [2])]))
         assert move(raw, (name, 0, [3, 2]))[2] == [(name, 0, 0, None)]
         assert moving(raw, everything=True) == {(name, 0): ([3, 2, 1], [2, 3], [1])}
-        broken.wait(lambda: state(raw, name)[0] == (1, 0, [3, 2, 1], [1, 2]), timeout=30)
+        broken.wait(lambda: state(raw, name)[0] == (1, 0, [3, 2, 1], [1, 2]), timeout=60)
         assert move(raw, (name, 0, [3]))[2] == [(name, 0, 0, None)]
         assert moving(raw, (name, [0, 1])) == {(name, 0): ([3, 1, 2], [2, 3], [1, 2])}
         assert moving(raw, (name, [1])) == moving(raw) == {}
         assert moving(raw, everything=True, timeout_ms=0) != {}
         assert move(raw, (name, 0, None))[2] == [(name, 0, 0, None)]
-        broken.wait(lambda: state(raw, name)[0] == (1, 1, [1], [1]), timeout=30)
+        broken.wait(lambda: state(raw, name)[0] == (1, 1, [1], [1]), timeout=60)
         assert moving(raw, everything=True) == {}
 
 
@@ -271,7 +271,7 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
         assert unregister(raw, 9) == (102, "Broker ID 9 is not currently registered")
         assert unregister(raw, 3) == (0, "")
         assert unregister(raw, 3) == (102, "Broker ID 3 is not currently registered")
-        broken.wait(lambda: len(describe(raw, stays).brokers) == 2, timeout=30)
+        broken.wait(lambda: len(describe(raw, stays).brokers) == 2, timeout=60)
         assert (state(raw, stays), offline(raw, stays)) == ([(1, 0, [1, 2, 3], [1, 2])], [[3]])
         assert move(raw, (moves, 0, [2, 1]))[2] == [(moves, 0, 0, None)]
         assert move(raw, (stays, 0, [1, 3]))[2] == [(
@@ -281,7 +281,7 @@ def test_a_broker_is_forgotten_and_may_come_again(broken: Cluster, name: str) ->
                                          "registered.")
         broken.restart(3)
         raw.create(topic(name, assign=[(0, [3])]))
-        broken.wait(lambda: state(raw, stays) == [(1, 0, [1, 2, 3], [1, 2, 3])], timeout=30)
+        broken.wait(lambda: state(raw, stays) == [(1, 0, [1, 2, 3], [1, 2, 3])], timeout=60)
         assert (state(raw, moves)[0][2:], offline(raw, stays)) == (([2, 1], [1, 2]), [[]])
         broken.stop(3)
 
@@ -291,17 +291,17 @@ def test_an_unclean_election_on_demand(broken: Cluster, name: str) -> None:
     """Fails if ElectLeaders waits for the controller's next look, or elects a replica that is down."""
     with Raw(broken.bootstrap) as raw:
         raw.create(topic(name, assign=[(0, [2, 1])], min_insync_replicas="1"))
-        broken.wait(lambda: state(raw, name) == [(2, 0, [2, 1], [1, 2])], timeout=20)
+        broken.wait(lambda: state(raw, name) == [(2, 0, [2, 1], [1, 2])], timeout=60)
         broken.stop(1)                      # with a minimum of 1 nobody but the ISR is eligible
     with Raw(broken.plan.nodes[2].address) as second:
-        broken.wait(lambda: state(second, name) == [(2, 0, [2, 1], [2])], timeout=20)
+        broken.wait(lambda: state(second, name) == [(2, 0, [2, 1], [2])], timeout=60)
     broken.kill(2)
     broken.restart(1)
     with Raw(broken.plan.nodes[1].address) as first:
-        broken.wait(lambda: [p[0] for p in state(first, name)] == [-1], timeout=30)
+        broken.wait(lambda: [p[0] for p in state(first, name)] == [-1], timeout=60)
         assert elect(first, PREFERRED, (name, [0]))[1][0][1][0][1] == 80
         assert elect(first, UNCLEAN, (name, [0])) == (0, [(name, [(0, 0, None)])])
-        broken.wait(lambda: state(first, name)[0][::3] == (1, [1]), timeout=20)
+        broken.wait(lambda: state(first, name)[0][::3] == (1, [1]), timeout=60)
     broken.restart(2)
 
 
@@ -312,9 +312,9 @@ def test_a_lower_minimum_lets_the_high_watermark_move(broken: Cluster, name: str
     with Raw(broken.bootstrap) as raw:
         raw.create(topic(name, assign=[(0, [1, 3])], min_insync_replicas="2"))
     with Raw(broken.plan.nodes[1].address) as leader:
-        broken.wait(lambda: state(leader, name) == [(1, 0, [1, 3], [1])], timeout=20)
+        broken.wait(lambda: state(leader, name) == [(1, 0, [1, 3], [1])], timeout=60)
         assert put(leader, name, 3) == 19 and put(leader, name, 3, acks=1) == 0
         assert end(leader, name) == 0
         incremental(leader, (2, name, [("min.insync.replicas", SET, "1")]))
-        broken.wait(lambda: put(leader, name, 1) == 0, timeout=20)
+        broken.wait(lambda: put(leader, name, 1) == 0, timeout=60)
         assert end(leader, name) == 4

@@ -126,7 +126,7 @@ def test_what_a_refusal_tells(cluster: Any, name: str, what: str) -> None:
                      for t in raw.ask(request, 9).responses for p in t.partition_responses}
         return NOT_LEADER not in {code for code, _, _ in found.values()} and found
 
-    assert cluster.wait(answers, timeout=30) == dict(enumerate(told))
+    assert cluster.wait(answers, timeout=60) == dict(enumerate(told))
 
 
 def test_what_is_looked_at_first(at: Place) -> None:

@@ -6,7 +6,6 @@ Every expectation is an answer of Apache Kafka 4.3; both engines must give it.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,13 +22,12 @@ from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic
 from tests.conftest import SETTINGS
 from tests.requests import topic
 from tests.wire.conftest import Place, describe
-from tests.wire.raw import Raw
+from tests.wire.raw import FOREVER, Raw
 from tests.wire.test_fetch import fetch, fill, offsets
 
 pytestmark = [pytest.mark.slow]
 SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
 RACKS = {1: "a", 2: "b", 3: "b"}
-LONG_POLL = 30_000  # ms
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +98,7 @@ def test_the_leader_sends_a_consumer_to_the_follower_in_its_rack(c: Cluster, nam
 def test_it_says_so_without_waiting(c: Cluster, name: str) -> None:
     """At the log's end a consumer would wait for records. Fails if it waits at the leader."""
     at = led(c, name, [1, 2])
-    start = time.monotonic()
-    assert near(at, "b", 6, max_wait_ms=LONG_POLL) == (2, [])
-    assert time.monotonic() - start < LONG_POLL / 2000  # not a speed: it did not wait
+    assert near(at, "b", 6, max_wait_ms=FOREVER) == (2, [])
 
 
 def test_the_follower_serves_and_sends_nobody_on(c: Cluster, name: str) -> None:

@@ -179,7 +179,7 @@ def test_validate_only_makes_nothing(raw: Raw, name: str) -> None:
 def test_replicas_are_striped_over_the_brokers(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if leaders are not spread evenly, or a partition has two replicas on a broker (I-PLACE-1)."""
     raw.create(topic(name, 6, 2))
-    partitions = cluster.wait(lambda: _known(raw, name, 6), timeout=15)
+    partitions = cluster.wait(lambda: _known(raw, name, 6), timeout=60)
     assert sorted(p.replica_nodes[0] for p in partitions) == [1, 1, 2, 2, 3, 3]
     assert all(len(set(p.replica_nodes)) == 2 and sorted(p.isr_nodes) == sorted(p.replica_nodes) for p in partitions)
 
@@ -215,7 +215,7 @@ def test_deletion_by_name_and_by_id(cluster: Any, raw: Raw, name: str) -> None:
     assert delete(raw, "nope", by_id(uuid4()), by_id(there.id)) == sorted([
         ("nope", False, 3, HOSTED), (name, True, 0, None), (None, True, 100, HOSTED_ID)], key=repr)
     assert delete(raw, name) == [(name, False, 3, HOSTED)]
-    cluster.wait(lambda: describe(raw, name).topics[0].error_code == 3, timeout=15)
+    cluster.wait(lambda: describe(raw, name).topics[0].error_code == 3, timeout=60)
 
 
 def test_odd_targets_of_a_deletion(cluster: Any, raw: Raw, name: str) -> None:

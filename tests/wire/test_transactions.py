@@ -33,7 +33,7 @@ GROUP, TRANSACTION = 0, 1
 V1, V2 = 4, 5                          # of EndTxn: before KIP-890, and with it
 NOT_ADDED_KNOWN, ADDED_ON_THE_WAY = 11, 12     # of Produce: what becomes of a partition that is not in the transaction
 COMMIT, ABORT = True, False
-BUSY, PATIENCE = "CONCURRENT_TRANSACTIONS", 20.0
+BUSY, PATIENCE = "CONCURRENT_TRANSACTIONS", 60.0
 LATER = (BUSY, "COORDINATOR_LOAD_IN_PROGRESS", "NOT_LEADER_OR_FOLLOWER")   # what every client tries again
 
 Id = tuple[int, int]                   # producer id and epoch

@@ -132,7 +132,7 @@ def test_two_brokers_never_share_a_folder(alone: Cluster, tmp_path: Path, shared
     ended = start(tmp_path, **{shared: str(folder), "minikafka_cluster_id": alone.plan.cluster_id})
     assert ended.returncode == 1 and f"{folder} is in use by another process" in ended.stderr
     assert "Traceback" not in ended.stderr
-    assert alone.wait(lambda: alone.controller() == 1, timeout=10)
+    assert alone.wait(lambda: alone.controller() == 1, timeout=60)
 
 
 def test_a_folder_of_another_cluster_or_node_is_refused() -> None:

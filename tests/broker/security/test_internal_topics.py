@@ -17,7 +17,7 @@ def offsets_topic(cluster: Cluster) -> Place:
     """The topic comes into being when somebody looks for a coordinator."""
     with Raw(cluster.bootstrap) as raw:
         raw.ask(FindCoordinatorRequest(key="g", key_type=0), 1)
-        cluster.wait(lambda: describe(raw, "__consumer_offsets").topics[0].error_code == 0, timeout=30)
+        cluster.wait(lambda: describe(raw, "__consumer_offsets").topics[0].error_code == 0, timeout=60)
     return place(cluster, "__consumer_offsets")
 
 

@@ -148,13 +148,13 @@ def test_connections_of_one_address_have_a_maximum(engine: str) -> None:
             assert 80 <= answered <= 100 and len(heard) == 200  # the cluster's own connections count too
             limit = "max.connections.per.ip"
             assert incremental(admin, (BROKER, "", [(limit, SET, "1000")]))[0][2] == 0
-            cluster.wait(lambda: _tries(cluster.bootstrap), timeout=10)
+            cluster.wait(lambda: _tries(cluster.bootstrap), timeout=60)
             with Raw(cluster.bootstrap) as late:
                 assert incremental(admin, (BROKER, "", [(limit, DELETE, None)]))[0][2] == 0
-                cluster.wait(lambda: not _tries(cluster.bootstrap), timeout=10)
+                cluster.wait(lambda: not _tries(cluster.bootstrap), timeout=60)
                 late.send_frame(API_VERSIONS)
                 assert late.receive() is not None
-        assert cluster.wait(lambda: _tries(cluster.bootstrap), timeout=10)
+        assert cluster.wait(lambda: _tries(cluster.bootstrap), timeout=60)
 
 
 def _tries(address: str) -> bool:

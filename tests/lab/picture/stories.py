@@ -68,7 +68,7 @@ def unclean(look: Look = lambda c, run: None) -> RecordedRun:
         for b in others:
             c.hold_follower(b)
         send(c, producer, 1)
-        c.wait(lambda: c.isr("flights", 0) == [old], timeout=30)
+        c.wait(lambda: c.isr("flights", 0) == [old], timeout=60)
         send(c, producer, 29)
         c.sleep(1.0)
         look(c, run)

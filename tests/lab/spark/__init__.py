@@ -24,12 +24,12 @@ class Kafka:
     def create(self, topic: str, partitions: int = 2) -> str:
         # The records below are from 1970: with the default retention Kafka deletes them within half a minute.
         self.admin.create_topics([NewTopic(topic, partitions, 3, topic_configs={"retention.ms": "-1"})])
-        self.cluster.wait(lambda: len(self._led(topic)) == partitions, timeout=30)
+        self.cluster.wait(lambda: len(self._led(topic)) == partitions, timeout=60)
         return topic
 
     def delete(self, topic: str) -> None:
         self.admin.delete_topics([topic])
-        self.cluster.wait(lambda: topic not in self.admin.list_topics() and not self._led(topic), timeout=30)
+        self.cluster.wait(lambda: topic not in self.admin.list_topics() and not self._led(topic), timeout=60)
 
     def _led(self, topic: str) -> list[Any]:
         return [

@@ -219,7 +219,7 @@ def test_equal_on_odd_logs(spark, both, kafka, name, tmp_path):
     options = {"subscribe": name, "startingOffsets": "earliest"}
     begun = [stream(spark, source, kafka, tmp_path / source, **options) for source in both]
     kafka.admin.create_partitions({name: 3})
-    kafka.cluster.wait(lambda: len(kafka._led(name)) == 3, timeout=30)
+    kafka.cluster.wait(lambda: len(kafka._led(name)) == 3, timeout=60)
     kafka.send(name, range(9), 3)
     gone_on = [stream(spark, source, kafka, tmp_path / other, **options) for source, other in zip(both, reversed(both))]
     assert begun[0] == begun[1] and gone_on[0] == gone_on[1] and len(gone_on[0][-1][1]) == 9

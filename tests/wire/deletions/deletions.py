@@ -84,7 +84,7 @@ def delete_topic(s: Scene) -> None:
                 if describe(raw, s.name).topics[0].error_code != Err.UNKNOWN_TOPIC_OR_PARTITION:
                     return False
         return True
-    s.cluster.wait(gone, timeout=30)
+    s.cluster.wait(gone, timeout=60)
 
 
 @deletion("DeleteTopics, and CreateTopics with the same name", TOPIC)
@@ -107,7 +107,7 @@ def remove_leader(s: Scene) -> None:
     def moved() -> bool:
         (found,) = describe(s.at.raw, s.name).topics[0].partitions
         return found.leader_id in (2, 3) and sorted(found.replica_nodes) == [2, 3]
-    s.cluster.wait(moved, timeout=30)
+    s.cluster.wait(moved, timeout=60)
     s.find_leader()
 
 

@@ -55,7 +55,7 @@ def see(scene: Scene) -> None:
         if not line.startswith("    "):
             break
         wanted.append(line)
-    deadline, calm, last = time.monotonic() + (10 if wanted else 30), time.monotonic(), scene.left()
+    deadline, calm, last = time.monotonic() + (60 if wanted else 30), time.monotonic(), scene.left()
     while last != wanted and time.monotonic() < deadline and (wanted or time.monotonic() < calm + CALM):
         time.sleep(0.05)
         now = scene.left()

@@ -52,7 +52,7 @@ def test_a_broker_that_runs_is_unregistered(apart: Cluster, name: str, rewrite: 
         other, itself = (closing.enter_context(Raw(apart.plan.nodes[number].address)) for number in (victim % 3 + 1, victim))
         begun = list(begin(apart, name, closing, frozenset([TOPIC]), path, rewrite, victim))
         assert unregister(other, victim) == (0, "")
-        apart.wait(lambda: victim not in brokers(itself), timeout=30)
+        apart.wait(lambda: victim not in brokers(itself), timeout=60)
         for cell in begun:
             before = cell.scene.at
             cell.scene.find_leader()
