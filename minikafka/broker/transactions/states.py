@@ -37,13 +37,14 @@ class TransactionState(Enum):
 STATUS = {state: number for number, state in enumerate(TransactionState)}
 BY_STATUS = {number: state for state, number in STATUS.items()}
 
+_SETTLED = {
+    "init": TransactionState.EMPTY,
+    "added": TransactionState.ONGOING,
+    "abort": TransactionState.PREPARE_ABORT,          # an abort without partitions only raises the epoch (KIP-890)
+    "expired": TransactionState.DEAD,
+}
 NEXT: dict[TransactionState, dict[str, TransactionState]] = {
-    TransactionState.EMPTY: {
-        "init": TransactionState.EMPTY,
-        "added": TransactionState.ONGOING,
-        "abort": TransactionState.PREPARE_ABORT,      # an abort without partitions only raises the epoch (KIP-890)
-        "expired": TransactionState.DEAD,
-    },
+    TransactionState.EMPTY: _SETTLED,
     TransactionState.ONGOING: {
         "added": TransactionState.ONGOING,
         "commit": TransactionState.PREPARE_COMMIT,
@@ -52,18 +53,8 @@ NEXT: dict[TransactionState, dict[str, TransactionState]] = {
     },
     TransactionState.PREPARE_COMMIT: {"marked": TransactionState.COMPLETE_COMMIT},
     TransactionState.PREPARE_ABORT: {"marked": TransactionState.COMPLETE_ABORT},
-    TransactionState.COMPLETE_COMMIT: {
-        "init": TransactionState.EMPTY,
-        "added": TransactionState.ONGOING,
-        "abort": TransactionState.PREPARE_ABORT,
-        "expired": TransactionState.DEAD,
-    },
-    TransactionState.COMPLETE_ABORT: {
-        "init": TransactionState.EMPTY,
-        "added": TransactionState.ONGOING,
-        "abort": TransactionState.PREPARE_ABORT,
-        "expired": TransactionState.DEAD,
-    },
+    TransactionState.COMPLETE_COMMIT: _SETTLED,
+    TransactionState.COMPLETE_ABORT: _SETTLED,
     TransactionState.PREPARE_EPOCH_FENCE: {"abort": TransactionState.PREPARE_ABORT},
     TransactionState.DEAD: {},
 }

@@ -399,12 +399,12 @@ class ClassicGroup(Group):
         """Let every client fetch: a classic group has no member epochs."""
 
     def check_delete(self) -> Err:
-        return ANSWERS["delete group"][self.state]
+        return ANSWERS["delete"][self.state]
 
     def check_offset_delete(self) -> Err:
         if self.protocol_type == CONSUMER and self.state is not ClassicGroupState.DEAD:
             return Err.NONE                              # decided topic by topic
-        return ANSWERS["delete offsets"][self.state]
+        return ANSWERS["delete"][self.state]
 
     def reads(self, topic: str) -> bool:
         if self.protocol_type != CONSUMER:

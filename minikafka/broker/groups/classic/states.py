@@ -47,41 +47,12 @@ NEXT: dict[ClassicGroupState, dict[str, ClassicGroupState]] = {
     ClassicGroupState.DEAD: {"removed": ClassicGroupState.DEAD},
 }
 
-# The error of a request of a current member (for the last two: of an administrator), by state. NONE: the request goes on.
+# The error of a request of a current member, by state; NONE: the request goes on. "delete" is an administrator's, of a group, or
+# of the offsets of a group whose subscriptions cannot be read, because its type is not "consumer".
 ANSWERS: dict[str, dict[ClassicGroupState, Err]] = {
-    "sync": {
-        ClassicGroupState.EMPTY: Err.UNKNOWN_MEMBER_ID,
-        ClassicGroupState.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        ClassicGroupState.COMPLETING_REBALANCE: Err.NONE,
-        ClassicGroupState.STABLE: Err.NONE,
-        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
-    },
-    "heartbeat": {
-        ClassicGroupState.EMPTY: Err.UNKNOWN_MEMBER_ID,
-        ClassicGroupState.PREPARING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        ClassicGroupState.COMPLETING_REBALANCE: Err.NONE,
-        ClassicGroupState.STABLE: Err.NONE,
-        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
-    },
-    "commit": {
-        ClassicGroupState.EMPTY: Err.NONE,
-        ClassicGroupState.PREPARING_REBALANCE: Err.NONE,
-        ClassicGroupState.COMPLETING_REBALANCE: Err.REBALANCE_IN_PROGRESS,
-        ClassicGroupState.STABLE: Err.NONE,
-        ClassicGroupState.DEAD: Err.COORDINATOR_NOT_AVAILABLE,
-    },
-    "delete group": {
-        ClassicGroupState.EMPTY: Err.NONE,
-        ClassicGroupState.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.STABLE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.DEAD: Err.GROUP_ID_NOT_FOUND,
-    },
-    "delete offsets": {      # of a group of another protocol type than "consumer": its subscriptions cannot be read
-        ClassicGroupState.EMPTY: Err.NONE,
-        ClassicGroupState.PREPARING_REBALANCE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.COMPLETING_REBALANCE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.STABLE: Err.NON_EMPTY_GROUP,
-        ClassicGroupState.DEAD: Err.GROUP_ID_NOT_FOUND,
-    },
-}
+    request: dict(zip(ClassicGroupState, errors, strict=True)) for request, *errors in (
+        # in Empty, in PreparingRebalance, in CompletingRebalance, in Stable, in Dead
+        ("sync", Err.UNKNOWN_MEMBER_ID, Err.REBALANCE_IN_PROGRESS, Err.NONE, Err.NONE, Err.COORDINATOR_NOT_AVAILABLE),
+        ("heartbeat", Err.UNKNOWN_MEMBER_ID, Err.REBALANCE_IN_PROGRESS, Err.NONE, Err.NONE, Err.COORDINATOR_NOT_AVAILABLE),
+        ("commit", Err.NONE, Err.NONE, Err.REBALANCE_IN_PROGRESS, Err.NONE, Err.COORDINATOR_NOT_AVAILABLE),
+        ("delete", Err.NONE, Err.NON_EMPTY_GROUP, Err.NON_EMPTY_GROUP, Err.NON_EMPTY_GROUP, Err.GROUP_ID_NOT_FOUND))}

@@ -58,7 +58,7 @@ def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext)
     if request.member_id == NO_MEMBER and request.instance_id is None and request.must_return:
         return [CompleteCall(call, JoinResult(Err.MEMBER_ID_REQUIRED, member_id))]
     draft = group.state.draft()
-    before = _subscribe(group, draft, member_id, request)
+    before = _subscribe(draft, member_id, request)
     try:
         subscription, _ = read_subscription(request.protocols[0][1])
     except ProtocolError as error:
@@ -85,13 +85,11 @@ def _supports(state: ConsumerGroupState, request: Join) -> bool:
         all(name in [protocol.name for protocol in one.protocols] for one in classic) for name, _ in request.protocols)
 
 
-def _subscribe(group: ConsumerGroup, draft: ConsumerGroupState, member_id: str, request: Join) -> ConsumerGroupMember:
-    if request.instance_id is None:
-        return draft.members.get(member_id, ConsumerGroupMember())
-    known = draft.static_member(request.instance_id)
-    if request.member_id != NO_MEMBER:
-        return group.check_static(known, member_id, request.instance_id)
-    return ConsumerGroupMember() if known is None else replace_static(draft, known, member_id)
+def _subscribe(draft: ConsumerGroupState, member_id: str, request: Join) -> ConsumerGroupMember:
+    known = None if request.instance_id is None else draft.static_member(request.instance_id)
+    if request.instance_id is not None and request.member_id != NO_MEMBER:
+        return draft.member(member_id, request.instance_id)
+    return draft.members.get(member_id, ConsumerGroupMember()) if known is None else replace_static(draft, known, member_id)
 
 
 def sync(group: ConsumerGroup, request: Sync, context: GroupContext) -> SyncResult:
@@ -127,30 +125,24 @@ def leave(group: ConsumerGroup, leaving: list[Leaving]) -> tuple[list[Err], list
     gone: list[str] = []
     for one in leaving:
         try:
-            gone.append(_leaver(group, one))
+            gone.append(_leaver(group.state, one))
             errors.append(Err.NONE)
         except KafkaError as refused:
             errors.append(refused.code)
     return errors, list(dict.fromkeys(gone))
 
 
-def _leaver(group: ConsumerGroup, one: Leaving) -> str:
-    if one.instance_id is None:
-        if one.member_id not in group.state.members:
-            raise group.unknown(one.member_id)
-        return one.member_id
-    known = group.state.static_member(one.instance_id)
-    group.check_static(known, one.member_id or known or "", one.instance_id)
-    assert known is not None
-    return known
+def _leaver(state: ConsumerGroupState, one: Leaving) -> str:
+    known = None if one.instance_id is None else state.static_member(one.instance_id)
+    who = one.member_id or known or NO_MEMBER
+    state.member(who, one.instance_id)
+    return who
 
 
 def _sender(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerGroupMember:
     """Return the classic member that sent a request of this generation. Raises KafkaError."""
-    if instance_id is not None:
-        group.check_static(group.state.static_member(instance_id), member_id, instance_id)
-    member = group.state.members.get(member_id)
-    if member is None or not member.is_classic:
+    member = group.state.member(member_id, instance_id)
+    if not member.is_classic:
         raise KafkaError(Err.UNKNOWN_MEMBER_ID)
     if member.current.epoch != generation:
         raise KafkaError(Err.ILLEGAL_GENERATION)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember, TopicIdPartition
+from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import OffsetCommit
 from minikafka.protocol.errors import Err, KafkaError
@@ -31,7 +31,7 @@ def check_commit(group: ConsumerGroupState, commit: OffsetCommit, partitions: It
         return
     if commit.transactional and epoch == -1 and not commit.member_id and commit.instance_id is None:
         return
-    member = _member(group, commit.member_id)
+    member = group.member(commit.member_id)
     if not commit.transactional and not member.is_classic and commit.version < KNOWS_EPOCHS:
         raise KafkaError(Err.UNSUPPORTED_VERSION)
     known = member.current.epoch
@@ -44,12 +44,6 @@ def check_fetch(group: ConsumerGroupState, member_id: str | None, epoch: int) ->
     """Raise KafkaError if the member is not in this epoch. A client that names no member may fetch."""
     if member_id is None and epoch < 0:
         return
-    member = _member(group, member_id or "")
+    member = group.member(member_id or "")
     if epoch != member.current.epoch:
         raise KafkaError(Err.ILLEGAL_GENERATION if member.is_classic else Err.STALE_MEMBER_EPOCH)
-
-
-def _member(group: ConsumerGroupState, member_id: str) -> ConsumerGroupMember:
-    if member_id not in group.members:
-        raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
-    return group.members[member_id]

@@ -167,22 +167,12 @@ class ConsumerGroup(Group):
 
     def _subscribe(self, draft: ConsumerGroupState, member_id: str, request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
         """Return the member as it was before this heartbeat; a new one if it joins. Raises KafkaError."""
-        if request.instance_id is not None:
-            return self._subscribe_static(draft, member_id, request.instance_id, request)
-        member = draft.members.get(member_id)
-        if member is None and request.epoch != JOINING:
-            raise self.unknown(member_id)
-        if member is not None:
-            check_epoch(member, request)
-        return member or ConsumerGroupMember()
-
-    def _subscribe_static(self, draft: ConsumerGroupState, member_id: str, instance_id: str,
-                          request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
-        known = draft.static_member(instance_id)
+        instance_id = request.instance_id
         if request.epoch != JOINING:
-            member = self.check_static(known, member_id, instance_id)
+            member = draft.member(member_id, instance_id)
             check_epoch(member, request)
             return member
+        known = None if instance_id is None else draft.static_member(instance_id)
         if known is None:
             return draft.members.get(member_id, ConsumerGroupMember())
         member = draft.members[known]
@@ -191,19 +181,6 @@ class ConsumerGroup(Group):
                              f"Static member {member_id} with instance id {instance_id} cannot join the group because "
                              f"the instance id is owned by {known} member.")
         return replace_static(draft, known, member_id)
-
-    def check_static(self, known: str | None, member_id: str, instance_id: str) -> ConsumerGroupMember:
-        """Return the static member `known`. Raises KafkaError unless `known`, which has the instance id, is `member_id`."""
-        if known is None:
-            raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-        if known != member_id:
-            raise KafkaError(Err.FENCED_INSTANCE_ID, f"Static member {member_id} with instance id {instance_id} was "
-                             f"fenced by member {known}.")
-        return self.state.members[known]
-
-    def unknown(self, member_id: str) -> KafkaError:
-        """Return the error for a member id that is not in the group."""
-        return KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
 
     def update(self, draft: ConsumerGroupState, member_id: str, before: ConsumerGroupMember, said: MemberMetadata,
                owned: Set[TopicIdPartition] | None, context: GroupContext) -> tuple[ConsumerGroupMember, bool]:
@@ -262,12 +239,7 @@ class ConsumerGroup(Group):
 
     def consumer_leave(self, call: Call, request: ConsumerGroupHeartbeat, context: GroupContext) -> list[ConsumerEffect]:
         """Take the heartbeat of a member that leaves: epoch -1, or -2 if a static member will come back. KafkaError."""
-        if request.instance_id is not None:
-            member = self.check_static(self.state.static_member(request.instance_id), request.member_id, request.instance_id)
-        elif request.member_id in self.state.members:
-            member = self.state.members[request.member_id]
-        else:
-            raise self.unknown(request.member_id)
+        member = self.state.member(request.member_id, request.instance_id)
         response = HeartbeatResponse(request.member_id, request.epoch)
         if request.instance_id is None or request.epoch == LEAVE_GROUP_MEMBER_EPOCH:
             return [RemoveMembers((request.member_id,), call, response)]

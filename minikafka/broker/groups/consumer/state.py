@@ -43,6 +43,7 @@ from minikafka.broker.groups.consumer.records import (
     TargetMetadata,
     Value,
 )
+from minikafka.protocol.errors import Err, KafkaError
 
 BORN, UNASSIGNED = GroupMetadata(1), TargetMetadata(1)         # epoch 0 is that of a member that joins
 DELETED = CurrentMember(LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_MEMBER_EPOCH, STABLE, (), ())
@@ -118,6 +119,19 @@ class ConsumerGroupState:
             return ConsumerState.ASSIGNING
         settled = all(member.is_reconciled(self.target.epoch) for member in self.members.values())
         return ConsumerState.STABLE if settled else ConsumerState.RECONCILING
+
+    def member(self, member_id: str, instance_id: str | None = None) -> ConsumerGroupMember:
+        """Return the member that sends a request. Raises KafkaError if it is unknown, or another member has its instance id."""
+        if instance_id is not None:
+            known = self.static_member(instance_id)
+            if known is None:
+                raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+            if known != member_id:
+                raise KafkaError(Err.FENCED_INSTANCE_ID, f"Static member {member_id} with instance id {instance_id} was "
+                                 f"fenced by member {known}.")
+        if member_id not in self.members:
+            raise KafkaError(Err.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}.")
+        return self.members[member_id]
 
     def static_member(self, instance_id: str) -> str | None:
         """Return the id of the member that has this instance id."""
