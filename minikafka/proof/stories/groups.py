@@ -26,19 +26,15 @@ async def stand_still(story: CoordinatedStory, follower: int) -> None:
     await story.world.sleep(1.0)
 
 
-@script("A15 zombie consumer", rules="57, 60", stage=CoordinatedStory)
-async def a15_zombie_consumer(story: CoordinatedStory) -> None:
-    """A member is stopped for longer than its session. The group goes on without it: its partition has another owner,
-    which reads on and commits. Then the member wakes up with its old state, and commits where it was. If that
-    commit were taken, the group would be set back, and its next owner would read every record in between again.
-    """
+async def zombie(story: CoordinatedStory, joins: str, is_stopped: str, instance: str | None = None) -> None:
+    """Stop the member z, which has committed 2; m gets its partition and commits 6; then z wakes up and commits 4."""
     await eight_records(story)
-    story.step("z joins, reads, and commits 2")
-    z, m = StoryMember(story, "z", home=1), StoryMember(story, "m", home=1)
+    story.step(joins)
+    z, m = StoryMember(story, "z", home=1, instance=instance), StoryMember(story, "m", home=1, instance=instance)
     await z.enter()
     await z.commit(2)
 
-    story.step("z is stopped; m joins, and gets the partition when z's session is over")
+    story.step(is_stopped)
     z.stop()
     await m.enter()
     await m.commit(6)
@@ -48,6 +44,16 @@ async def a15_zombie_consumer(story: CoordinatedStory) -> None:
     await m.committed()
     m.stop()
     await story.judge("t", isolation=UNCOMMITTED)
+
+
+@script("A15 zombie consumer", rules="57, 60", stage=CoordinatedStory)
+async def a15_zombie_consumer(story: CoordinatedStory) -> None:
+    """A member is stopped for longer than its session. The group goes on without it: its partition has another owner,
+    which reads on and commits. Then the member wakes up with its old state, and commits where it was. If that
+    commit were taken, the group would be set back, and its next owner would read every record in between again.
+    """
+    await zombie(story, "z joins, reads, and commits 2",
+                 "z is stopped; m joins, and gets the partition when z's session is over")
 
 
 @script("A15 zombie consumer, a static member", rules="59, 60", stage=CoordinatedStory)
@@ -56,22 +62,8 @@ async def a15_zombie_static_member(story: CoordinatedStory) -> None:
     gets the partition at once, without a rebalance, in the same generation. When the first process wakes up, its
     generation is right and its name too; only the member id differs.
     """
-    await eight_records(story)
-    story.step("z joins as instance i, and commits 2")
-    z, m = StoryMember(story, "z", home=1, instance="i"), StoryMember(story, "m", home=1, instance="i")
-    await z.enter()
-    await z.commit(2)
-
-    story.step("z is stopped; m starts as the same instance i, reads on and commits 6")
-    z.stop()
-    await m.enter()
-    await m.commit(6)
-
-    story.step("z goes on where it was, and commits 4")
-    await z.commit(4)
-    await m.committed()
-    m.stop()
-    await story.judge("t", isolation=UNCOMMITTED)
+    await zombie(story, "z joins as instance i, and commits 2",
+                 "z is stopped; m starts as the same instance i, reads on and commits 6", instance="i")
 
 
 @script("Commits that last", rules="60, 62", stage=CoordinatedStory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minikafka.proof.stories.telling.client import Stuck
 from minikafka.proof.stories.telling.ending import STATE, CoordinatedStory
 from minikafka.proof.stories.telling.reader import UNCOMMITTED, poll
 from minikafka.proof.stories.telling.script import script
@@ -54,13 +55,8 @@ async def a11_torn_transaction(story: CoordinatedStory) -> None:
     await story.judge("t", "u")
 
 
-@script("A12 hanging transaction", rules="10, 52", stage=CoordinatedStory)
-async def a12_hanging_transaction(story: CoordinatedStory) -> None:
-    """A record of a transaction is delayed until the transaction is aborted and has its markers. If the leader took it,
-    it would begin a transaction that no coordinator has: no marker ever comes, and the last stable offset stays
-    where it is for ever. So before the first record of a transaction goes into a log, its leader verifies it with the
-    coordinator (KIP-890), which refuses an old epoch; a classic client's partition is not in the transaction any more.
-    """
+async def record_on_its_way(story: CoordinatedStory) -> tuple[StoryWriter, Stuck]:
+    """Return a producer whose second record is stuck, and what holds the record."""
     p = await one_producer(story)
 
     story.step("a transaction writes a1 to t; a2, for u, is stuck on its way")
@@ -70,6 +66,17 @@ async def a12_hanging_transaction(story: CoordinatedStory) -> None:
     stuck = await p.hang(3)
     p.send("a2", "u", to=3)
     await story.world.sleep(2.0)
+    return p, stuck
+
+
+@script("A12 hanging transaction", rules="10, 52", stage=CoordinatedStory)
+async def a12_hanging_transaction(story: CoordinatedStory) -> None:
+    """A record of a transaction is delayed until the transaction is aborted and has its markers. If the leader took it,
+    it would begin a transaction that no coordinator has: no marker ever comes, and the last stable offset stays
+    where it is for ever. So before the first record of a transaction goes into a log, its leader verifies it with the
+    coordinator (KIP-890), which refuses an old epoch; a classic client's partition is not in the transaction any more.
+    """
+    p, stuck = await record_on_its_way(story)
 
     story.step("p gives up and aborts; every partition in the coordinator's transaction gets its marker")
     p.reconnect()
@@ -95,15 +102,7 @@ async def a12_late_record(story: CoordinatedStory) -> None:
     is right, the sequence fits. So a record of an aborted transaction is committed. With an epoch of its own for every
     transaction the leader refuses the record.
     """
-    p = await one_producer(story)
-
-    story.step("a transaction writes a1 to t; a2, for u, is stuck on its way")
-    p.begin()
-    await p.send("a1", "t", to=2)
-    await p.add("u")
-    stuck = await p.hang(3)
-    p.send("a2", "u", to=3)
-    await story.world.sleep(2.0)
+    p, stuck = await record_on_its_way(story)
 
     story.step("p gives up, aborts, and begins the next transaction")
     p.reconnect()

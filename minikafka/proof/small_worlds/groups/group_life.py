@@ -15,6 +15,7 @@ Invariants: I-GLIFE-1 a client that is sure of its membership uses no partition 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -38,24 +39,16 @@ BROKEN = ("(", "[a")  # no regular expressions
 Client = HeartbeatClient | ClassicClient
 
 
-def group_alone(kind: str, seed: int) -> tuple[str, ...]:
-    """Run one seed."""
-    return fallen(GroupLife(kind, seed).live)
+def group_alone(kind: str) -> Callable[[int], tuple[str, ...]]:
+    """Return what runs one seed of a group whose clients speak this protocol, or both."""
+    def alone(seed: int) -> tuple[str, ...]:
+        return fallen(GroupLife(kind, seed).live)
+
+    alone.__name__ = f"{kind}_group_alone"
+    return alone
 
 
-def classic_group_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed of a classic group."""
-    return group_alone(CLASSIC, seed)
-
-
-def consumer_group_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed of a consumer group."""
-    return group_alone(CONSUMER, seed)
-
-
-def mixed_group_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed of a group that changes its protocol."""
-    return group_alone(MIXED, seed)
+classic_group_alone, consumer_group_alone, mixed_group_alone = map(group_alone, (CLASSIC, CONSUMER, MIXED))
 
 
 class GroupLife(JudgedGroup):
@@ -160,7 +153,7 @@ class GroupLife(JudgedGroup):
             latest = [*dict(self.log).items()]
             kept = [record for record in latest if record[1] is not None or self.rng.random() < 0.5]
             self.rng.shuffle(kept)
-            for records in (latest, kept):
+            for records in (self.log, latest, kept):
                 same("I-CGROUP-1", "the group in the log", picture(self.replayed(records)), picture(self.group))
         super().fail_over()
 

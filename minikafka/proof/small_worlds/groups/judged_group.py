@@ -166,8 +166,6 @@ class JudgedGroup(LoneGroup):
 
     def fail_over(self) -> None:
         """Let another coordinator serve."""
-        if self.classic is None:
-            same("I-CGROUP-1", "the group in the log", rules.picture(self.replayed()), rules.picture(self.group))
         self.retried.clear()
         self.overlapped = False
         with self.event():
