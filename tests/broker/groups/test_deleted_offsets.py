@@ -90,6 +90,7 @@ async def test_a_deletion_takes_what_was_appended_before_it(world: Deletions, wh
     await world.world.stop(node)
     node = await world.coordinator(instead_of=node)
     assert await world.fetch(node, require_stable=True) == (Err.NONE, -1)
+    assert what != "DeleteGroups" or await world.listed(node) == []
 
 
 @staged(Deletions, 1)

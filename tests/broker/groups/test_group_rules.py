@@ -1,4 +1,5 @@
-"""The tables of a classic group's states (rule 56), and bytes that seeds seldom meet: old records, broken subscriptions.
+"""The table of a classic group's states (rule 56), bytes that seeds seldom meet (old records, broken subscriptions), and what
+`uniform` costs in a huge group.
 
 Rules 57 to 60 and 848 are checked by seeds (test_group_random.py), by transcripts, and beside Apache Kafka (tests/wire).
 """
@@ -6,6 +7,7 @@ Rules 57 to 60 and 848 are checked by seeds (test_group_random.py), by transcrip
 from __future__ import annotations
 
 import struct
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +15,10 @@ from minikafka.broker.groups.classic.embedded_protocol import subscribed_topics
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup
 from minikafka.broker.groups.classic.states import NEXT, ClassicGroupState
+from minikafka.broker.groups.consumer import assignors
+from minikafka.broker.groups.consumer.assignors import MemberSubscription, uniform
 from minikafka.broker.groups.records import GroupMetadataValue, stored_group
+from minikafka.proof.small_worlds.groups.classic_client import subscription
 from minikafka.protocol.errors import Err
 
 
@@ -50,14 +55,36 @@ def test_offsets_are_deleted_topic_by_topic_where_subscriptions_can_be_read(prot
     assert group.check_offset_delete() is expected
 
 
-def subscription(*topics: str) -> bytes:
-    names = b"".join(struct.pack(">h", len(t)) + t.encode() for t in topics)
-    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
+READ = subscription(("read",), (), 0, None)
 
 
-@pytest.mark.parametrize("metadata", [b"", subscription("read")[:9], struct.pack(">hih", 0, 1, -2), struct.pack(">hih", 0, 1, -1),
+@pytest.mark.parametrize("metadata", [b"", READ[:9], struct.pack(">hih", 0, 1, -2), struct.pack(">hih", 0, 1, -1),
                                       struct.pack(">hih", 0, 1, 5) + b"read", struct.pack(">hi", 0, 2) + b"\0\1a"])
 def test_a_subscription_whose_names_do_not_fit_is_none(metadata: bytes) -> None:
     """Fails if a name is read that ends before it begins, or behind the bytes: offsets would be kept for other topics."""
     assert subscribed_topics(metadata) is None
-    assert subscribed_topics(subscription("read", "", "b")) == ["read", "", "b"]
+    assert subscribed_topics(subscription(("read", "", "b"), (), 0, None)) == ["read", "", "b"]
+
+
+def test_a_huge_group_is_assigned_without_looking_again_and_again(monkeypatch):
+    """Fails if work grows with the square of the topics, or with partitions times members: nobody else was served for minutes."""
+    looks, moves = [0], [0]
+    balance, push = assignors._balance, assignors.heappush
+
+    def looked(*args):
+        looks[0] += 1
+        return balance(*args)
+
+    def pushed(*args):
+        moves[0] += 1
+        return push(*args)
+
+    monkeypatch.setattr(assignors, "_balance", looked)
+    monkeypatch.setattr(assignors, "heappush", pushed)
+    topics = [UUID(int=number + 1) for number in range(300)]
+    everything = frozenset((topic, index) for topic in topics for index in range(10))
+    members = {f"m{number:03}": MemberSubscription(frozenset(topics), everything if number == 0 else frozenset())
+               for number in range(100)}
+    given = uniform(members, dict.fromkeys(topics, 10))
+    assert {len(partitions) for partitions in given.values()} == {30}
+    assert looks[0] < 4 * len(topics) and moves[0] < 8 * len(everything)

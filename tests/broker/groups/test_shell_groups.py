@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import DeleteGroupsRequest, DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
@@ -122,19 +122,6 @@ async def test_rule_62_the_next_coordinator_knows_what_the_log_knows(world: Grou
     assert await world.heartbeat(node, member, generation) is Err.NONE
     described = (await world.ask(node, DescribeGroupsRequest(groups=[GROUP]), 5)).groups[0]
     assert (described.group_state, bytes(described.members[0].member_assignment)) == ("Stable", b"all")
-
-
-@staged(Groups, 1)
-async def test_rule_62_a_deleted_group_stays_deleted(world: Groups) -> None:
-    """Fails if tombstones are not written, or not read."""
-    node = await world.begin()
-    await world.commit(node, 7)
-    deleted = await world.ask(node, DeleteGroupsRequest(groups_names=[GROUP]), 2)
-    assert deleted.results[0].error_code == 0
-    await world.world.stop(node)
-    node = await world.coordinator(instead_of=node)
-    assert await world.fetch(node) == (Err.NONE, -1)
-    assert (await world.ask(node, DescribeGroupsRequest(groups=[GROUP]), 6)).groups[0].error_code == 69
 
 
 @staged(Groups, 1)

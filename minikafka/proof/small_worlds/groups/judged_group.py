@@ -189,8 +189,7 @@ class JudgedGroup(LoneGroup):
                 self.acts |= {before.instances.get(request.instance_id, "")}
             super().ask(what, call, request)
             answer = self.answers.get(call)
-            if isinstance(group, ConsumerGroup):
-                that("I-JGROUP-1", answer is not None, f"{call} waits")
+            if isinstance(group, ConsumerGroup) and answer is not None:
                 self.open.remove(call)
             if what == "leave":
                 self._left(before, request, answer)
@@ -295,7 +294,6 @@ class JudgedGroup(LoneGroup):
                 answer = super().send(beat)
             except KafkaError as error:
                 refused = error
-                that("I-JGROUP-1", self.classic is old, "a refusal changes the protocol")
                 same("I-JGROUP-1", REFUSED, rules.picture(self.present), before.picture)
             if old is None:
                 self.judge("ConsumerGroupHeartbeat", refused.code if refused else Err.NONE, before.may_beat(beat))

@@ -214,11 +214,6 @@ class LoneGroup:
         self.log += state.tombstones()
         self.downgraded(self.stored, self.classic)
         self.serve(self.classic)
-        self.rebalance()
-
-    def rebalance(self) -> None:
-        """Call the members of a classic group that was made from a consumer group."""
-        assert self.classic is not None
         self.carry_out_classic(self.classic.rebalance_or_complete(self.now))
 
     def downgraded(self, stored: StoredGroup, group: ClassicGroup) -> None:
