@@ -252,6 +252,15 @@ def test_rule_39_everybody_else_gives_it_to_a_log_that_ends_no_earlier() -> None
         assert not reply(core.on_request("p", Vote(1, 3, 1, 1, pre_vote=True), 0.0)).granted
 
 
+def test_rule_39_a_prospective_is_found_by_its_leader() -> None:
+    """Fails if a node that lost sight of its leader for a while does not follow it again when it is told of it."""
+    core, _ = a_follower()
+    core.on_tick(now := core.state.role.deadline)
+    assert isinstance(core.state.role, Prospective)
+    core.on_request("b", BeginQuorumEpoch(1, 2), now)
+    assert isinstance(core.state.role, Follower) and core.state.role.leader == 2
+
+
 # --- what a node asserts ------------------------------------------------------------------------------------------
 
 

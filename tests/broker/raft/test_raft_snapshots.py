@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import pytest
 
-from minikafka.broker.raft.effects import Send
+from minikafka.broker.raft.effects import AppendSnapshot, Flush, LoadSnapshot, Send
 from minikafka.broker.raft.messages import Fetch, FetchAnswer, FetchSnapshot, SnapshotAnswer, SnapshotId
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Follower
 from minikafka.protocol.errors import Err
+from tests.broker.raft.by_hand import parse
 from tests.broker.raft.test_raft_rules import a_follower, a_leader, only, reply
 
 SNAPSHOT = SnapshotId(3, 2)
@@ -86,6 +87,20 @@ def test_fetching_a_snapshot_shows_that_the_voter_lives() -> None:
     core.on_request("s", FetchSnapshot(3, 2, SNAPSHOT, 0), 2.0)
     core.on_tick(4.0)
     assert core.state.epoch_start_offset is not None
+
+
+def test_a_follower_loads_a_snapshot_piece_by_piece() -> None:
+    """Fails if a piece is skipped, the log is replaced before the last one, or the next fetch is not at its end."""
+    core, fetch = a_follower(log="1^", epoch=3)
+    (ask,) = only(core.on_response(fetch.id, FetchAnswer(3, 2, high_watermark=5, snapshot=SNAPSHOT), 0.0), Send)
+    first, ask = core.on_response(ask.id, SnapshotAnswer(3, 2, Err.NONE, SNAPSHOT, 8, 0, SNAPSHOT_BYTES[:5]), 0.1)
+    assert (first, ask.request) == (AppendSnapshot(SNAPSHOT, 0, SNAPSHOT_BYTES[:5]), FetchSnapshot(3, 1, SNAPSHOT, 5))
+    effects = core.on_response(ask.id, SnapshotAnswer(3, 2, Err.NONE, SNAPSHOT, 8, 5, SNAPSHOT_BYTES[5:]), 0.2)
+    assert effects == [AppendSnapshot(SNAPSHOT, 5, SNAPSHOT_BYTES[5:]), LoadSnapshot(SNAPSHOT), Flush()]
+    core.state.log.add_snapshot(SNAPSHOT, tuple(parse(SNAPSHOT_BYTES.decode())))
+    core.state.log.begin_at(SNAPSHOT)
+    (fetch,) = only(core.on_flushed(3, 0.2), Send)
+    assert (fetch.request.offset, fetch.request.last_fetched_epoch) == (3, 2)
 
 
 def test_a_snapshot_that_is_gone_is_given_up() -> None:
