@@ -4,9 +4,10 @@
     campaign.py      one campaign: start, break, mend, finish, read everything, judge
     nemesis.py       which fault comes next, and where
     worker.py        one client under test as a thread that is made anew after every error
-    kafka_python.py  producers, members and transactional copiers of kafka-python
-    librdkafka.py    the same of librdkafka (confluent-kafka)
-    final_reads.py      every partition read from its first to its last offset, by both libraries
+    clients.py       what producers, members and transactional copiers do and tell the history
+    kafka_python.py  their calls of kafka-python
+    librdkafka.py    their calls of librdkafka (confluent-kafka)
+    final_reads.py   every partition read from its first to its last offset, by both libraries
     search.py        a missing record looked for in the brokers' log files: lost, or not delivered?
     hostile.py       the other campaign: no faults, but random requests of all APIs beside a probe client
     attack.py        the process that sends them; grammar.py: how they are made from the schemas; probe_client.py: that client

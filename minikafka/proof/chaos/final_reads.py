@@ -43,7 +43,7 @@ def _kafka_python(cluster: Any, history: History, starts: dict[Any, int], ends: 
         position, deadline = dict(starts), time.monotonic() + PATIENCE
         while any(position[tp] < ends[tp] for tp in ends) and time.monotonic() < deadline:
             for tp, records in consumer.poll(timeout_ms=500).items():
-                found[tp] += as_records(records)
+                found[tp] += map(list, as_records(records))
             now = {tp: consumer.position(tp) for tp in starts}
             if now != position:
                 position, deadline = now, time.monotonic() + PATIENCE

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any
 
@@ -21,7 +22,7 @@ from minikafka.proof.history import History
 PAUSE_AFTER_ERROR = 0.5  # seconds
 
 
-class Worker:
+class Worker(ABC):
     """A client under test. Subclasses open it, take a step with it and close it. `name` is its process in the history."""
 
     def __init__(self, name: str, bootstrap: str, history: History) -> None:
@@ -34,17 +35,17 @@ class Worker:
     def name(self) -> str:
         return self.title if self.lives <= 1 else f"{self.title}#{self.lives}"
 
+    @abstractmethod
     def open(self) -> None:
         """Make the client."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self) -> None:
         """Take a step: something that takes less than a second if all is well."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """End the client; records that it still has to send get their time."""
-        raise NotImplementedError
 
     def successor(self) -> Worker:
         """Return another worker in its place; the old thread may hang on, and is fenced or ignored."""
