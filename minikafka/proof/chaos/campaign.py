@@ -25,7 +25,7 @@ from minikafka.cluster.errors import ClusterError
 from minikafka.proof.chaos.final_reads import read_everything
 from minikafka.proof.history import History, Report, check
 
-from .clients import Producer
+from .clients import JudgedProducer
 from .kafka_python import KafkaPythonCopier, KafkaPythonMember, KafkaPythonProducer
 from .librdkafka import QUIET, LibrdkafkaCopier, LibrdkafkaMember, LibrdkafkaProducer
 from .nemesis import Nemesis
@@ -148,7 +148,7 @@ class ChaosCampaign:
         while time.monotonic() < until or nemesis.count["kill"] < self.kills and time.monotonic() < latest:
             nemesis.round()
             if self.rng.random() < 0.2:
-                self.rng.choice([worker for worker in self.workers if not isinstance(worker, Producer)]).renew()
+                self.rng.choice([worker for worker in self.workers if not isinstance(worker, JudgedProducer)]).renew()
             self._replace_stuck()
             if time.monotonic() > told + 30:
                 told = time.monotonic()
@@ -157,7 +157,7 @@ class ChaosCampaign:
     def _replace_stuck(self) -> None:
         """Give up a client that hangs; another takes its place under its name, as an operator would do."""
         for place, worker in enumerate(self.workers):
-            if not isinstance(worker, Producer) and time.monotonic() - worker.alive_at > STUCK_AFTER:
+            if not isinstance(worker, JudgedProducer) and time.monotonic() - worker.alive_at > STUCK_AFTER:
                 self._tell_stuck(worker, "hung")
                 worker.finish()
                 self.gone.append(worker)
@@ -174,8 +174,8 @@ class ChaosCampaign:
 
     def _finish(self) -> None:
         """End the producers first, so that copiers and members can read what they sent."""
-        producers = [worker for worker in self.workers if isinstance(worker, Producer)]
-        others = [worker for worker in self.workers if not isinstance(worker, Producer)]
+        producers = [worker for worker in self.workers if isinstance(worker, JudgedProducer)]
+        others = [worker for worker in self.workers if not isinstance(worker, JudgedProducer)]
         for workers, patience in ((producers, END_WITHIN), (others, LEAVE_WITHIN)):
             until = time.monotonic() + patience
             for worker in workers:

@@ -21,7 +21,7 @@ Record = tuple[str, int, int, str]  # topic, partition, offset, value
 Operation = dict[str, Any]
 
 
-class Producer(Worker):
+class JudgedProducer(Worker):
     """A producer to random partitions, several requests in flight; acks=all, idempotent or not."""
 
     def __init__(self, name: str, bootstrap: str, history: History, topic: str, partitions: int, rate: float,
@@ -44,7 +44,7 @@ class Producer(Worker):
         """Hand a record over; its answer ends the operation."""
 
 
-class Member(Worker):
+class JudgedMember(Worker):
     """A member of a group that reads topics and commits; it tells what it was assigned and where it began."""
 
     error: ClassVar[type[Exception]]  # the errors of the library
@@ -102,7 +102,7 @@ class Member(Worker):
         """Commit and wait for the answer."""
 
 
-class Copier(Member):
+class JudgedCopier(JudgedMember):
     """Exactly once: reads a batch, sends a copy of each record and the batch's offsets in one transaction."""
 
     def __init__(self, name: str, bootstrap: str, history: History, source: str, target: str, partitions: int) -> None:

@@ -10,7 +10,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, Topic
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from .clients import Copier, Member, Operation, Partition, Producer, Record
+from .clients import JudgedCopier, JudgedMember, JudgedProducer, Operation, Partition, Record
 
 REQUEST_MS = 5000
 # Neither library keeps its promise once a record's delivery timeout is over: librdkafka (2.16) takes the next epoch and
@@ -22,7 +22,7 @@ TRANSACTION_MS = 10_000
 STALLED_AFTER = 70.0  # seconds: longer than a cluster may take to recover
 
 
-class KafkaPythonProducer(Producer):
+class KafkaPythonProducer(JudgedProducer):
     def open(self) -> None:
         self.producer = KafkaProducer(
             bootstrap_servers=self.bootstrap, acks="all", enable_idempotence=self.idempotent, linger_ms=5,
@@ -51,7 +51,7 @@ class KafkaPythonProducer(Producer):
             self.producer.close(timeout=1 if self._stalls() else CLOSE_S)
 
 
-class KafkaPythonMember(Member):
+class KafkaPythonMember(JudgedMember):
     error = KafkaError
 
     def open(self) -> None:
@@ -80,7 +80,7 @@ class KafkaPythonMember(Member):
             self.consumer.close(autocommit=False, timeout_ms=REQUEST_MS)
 
 
-class KafkaPythonCopier(Copier, KafkaPythonMember):
+class KafkaPythonCopier(JudgedCopier, KafkaPythonMember):
     def open(self) -> None:
         self.producer = KafkaProducer(
             bootstrap_servers=self.bootstrap, transactional_id=self.title, transaction_timeout_ms=TRANSACTION_MS,

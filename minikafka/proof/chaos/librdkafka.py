@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from .clients import Copier, Member, Operation, Partition, Producer, Record
+from .clients import JudgedCopier, JudgedMember, JudgedProducer, Operation, Partition, Record
 from .kafka_python import CLOSE_S, DELIVERY_MS, REQUEST_MS, SESSION_MS, TRANSACTION_MS
 from .worker import Worker
 
@@ -19,7 +19,7 @@ QUIET.propagate = False
 PATIENCE = 20.0  # seconds for one step of a transaction
 
 
-class LibrdkafkaProducer(Producer):
+class LibrdkafkaProducer(JudgedProducer):
     fatal: Any = None
 
     def open(self) -> None:
@@ -46,7 +46,7 @@ class LibrdkafkaProducer(Producer):
             self.producer.flush(CLOSE_S)
 
 
-class LibrdkafkaMember(Member):
+class LibrdkafkaMember(JudgedMember):
     error = KafkaException
     logs: dict[str, Any] = {"logger": QUIET}
 
@@ -81,7 +81,7 @@ class LibrdkafkaMember(Member):
             consumer.close()
 
 
-class LibrdkafkaCopier(Copier, LibrdkafkaMember):
+class LibrdkafkaCopier(JudgedCopier, LibrdkafkaMember):
     """A copier whose consumer writes no log.
 
     `consumer_group_metadata` keeps Python's lock (GIL) while it waits for the thread of librdkafka. That thread, if it has a line
