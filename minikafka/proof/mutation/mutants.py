@@ -2,6 +2,7 @@
 
     found = mutants(source)             all of them, in the order of the file
     found[3].line, found[3].text        where it is, and what became of it: "a <= b -> a < b"
+    found[3].function                   the function around it: with the text it names the change while lines come and go
     tree(source, 3)                     the file with that change, to be compiled
 
 Owns: the kinds of changes. Texts, traces, logs, assertions and annotations are not changed: no property can see them.
@@ -15,6 +16,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 SWAPS: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -25,15 +27,21 @@ UNSEEN = (ast.Assert, ast.Raise, ast.Import, ast.ImportFrom)
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the line at which it is, and what it is."""
+    """One change: the line at which it is, what it is, and the innermost function around it ("-": none)."""
 
     line: int
     text: str
+    function: str
 
 
+@cache
 def mutants(source: str) -> list[Mutant]:
     """Return every mutant of a source."""
-    return [Mutant(line, f"{before} -> {after}") for line, before, after in _changes(ast.parse(source))]
+    parsed = ast.parse(source)
+    functions = [node for node in ast.walk(parsed) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    around = {line: node.name for node in functions  # an inner function comes after the outer one
+              for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    return [Mutant(line, f"{before} -> {after}", around.get(line, "-")) for line, before, after in _changes(parsed)]
 
 
 def tree(source: str, number: int) -> ast.Module:
@@ -50,7 +58,7 @@ def _changes(root: ast.Module) -> Iterator[tuple[int, str, str]]:
     for parent, field, place, node in list(_places(root)):
         for other in _variants(node):
             _put(parent, field, place, other)
-            yield node.lineno, _said(node), _said(other)
+            yield node.lineno, _shown(node), _shown(other)
             _put(parent, field, place, node)
 
 
@@ -61,7 +69,7 @@ def _put(parent: ast.AST, field: str, place: int | None, node: ast.AST) -> None:
         getattr(parent, field)[place] = node
 
 
-def _said(node: ast.AST) -> str:
+def _shown(node: ast.AST) -> str:
     return "(dropped)" if isinstance(node, ast.Pass) else ast.unparse(node).splitlines()[0][:70]
 
 
@@ -71,12 +79,12 @@ def _places(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, Any]]:
         if field in ("annotation", "returns", "decorator_list", "bases", "type_ignores", "msg"):
             continue
         for place, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(child, ast.AST) and not isinstance(child, UNSEEN) and not _only_tells(child):
+            if isinstance(child, ast.AST) and not isinstance(child, UNSEEN) and not _only_describes(child):
                 yield node, field, place, child
                 yield from _places(child)
 
 
-def _only_tells(node: ast.AST) -> bool:
+def _only_describes(node: ast.AST) -> bool:
     """Return whether a statement is a docstring, a trace, a line of the log, or a method for people."""
     if isinstance(node, ast.FunctionDef):
         return node.name in ("__str__", "__repr__")
