@@ -279,6 +279,7 @@ def stepped(was: ConsumerGroupMember, after: ConsumerGroupState, me: str, owned:
     same("I-GSTEP-1", "since when it has its partitions", now.assigned, {p: was.assigned.get(p, goal) for p in now.assigned})
     that("I-GSTEP-1", now.current.epoch in ((was.current.epoch,) if now.revoking else (was.current.epoch, goal)),
          f"its epoch is {now.current.epoch}, after {was.current.epoch}, and it gives up {now.revoking}")
+    that("I-GSTEP-1", now.current.previous_epoch != LEAVE_GROUP_STATIC_MEMBER_EPOCH, f"it goes on from where it left: {now}")
     if now.current.epoch == goal != was.current.epoch:
         missing = target - now.assigned.keys()
         that("I-GSTEP-1", missing <= after.taken(me), f"it lacks {missing}, which are free")
