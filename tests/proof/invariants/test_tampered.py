@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.coordinator.shell.coordinator_log import CoordinatorLog
+from minikafka.broker.coordinator.shell.coordinator_log import UNGUARDED, CoordinatorLog
+from minikafka.broker.groups.records import offset_value
+from minikafka.broker.metadata.records import ZERO_UUID
 from minikafka.broker.raft.effects import ElectionState
 from minikafka.broker.raft.wire import encode_election_state
+from minikafka.broker.replication.effects import HighWatermark
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.transactions import records as txns
@@ -23,6 +26,7 @@ from minikafka.broker.transactions.states import STATUS, TransactionState
 from minikafka.client import Admin
 from minikafka.log import Log
 from minikafka.log.markers import marker
+from minikafka.log.producers import ProducerIdAndEpoch
 from tests.proof.invariants.kit import Kit, Story
 
 LOG = "/data/t-0/00000000000000000000.log"
@@ -31,7 +35,7 @@ TAMPERED: list[Any] = []
 
 
 def falls(invariant: str, *words: str, **watch: Any) -> Callable[[Story], Story]:
-    """Add a way to tamper with a world, the invariant that falls, and words of its reports."""
+    """Add a way to tamper with a world, the invariant that falls, and words of its reports; "": none may fall."""
     def add(tamper: Story) -> Story:
         TAMPERED.append(pytest.param(invariant, words, tamper, watch, id=f"{invariant}-{tamper.__name__}"))
         return tamper
@@ -40,7 +44,7 @@ def falls(invariant: str, *words: str, **watch: Any) -> Callable[[Story], Story]
 
 @pytest.mark.parametrize("invariant, words, tamper, watch", TAMPERED)
 def test_it_falls(invariant: str, words: tuple[str, ...], tamper: Story, watch: dict[str, Any]) -> None:
-    """Fails if the invariant no longer sees what is wrong here, or reports something else."""
+    """Fails if the invariant no longer sees what is wrong here, or reports something else; or one falls where all is well."""
     async def story(kit: Kit) -> None:
         await kit.send(20)
         await kit.world.sleep(1.0)
@@ -52,8 +56,30 @@ def test_it_falls(invariant: str, words: tuple[str, ...], tamper: Story, watch: 
 
     kit = Kit(**watch)
     kit.run(story)
-    texts = [violation.text for violation in kit.watch.violations if violation.id == invariant]
-    assert texts and all(any(word in text for text in texts) for word in words), kit.watch.violations
+    texts = [violation.text for violation in kit.watch.violations if violation.id == invariant or not invariant]
+    assert bool(texts) is bool(invariant) and all(any(word in text for text in texts) for word in words), kit.watch.violations
+
+
+# --- what is committed -----------------------------------------------------------------------------------------------------
+
+
+@falls("I2", "follows with HW 25, the highest any leader has had is 20")
+async def a_follower_knows_more_than_any_leader(kit: Kit) -> None:
+    kit.partition(kit.followers()[0]).replica.high_watermark = 25
+
+
+@falls("I3", "with LEO 20, true HW is 21", without=("I7",))
+async def a_leader_commits_in_the_step_in_which_it_is_deposed(kit: Kit) -> None:
+    partition = kit.partition(kit.leader())
+    for node in kit.followers():
+        kit.world.hold_follower(node)
+    await kit.world.sleep(1.0)
+    kit.env.spawn(kit.send(), "send")
+    await kit.world.until(lambda: partition.log.end_offset == 21)
+    partition.replica.high_watermark = 21
+    partition.carry_out([HighWatermark(21)])
+    partition.replica.leader = kit.followers()[0]
+    await kit.world.sleep(0.0)
 
 
 # --- leaders, the quorum and its metadata --------------------------------------------------------------------------------
@@ -155,6 +181,21 @@ async def a_coordinator_forgets_an_offset(kit: Kit) -> None:
     (await kit.coordinator()).offsets.groups.clear()
 
 
+@falls("I12", "t-0: coordinator", "t-1: coordinator", without=("I13",))
+async def a_coordinator_shows_a_transaction_s_offsets_for_a_moment(kit: Kit) -> None:
+    home = await kit.coordinator()
+    shown, value = home.offsets.groups["g"], offset_value(ZERO_UUID, 7, -1, "", kit.env.wall_ms())
+    truly = shown["t", 0]
+    shown["t", 0] = replace(truly, offset=7)  # with the records of the transaction
+    home.write_pending_offsets("g", {("t", 0): value, ("t", 1): value}, ProducerIdAndEpoch(4711, 0), UNGUARDED)
+    await kit.world.until(lambda: home.offsets.pending)
+    shown["t", 0] = truly
+    shown["t", 1] = replace(truly, offset=7)  # with its abort
+    home.log.write(marker(4711, 0, 0, False, kit.env.wall_ms()), lambda _: home.offsets.settle(4711, False))
+    await kit.world.until(lambda: not home.offsets.pending)
+    del shown["t", 1]
+
+
 @falls("I13", "PrepareCommit, then PrepareAbort")
 async def two_outcomes_of_one_epoch(kit: Kit) -> None:
     await kit.transact()
@@ -252,6 +293,12 @@ async def tasks_files_and_connections_grow(kit: Kit) -> None:
 @falls("I15", "t-0 has")
 async def a_follower_never_comes_back(kit: Kit) -> None:
     kit.world.hold_follower(kit.followers()[0])
+    await kit.send(5)
+
+
+@falls("")
+async def a_broker_is_dead_for_good(kit: Kit) -> None:
+    kit.world.kill(kit.leader())
     await kit.send(5)
 
 
