@@ -13,7 +13,7 @@ What one state machine can know of itself it asserts itself (minikafka/README.md
     I9   metadata matches                quorum.py           I18  reassignments end whole         moves.py
                                                              I19  the LSO is the log's            stable.py
                                                              I20  brokers come knowing            moves.py
-                                                             I22  elections are clean             elections.py
+                                                             I22  unclean returns                 returns.py
 
 I14 (in part), I15, I16 and I17 are judged after healing, the others after every step in which something changed.
 

@@ -8,7 +8,6 @@ from minikafka.proof.invariants.commitment import (
     LeadersAreComplete,
     LogsMatch,
 )
-from minikafka.proof.invariants.elections import ElectionsAreClean
 from minikafka.proof.invariants.groups import GroupsAreSound
 from minikafka.proof.invariants.history import HistoryIsValid
 from minikafka.proof.invariants.invariant import Invariant
@@ -19,6 +18,7 @@ from minikafka.proof.invariants.moves import BrokersComeKnowing, MovesAreWhole
 from minikafka.proof.invariants.offsets import EpochsOfTheLog, OffsetsInOrder
 from minikafka.proof.invariants.producers import SequencesFollow
 from minikafka.proof.invariants.quorum import MetadataMatches, QuorumIsSafe
+from minikafka.proof.invariants.returns import UncleanReturns
 from minikafka.proof.invariants.stable import StableOffset
 from minikafka.proof.invariants.tasks import NothingIsForgotten
 from minikafka.proof.invariants.transactions import TransactionsAreSound
@@ -26,5 +26,5 @@ from minikafka.proof.invariants.transactions import TransactionsAreSound
 ALL: list[type[Invariant]] = [
     LogsMatch, OffsetsInOrder, HighWatermarkStays, CandidatesAreComplete, LeadersAreComplete, MaximalIsr, OneLeader,
     QuorumIsSafe, MetadataMatches, EpochsOfTheLog, SequencesFollow, GroupsAreSound, TransactionsAreSound,
-    MovesAreWhole, StableOffset, BrokersComeKnowing, ElectionsAreClean, NothingIsForgotten, EverythingComesToRest,
+    MovesAreWhole, StableOffset, BrokersComeKnowing, UncleanReturns, NothingIsForgotten, EverythingComesToRest,
     LogsAreWhole, HistoryIsValid]
