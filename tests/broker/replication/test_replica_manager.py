@@ -145,16 +145,6 @@ async def test_an_answer_of_a_former_epoch_is_not_used(w: Replicas) -> None:
 
 
 @replicas()
-async def test_an_idle_follower_is_in_sync(w: Replicas) -> None:
-    """Fails when silence alone, with nothing to copy, costs a follower its seat (rule 12)."""
-    assert (await w.send(b"a")).error_code == 0
-    await w.client.sleep(1.0)
-    w.hold(*w.followers)
-    await w.client.sleep(3 * LAG)
-    assert sorted(w.partition(w.leader).replica.isr.committed) == list(IDS)
-
-
-@replicas()
 async def test_acks(w: Replicas) -> None:
     """Fails when acks=all answers before the followers have the record, loses its offset at a timeout, or acks=1 waits."""
     release = w.hold(*w.followers)
@@ -168,20 +158,6 @@ async def test_acks(w: Replicas) -> None:
     assert (await w.send(b"c")).base_offset == 2
     assert offsets(await w.read(w.leader, 0)) == [0, 1, 2]            # late, not lost
     assert not any(isinstance(waiting, DelayedProduce) for waiting in w.partition(w.leader).moved)
-
-
-@replicas()
-async def test_below_min_insync_nothing_is_committed(w: Replicas) -> None:
-    """Fails when the high watermark moves with too few in sync, or acks=all is appended all the same (rules 3, 8)."""
-    release = w.hold(*w.followers)
-    await w.client.sleep(1.0)
-    assert (await w.send(b"a", acks=1)).error_code == 0
-    await w.until(lambda: w.partition(w.leader).replica.isr.committed == (w.leader,))
-    refused = await w.send(b"b")
-    assert (refused.error_code, refused.base_offset) == (Err.NOT_ENOUGH_REPLICAS, -1)
-    assert w.partition(w.leader).log.end_offset == 1 and w.partition(w.leader).high_watermark == 0
-    release()
-    await w.until(lambda: w.partition(w.leader).high_watermark == 1)
 
 
 @replicas()
@@ -284,22 +260,6 @@ async def test_a_clean_stop_and_start_keeps_log_and_watermark(w: Replicas) -> No
 
 
 @replicas()
-async def test_a_recreated_topic_inherits_nothing(w: Replicas) -> None:
-    """Fails when bytes of a deleted topic show under its name, or its folder stays (rule 68, A18)."""
-    assert (await w.send(b"old")).error_code == 0
-    old = w.partition(1).topic_id
-    topic = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=None)
-    await w.ask(1, DeleteTopicsRequest(topics=[topic], timeout_ms=9000), 6)
-    await w.until(lambda: all(("t", 0) not in b.replicas.partitions for b in w.brokers.values()))
-    await w.until(lambda: all(not any("t-0" in name for name in w.disk(n).listdir("/data")) for n in IDS))
-    await w.create("t")
-    await w.until(lambda: w.leader is not None)
-    assert w.partition(1).topic_id != old
-    assert [w.partition(n).log.end_offset for n in IDS] == [0, 0, 0]
-    assert (await w.send(b"new")).base_offset == 0
-
-
-@replicas()
 async def test_logs_have_the_configuration_of_their_topic(w: Replicas) -> None:
     """Fails when a change of a topic's configuration does not reach its logs, a topic of the same name inherits it, or a
     broker that starts keeps what it assumed before it had read the metadata (the answers are kept by topic)."""
@@ -382,23 +342,6 @@ async def test_an_empty_topic_is_deleted_and_made_again_while_its_leader_is_dead
     found = w.partition(node)
     assert (found.topic_id, found.log.topic_id) == (w.partition(other).topic_id,) * 2 != (old.topic_id,) * 2
     assert found.log.epochs.entries == []
-
-
-@replicas()
-async def test_a_lost_disk_is_filled_again(w: Replicas) -> None:
-    """Fails when a replica with an empty disk rejoins without everything committed, or never does (A7, rule 15)."""
-    for value in (b"a", b"b", b"c"):
-        assert (await w.send(value)).error_code == 0
-    node = w.followers[0]
-    await w.world.stop(node)
-    disk = w.disk(node)
-    disk.rmtree("/data")
-    await w.world.restart(node)
-    await w.until(lambda: ("t", 0) in w.brokers[node].replicas.partitions)
-    await w.until(lambda: node in w.partition(w.leader).replica.isr.committed)
-    assert w.partition(node).log.end_offset == 3
-    same = {n: w.partition(n).log.read(0, 1 << 20, 3) for n in IDS}
-    assert len(set(same.values())) == 1
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
