@@ -350,7 +350,9 @@ class Administrator:
         op = AlterConfigOp(name, DELETE if value is None else SET, value)
         old = world.image.configs.get(resource, {}).get(name)
         what, wanted = f"AlterConfigs {resource} {op}", [Alteration(*resource, (op,), whole=False)]
+        before, concerned = world.image.copy(), {place for place in places(world.image) if resource[1] in ("", place[0])}
         if world.ask(what, lambda: world.core.alter_configs(wanted), {}) is not None:
+            self.check_changed(what, before, concerned, needed=False)
             same("I-ALONE-7", what, world.image.configs.get(resource, {}).get(name), value)
             eligible = [p for p in world.image.partitions() if p.elr and resource[1] in ("", p.topic)]
             that("I-ALONE-7", name != MIN_ISR or old == value or not eligible, f"{what}: eligible are {eligible}")
