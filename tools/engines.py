@@ -1,7 +1,7 @@
 """The last section of docker/README.md, made by `python tools/engines.py [NN ...]`: the labs on our brokers and on Apache Kafka.
 
 Runs the hands-on part of each solved notebook (tools/notebooks/hands_on.py) on both engines, one after the other, and says of
-each hands-on cell whether it said the same on both. Without a number all labs; with numbers only their rows
+each hands-on cell whether it shows the same on both. Without a number all labs; with numbers only their rows
 are made anew. Needs `make apache`.
 """
 
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.notebooks.build import ROOT, Project, load  # noqa: E402
-from tools.notebooks.hands_on import difference, hands_on, hands_on_part, said, words  # noqa: E402
+from tools.notebooks.hands_on import difference, hands_on, hands_on_part, text_of, words  # noqa: E402
 from tools.notebooks.run import execute  # noqa: E402
 from tools.notebooks.source import Lab, read  # noqa: E402
 
@@ -34,7 +34,7 @@ WIDTH, BEFORE = 60, 20  # letters of a line that are shown, and those of them be
 def compare(lab: Lab, project: Project) -> tuple[str, list[str]]:
     """Return a lab's row of the first table and its rows of the second one. LabError if a cell fails on an engine."""
     ran = [run(lab, project, engine) for engine in ENGINES]
-    found = [(cell.id, difference(said(cell), said(other))) for cell, other in zip(*map(hands_on, ran), strict=True)]
+    found = [(cell.id, difference(text_of(cell), text_of(other))) for cell, other in zip(*map(hands_on, ran), strict=True)]
     same = sum(differs is None for _, differs in found)
     figures = sum(differs == ("", "") for _, differs in found)
     link = f"[{lab.number}](../solutions/{lab.name}.ipynb)"

@@ -78,9 +78,9 @@ def differences() -> Iterator[str]:
     yield "| module | what Apache Kafka does differently |"
     yield "|---|---|"
     for path in modules():
-        if said := paragraph(ast.get_docstring(ast.parse(path.read_text())) or "", "What Kafka does differently"):
+        if text := paragraph(ast.get_docstring(ast.parse(path.read_text())) or "", "What Kafka does differently"):
             name = path.relative_to(SOURCE).as_posix()
-            yield f"| [{name}]({name}) | " + said.replace("|", "\\|") + " |"
+            yield f"| [{name}]({name}) | " + text.replace("|", "\\|") + " |"
 
 
 def put(text: str, name: str, rows: Iterator[str]) -> str:

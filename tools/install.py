@@ -21,8 +21,8 @@ def settings() -> dict[str, str]:
     # They would change this list, too: `user` hides all files but the user's own.
     off = dict.fromkeys(("PIP_USER", "PIP_GLOBAL", "PIP_SITE", "PIP_QUIET", "PIP_VERBOSE"), "0")
     plain = off | {"PIP_PYTHON": sys.executable}
-    told = subprocess.run([*PIP, "config", "list"], env=os.environ | plain, check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {name: ast.literal_eval(value) for name, value in (line.split("=", 1) for line in told.splitlines())}
+    rows = subprocess.run([*PIP, "config", "list"], env=os.environ | plain, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {name: ast.literal_eval(value) for name, value in (line.split("=", 1) for line in rows.splitlines())}
 
 
 def main() -> None:

@@ -61,9 +61,9 @@ def _tour() -> None:
             producer.send_offsets({tp: number}, consumer.membership)
             producer.abort() if number % 3 else producer.commit()
         consumer.commit()
-        for asked in (admin.topics, admin.reassignments, admin.list_groups, admin.list_transactions,
+        for request in (admin.topics, admin.reassignments, admin.list_groups, admin.list_transactions,
                       admin.describe_quorum):
-            asked()
+            request()
         admin.describe_configs("tour"), admin.describe_producers("tour"), admin.describe_group("tourists")
         admin.describe_transaction("tx"), admin.leader("tour"), admin.offset("tour", where="earliest")
         consumer.close()

@@ -16,7 +16,7 @@ from typing import Any
 
 from minikafka.proof.mutation.command import add_arguments as add_mutate
 from minikafka.proof.small_worlds.raft.campaign import RaftRun
-from minikafka.proof.small_worlds.worlds import PER_CLUSTER, TOLD, WORLDS
+from minikafka.proof.small_worlds.worlds import HELP, PER_CLUSTER, WORLDS
 from minikafka.proof.stories.telling.command import add_arguments as add_tell
 from minikafka.proof.swarm import campaign as campaigns
 from minikafka.proof.swarm.faults import KINDS, STRAINED
@@ -69,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     smaller.set_defaults(run=_shrink)
     for command in (run, replay, smaller):
         command.set_defaults(kind="cluster")
-        for kind, told in TOLD.items():
-            command.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, help=told)
+        for kind, help_text in HELP.items():
+            command.add_argument(f"--{kind}", action="store_const", dest="kind", const=kind, help=help_text)
         command.add_argument("--faults", type=_words, metavar="A,B,...", help="only faults of these kinds")
     add_tell(commands.add_parser("tell", help="run a story of a failure, with its rule or without"))
     add_ablate(commands.add_parser("ablate", help="switch rules off, and find a seed that shows the anomaly of each"))
@@ -165,7 +165,7 @@ def _replay_cluster(options: argparse.Namespace, plan: Sequence[Any]) -> int:
     result.history.save(history)
     print(f"{trace}: {len(result.events)} events, hash {result.trace_hash[:16]}\n{history}: {len(result.history)} events")
     print(f"config {run.config}\nwork {' '.join(work.name for work in run.work)}")
-    _tell_faults(plan, run.plan)
+    _print_faults(plan, run.plan)
     for loss in result.losses:
         print(f"permitted: {loss}")
     for violation in result.violations:
@@ -182,12 +182,12 @@ def _replay_raft(options: argparse.Namespace, plan: Sequence[Any]) -> int:
     path = options.out / f"raft-{options.seed}.trace"
     path.write_text("\n".join([str(run.settings), *lines]) + "\n")
     print(f"{path}: {len(lines)} lines")
-    _tell_faults(plan, run.plan)
+    _print_faults(plan, run.plan)
     print(f"{result.violation[0]} at {result.time:.3f} s: {result.violation[1]}" if result.violation else "no violation")
     return 1 if result.violation else 0
 
 
-def _tell_faults(plan: Sequence[Any], struck: Sequence[Any]) -> None:
+def _print_faults(plan: Sequence[Any], struck: Sequence[Any]) -> None:
     """Print the faults that struck, under the numbers that --keep takes: their places in the seed's whole plan."""
     for place, fault in enumerate(plan):
         if fault in struck:

@@ -29,7 +29,7 @@ KERNEL = {
     "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
 }
 FRESH = Path("labs") / ".fresh"  # in a copy for students, which has no sources: each lab's notebook as it was
-ASKED = re.compile(r"\b(check|predict)\(\s*[\"'](\d+\.\d+)[\"']")
+CALLED = re.compile(r"\b(check|predict)\(\s*[\"'](\d+\.\d+)[\"']")
 
 
 class Project:
@@ -57,17 +57,17 @@ class Project:
 
 def fingerprint(cells: list[NotebookNode]) -> str:
     """A hash of kinds, ids, metadata and sources of cells, in order; of no output."""
-    told = [(c.cell_type, c.id, sorted(c.metadata.items()), c.source) for c in cells]
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
+    shown = [(c.cell_type, c.id, sorted(c.metadata.items()), c.source) for c in cells]
+    return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode()).hexdigest()
 
 
-def asked(lab: Lab) -> dict[str, list[str]]:
+def called(lab: Lab) -> dict[str, list[str]]:
     """The ids that a lab asks: `exercises` (a solution stands in the cell), `predictions`."""
     exercises, predictions = [], []
     for cell in lab.cells:
         if cell.cell_type == "code":
             solved = any(BEGIN.match(line) for line in cell.source.splitlines())
-            for call, number in ASKED.findall(cell.source):
+            for call, number in CALLED.findall(cell.source):
                 if call == "predict":
                     predictions.append(number)
                 elif solved:
@@ -76,7 +76,7 @@ def asked(lab: Lab) -> dict[str, list[str]]:
 
 
 def metadata(lab: Lab, cells: list[NotebookNode]) -> dict[str, Any]:
-    facts = {"source": f"solutions/source/{lab.name}.md", "title": lab.title, "minutes": lab.minutes, **asked(lab)}
+    facts = {"source": f"solutions/source/{lab.name}.md", "title": lab.title, "minutes": lab.minutes, **called(lab)}
     return {**KERNEL, "minikafka": {**facts, "sha256": fingerprint(cells)}}
 
 

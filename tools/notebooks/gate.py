@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .build import ROOT, asked
+from .build import ROOT, called
 from .source import Lab, read
 from .student import BEGIN, unsolved
 
@@ -64,11 +64,11 @@ class Result:
 
     @property
     def problems(self) -> list[str]:
-        told = [("stub", self.stub), ("solution", self.solution), ("hints", self.hints)]
+        rows = [("stub", self.stub), ("solution", self.solution), ("hints", self.hints)]
         counts = (("wrong answers", len(self.wrong), WANTED), ("right answers", len(self.right), RIGHT))
-        told += [(kind, f"{count}, {wanted} are wanted" if count < wanted else "") for kind, count, wanted in counts]
-        told += [*(("survives", name) for name in self.survivors), *(("right, and refused", name) for name in self.refused)]
-        return [f"{self.exercise} {what}: {text}" for what, text in told if text]
+        rows += [(kind, f"{count}, {wanted} are wanted" if count < wanted else "") for kind, count, wanted in counts]
+        rows += [*(("survives", name) for name in self.survivors), *(("right, and refused", name) for name in self.refused)]
+        return [f"{self.exercise} {what}: {text}" for what, text in rows if text]
 
 
 class Hangs(BaseException):
@@ -98,7 +98,7 @@ def verdict(exercise: str, answer: Any) -> Any:
         return "hangs"
 
 
-def asked_by(source: str) -> dict[str, Any]:
+def calls_of(source: str) -> dict[str, Any]:
     """What a cell hands to check(), by exercise, when it runs alone. The cell's own exceptions pass through."""
     import minikafka.lab as lab
     answers: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def asked_by(source: str) -> dict[str, Any]:
 def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
     """Runs a cell alone and judges what it hands to check(); `right` says what is wrong with that verdict, or ""."""
     try:
-        answers = asked_by(source)
+        answers = calls_of(source)
     except Hangs:
         return "the cell hangs"
     except Exception as error:
@@ -165,7 +165,7 @@ def judge_lab(lab: Lab) -> list[Result]:
     if cells:
         prepare(lab.number)
     results, right, wrong = [], answers("right", lab.number), answers("wrong", lab.number)
-    for exercise in asked(lab)["exercises"]:
+    for exercise in called(lab)["exercises"]:
         source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
         results.append(judge_exercise(exercise, source, right.get(exercise, {}), wrong.get(exercise, {})))
     strangers = sorted({*right, *wrong} - {r.exercise for r in results})
@@ -179,7 +179,7 @@ def apart(path: Path) -> list[Result]:
                           stdout=subprocess.PIPE, text=True, timeout=WHOLE)
     if done.returncode:
         raise RuntimeError(f"the gate of {path.name} ended with {done.returncode}")
-    return [Result(**told) for told in json.loads(done.stdout)]
+    return [Result(**row) for row in json.loads(done.stdout)]
 
 
 def row(r: Result) -> str:
@@ -210,5 +210,5 @@ def show(sources: list[Path], everything: bool) -> int:
 
 
 if __name__ == "__main__":
-    told, sys.stdout = sys.stdout, sys.stderr  # a cell may print
-    json.dump([asdict(result) for result in judge_lab(read(Path(sys.argv[1])))], told)
+    out, sys.stdout = sys.stdout, sys.stderr  # a cell may print
+    json.dump([asdict(result) for result in judge_lab(read(Path(sys.argv[1])))], out)

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from .parts import hands_on, needed
 
-__all__ = ["difference", "hands_on", "hands_on_part", "said", "words"]
+__all__ = ["difference", "hands_on", "hands_on_part", "text_of", "words"]
 FIGURE = re.compile(r"\b[0-9a-f]{8,}\b|\d+(?:[.,]\d+)*|\b(?:minikafka|apache)\b")
 
 
@@ -22,7 +22,7 @@ def hands_on_part(cells: Iterable[NotebookNode]) -> list[NotebookNode]:
     return needed(cells, {cell.id for cell in hands_on(cells)})
 
 
-def said(cell: NotebookNode) -> list[str]:
+def text_of(cell: NotebookNode) -> list[str]:
     """Return the lines of text that a cell put out, without blank ones."""
     texts = []
     for output in cell.outputs:

@@ -30,9 +30,9 @@ def run(path: Path, project: Project) -> str:
     notebook.metadata["minikafka"]["ran"] = outputs.code_hash(lab.cells)
     project.solved(lab).write_text(text(notebook))
     build(path, project)
-    told = outputs.personal(load(project.solved(lab)).cells, outputs.own_names())
-    if told:
-        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(told)}")
+    personal = outputs.personal(load(project.solved(lab)).cells, outputs.own_names())
+    if personal:
+        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(personal)}")
     slowest = ", ".join(f"{cell} {spent:.1f} s" for spent, cell in sorted(times.taken, reverse=True)[:5])
     return f"{lab.name}: {len(times.taken)} cells in {taken:.0f} s; slowest: {slowest}"
 

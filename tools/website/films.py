@@ -39,7 +39,7 @@ class Moment:
 
     t: float
     svg: str
-    says: str
+    text: str
     kind: int = 0
 
 
@@ -56,12 +56,12 @@ class Film:
     def script(self, name: str) -> str:
         """The file that a page loads."""
         pieces: dict[str, int] = {}
-        frames = [[round(each.t, 3), each.says, each.kind,
+        frames = [[round(each.t, 3), each.text, each.kind,
                    *(pieces.setdefault(piece, len(pieces)) for piece in re.split("(?=<)", each.svg) if piece)]
                   for each in self.moments]
-        told = json.dumps({"pieces": list(pieces), "frames": frames}, ensure_ascii=False, separators=(",", ":"))
+        data = json.dumps({"pieces": list(pieces), "frames": frames}, ensure_ascii=False, separators=(",", ":"))
         packed = zlib.compressobj(9, zlib.DEFLATED, -15)
-        return f'film("{name}","{b64encode(packed.compress(told.encode()) + packed.flush()).decode()}")\n'
+        return f'film("{name}","{b64encode(packed.compress(data.encode()) + packed.flush()).decode()}")\n'
 
 
 def of_run(run: RecordedRun, tp: str | None, shown: Iterable[float], place: str, name: str) -> Film:

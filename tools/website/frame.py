@@ -61,10 +61,10 @@ def figure(name: str, number: int, still: str, shown: Moment, words: str, captio
     """
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', shown.svg)
     wide, high = size.groups() if size else ("960", "600")
-    told = f"<details><summary>This picture in words</summary><pre>{html.escape(words)}</pre></details>" if words else ""
-    says = html.escape(shown.says)
+    in_words = f"<details><summary>This picture in words</summary><pre>{html.escape(words)}</pre></details>" if words else ""
+    text = html.escape(shown.text)
     return f"""<figure class="film" data-film="{name}" data-shows="{number}">
-<div data-part="screen"><img src="{still}" alt="{says}" width="{wide}" height="{high}" style="width:100%;height:auto"></div>
+<div data-part="screen"><img src="{still}" alt="{text}" width="{wide}" height="{high}" style="width:100%;height:auto"></div>
 <div data-part="bar" hidden>
 {_button("back", "to the mark before", "M3 2v12M14 2 5 8l9 6z")}
 <button type="button" data-part="play">▶ Play</button>
@@ -73,7 +73,7 @@ def figure(name: str, number: int, still: str, shown: Moment, words: str, captio
 <span data-part="clock"></span>
 <button type="button" data-part="speed" title="faster, then slow again" aria-label="speed">×1</button>
 </div>
-<p data-part="says"{' class="caption"' if caption else ""}>{says}</p>{told}
+<p data-part="says"{' class="caption"' if caption else ""}>{text}</p>{in_words}
 </figure>"""
 
 
@@ -90,6 +90,6 @@ def card(address: str, title: str, text: str, more: str = "") -> str:
 
 def answer(answer: Choice) -> str:
     """One answer to a demo's question; what is to be said about it is folded."""
-    look, mark = ("answer right", "✔ ") if answer.right else ("answer", "")
-    return (f'<details class="{look}"><summary>{html.escape(answer.text)}</summary><p>{mark}{html.escape(answer.why)}</p>'
+    style, mark = ("answer right", "✔ ") if answer.right else ("answer", "")
+    return (f'<details class="{style}"><summary>{html.escape(answer.text)}</summary><p>{mark}{html.escape(answer.why)}</p>'
             "</details>")

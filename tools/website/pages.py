@@ -90,8 +90,8 @@ class Site:
         shots = shots_of(notebook, lab.name[:2])
 
         def place(bundle: dict[str, Any]) -> str:
-            told = bundle[RUN]
-            return self.figure(shots[told["run"], told["tp"]], told["t"], bundle["text/plain"])
+            still = bundle[RUN]
+            return self.figure(shots[still["run"], still["tp"]], still["t"], bundle["text/plain"])
 
         at = [each.name for each in self.labs].index(lab.name)
         before, after = neighbours([(f"{each.name}.html", f"Lab {each.number} · {each.title}") for each in self.labs], at)
@@ -162,10 +162,10 @@ def bundles(notebook: NotebookNode) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def shots_of(notebook: NotebookNode, number: str) -> dict[tuple[str, str | None], Shot]:
     """The films of a notebook, by what a picture's bundle tells: the packed run, and the partition."""
-    told = [(cell, each, RecordedRun.unpacked(b64decode(each["run"]))) for cell, each in bundles(notebook)]
+    runs = [(cell, each, RecordedRun.unpacked(b64decode(each["run"]))) for cell, each in bundles(notebook)]
     made: list[Shot] = []
     found = {}
-    for cell, each, run in sorted(told, key=lambda one: -len(one[2].events)):  # the longest first
+    for cell, each, run in sorted(runs, key=lambda one: -len(one[2].events)):  # the longest first
         shot = next((shot for shot in made if shot.tp == each["tp"]
                      and shot.run.events[:len(run.events)] == run.events), None)
         if shot is None:

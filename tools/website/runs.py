@@ -19,11 +19,11 @@ from tools.notebooks.run import execute
 from tools.notebooks.source import Lab, LabError
 
 
-def with_runs(lab: Lab, project: Project, say: Callable[[str], None] = print, anew: bool = False) -> NotebookNode:
+def with_runs(lab: Lab, project: Project, show: Callable[[str], None] = print, anew: bool = False) -> NotebookNode:
     """The solved notebook of a lab, its outputs with recorded runs. LabError if a cell fails."""
     kept = project.root / ".cache" / "site" / f"{lab.name}-{outputs.code_hash(lab.cells)[:12]}.ipynb"
     if anew or not kept.exists():
-        say(f"{lab.name}: the solved notebook runs, so that its pictures can be played (kept for the next time)")
+        show(f"{lab.name}: the solved notebook runs, so that its pictures can be played (kept for the next time)")
         for old in kept.parent.glob(f"{lab.name}-*.ipynb"):
             old.unlink()
         keep(run(lab, project), kept)
@@ -43,9 +43,9 @@ def run(lab: Lab, project: Project) -> NotebookNode:
     execute(notebook, lab.name, project, MINIKAFKA_VIEW="film")
     for count, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), 1):
         cell.outputs = outputs.tidy(cell.outputs, count)
-    told = outputs.personal(notebook.cells, outputs.own_names())
-    if told:
-        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(told)}")
+    personal = outputs.personal(notebook.cells, outputs.own_names())
+    if personal:
+        raise LabError(f"{lab.name}: outputs name this machine: {'; '.join(personal)}")
     return notebook
 
 

@@ -44,7 +44,7 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
     acknowledged: list[float] = []
     value, begun, sent = b"x" * size, time.perf_counter(), 0
 
-    def told(at: float) -> Callable[[Any, Message], None]:
+    def on_delivery(at: float) -> Callable[[Any, Message], None]:
         def delivered(error: Any, message: Message) -> None:
             if error is not None:
                 raise RuntimeError(error)
@@ -55,7 +55,7 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
 
     while (now := time.perf_counter()) < begun + seconds:
         while sent < (now - begun) * rate and sent - len(acknowledged) < UNANSWERED:
-            producer.produce(topic, value, on_delivery=told(time.perf_counter()))
+            producer.produce(topic, value, on_delivery=on_delivery(time.perf_counter()))
             sent += 1
         producer.poll(min(0.001, 0.5 / rate))
     in_time = sum(at <= begun + seconds for at in acknowledged)
@@ -131,30 +131,30 @@ def find(bootstrap: str, topic: str, records: int) -> dict[str, float]:
     return {name: 1000 * median(found[FINDS:]) for name, found in waits.items()}
 
 
-def _timed(ask: Callable[[int], object], about: int) -> float:
+def _timed(call: Callable[[int], object], about: int) -> float:
     begun = time.perf_counter()
-    ask(about)
+    call(about)
     return time.perf_counter() - begun
 
 
 def connect(bootstrap: str, connections: int, seconds: float) -> dict[str, float]:
-    """Open connections and have each ask once; then all together for some seconds. Return the seconds until each had its first
-    answer, and the answers a second."""
+    """Open connections and send one request on each; then all together for some seconds. Return the seconds until each had its
+    first answer, and the answers a second."""
     _raise_file_limit(connections + OTHER_FILES)
     addresses = [(host, int(port)) for host, _, port in (each.rpartition(":") for each in bootstrap.split(","))]
     begun = time.perf_counter()
     opened = [socket.create_connection(addresses[number % len(addresses)], GIVE_UP_MS / 1000) for number in range(connections)]
-    _ask(opened)
-    connected, asked = time.perf_counter(), 0
+    _request(opened)
+    connected, answers = time.perf_counter(), 0
     while time.perf_counter() < connected + seconds:
-        _ask(opened)
-        asked += connections
-    print(json.dumps({"connected": connected - begun, "rate": asked / (time.perf_counter() - connected)}), flush=True)
+        _request(opened)
+        answers += connections
+    print(json.dumps({"connected": connected - begun, "rate": answers / (time.perf_counter() - connected)}), flush=True)
     sys.stdin.read()
     return {}
 
 
-def _ask(connections: list[socket.socket]) -> None:
+def _request(connections: list[socket.socket]) -> None:
     """Send a request over each connection, then read the answer of each."""
     for each in connections:
         each.sendall(API_VERSIONS)

@@ -212,14 +212,14 @@ def many_connections(count: int) -> Work:
         many = client("connect", bootstrap=cluster.bootstrap, connections=count, seconds=seconds)
         try:
             assert many.stdout is not None
-            told = json.loads(many.stdout.readline() or "null")
-            if told is None:
+            measured = json.loads(many.stdout.readline() or "null")
+            if measured is None:
                 raise RuntimeError(f"{count} connections could not be made")
             while_open = paced(300, acks="1")(cluster, topic, seconds)
             memory = memory_mib(cluster)
         finally:
             many.kill()
             many.communicate()
-        return {"connected s": told["connected"], "answers/s": told["rate"], "p50 ms": while_open["p50 ms"],
+        return {"connected s": measured["connected"], "answers/s": measured["rate"], "p50 ms": while_open["p50 ms"],
                 "CPU ms/record": while_open["CPU ms/record"], "MiB": memory}
     return run

@@ -27,11 +27,11 @@ from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encod
 PATIENCE_S = 2.0  # then a request counts as waiting, and its connection is closed
 HEAP = 40  # requests that are sent in one piece, now and then
 LARGEST_READ = 1 << 18  # a longer answer is not looked into
-KEPT = 40  # of the last requests of each thread: told when a broker has died
+KEPT = 40  # of the last requests of each thread: shown when a broker has died
 Served = dict[int, tuple[int, int]]  # versions by API key
 
 
-def attack(told: Connection, addresses: list[str], served: Served, spared: set[UUID], seed: int, threads: int,
+def attack(results: Connection, addresses: list[str], served: Served, spared: set[UUID], seed: int, threads: int,
            seconds: float) -> None:
     """Send requests for a number of seconds, then send the counts and the last requests through the pipe."""
     until = time.monotonic() + seconds
@@ -44,7 +44,7 @@ def attack(told: Connection, addresses: list[str], served: Served, spared: set[U
     counts: Counter[tuple[str, str]] = Counter()
     for attacker in attackers:
         counts.update(attacker.counts)
-    told.send((counts, [line for attacker in attackers for line in attacker.last]))
+    results.send((counts, [line for attacker in attackers for line in attacker.last]))
 
 
 class Attacker:

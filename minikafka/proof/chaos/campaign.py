@@ -99,7 +99,7 @@ class ChaosCampaign:
     kills: int = 0
     rate: float = 25.0  # records a second of each of four producers
     only: Sequence[str] = ()  # words in the names of the nemesis's rounds; all if there are none
-    say: Callable[[str], None] = field(default=lambda line: None)
+    show: Callable[[str], None] = field(default=lambda line: None)
 
     def run(self) -> ChaosOutcome:
         """Run the whole campaign. The folder stays; the caller removes it if nothing was found."""
@@ -143,28 +143,28 @@ class ChaosCampaign:
             worker.start()
 
     def _break(self, cluster: Cluster, nemesis: Nemesis) -> None:
-        began = told = time.monotonic()  # now that the cluster serves: its start may take long
+        began = shown = time.monotonic()  # now that the cluster serves: its start may take long
         until, latest = began + 60 * self.minutes, began + 4 * 60 * self.minutes
         while time.monotonic() < until or nemesis.count["kill"] < self.kills and time.monotonic() < latest:
             nemesis.round()
             if self.rng.random() < 0.2:
                 self.rng.choice([worker for worker in self.workers if not isinstance(worker, JudgedProducer)]).renew()
             self._replace_stuck()
-            if time.monotonic() > told + 30:
-                told = time.monotonic()
-                self.say(f"{told - self.begun:5.0f} s  {nemesis.count['kill']} kills, {len(self.history):,} events")
+            if time.monotonic() > shown + 30:
+                shown = time.monotonic()
+                self.show(f"{shown - self.begun:5.0f} s  {nemesis.count['kill']} kills, {len(self.history):,} events")
 
     def _replace_stuck(self) -> None:
         """Give up a client that hangs; another takes its place under its name, as an operator would do."""
         for place, worker in enumerate(self.workers):
             if not isinstance(worker, JudgedProducer) and time.monotonic() - worker.alive_at > STUCK_AFTER:
-                self._tell_stuck(worker, "hung")
+                self._record_stuck(worker, "hung")
                 worker.finish()
                 self.gone.append(worker)
                 self.workers[place] = worker.successor()
                 self.workers[place].start()
 
-    def _tell_stuck(self, worker: Worker, how: str) -> None:
+    def _record_stuck(self, worker: Worker, how: str) -> None:
         worker.errors[how] += 1
         self.history.record(worker.name, "ok", "stuck", how=how, where=worker.where())
 
@@ -182,7 +182,7 @@ class ChaosCampaign:
                 worker.finish()
             for worker in workers:
                 if not worker.wait(until - time.monotonic()):
-                    self._tell_stuck(worker, "did not end")
+                    self._record_stuck(worker, "did not end")
             time.sleep(2)
 
     def _guard(self, what: str, act: Callable[[], None]) -> None:

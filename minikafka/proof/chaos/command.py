@@ -49,38 +49,38 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     commit = checked_out() if options.ledger else ""
-    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
+    show = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
     if options.compare:
-        return _compare(options, say)
+        return _compare(options, show)
     if options.frames or options.hostile:
-        return _odd_requests(options, commit, say)
-    outcome = ChaosCampaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, say).run()
-    print(json.dumps(outcome.json()) if options.json else told(outcome))
+        return _odd_requests(options, commit, show)
+    outcome = ChaosCampaign(options.engine, options.minutes, options.seed, options.kills, options.rate, only, show).run()
+    print(json.dumps(outcome.json()) if options.json else outcome_line(outcome))
     if options.ledger:
         write_ledger(outcome, commit)
     if outcome.good and not options.keep:
         shutil.rmtree(outcome.folder, ignore_errors=True)
     elif not options.json:
-        print(how_to_look(outcome))
+        print(search_hints(outcome))
     return int(not outcome.good)
 
 
-def _odd_requests(options: argparse.Namespace, commit: str, say: Callable[[str], None]) -> int:
-    found = (fuzz(options.frames, options.seed, options.jobs, say) if options.frames
-             else Hostile(options.engine, options.minutes, options.seed, say).run())  # fmt: skip
-    print(found.json() if options.json else found.told())
+def _odd_requests(options: argparse.Namespace, commit: str, show: Callable[[str], None]) -> int:
+    found = (fuzz(options.frames, options.seed, options.jobs, show) if options.frames
+             else Hostile(options.engine, options.minutes, options.seed, show).run())  # fmt: skip
+    print(found.json() if options.json else found.summary())
     if options.ledger:
         add_row(commit, found.kind, options.seed, found.requests, len(found.problems))
     return int(bool(found.problems))
 
 
-def _compare(options: argparse.Namespace, say: Callable[[str], None]) -> int:
+def _compare(options: argparse.Namespace, show: Callable[[str], None]) -> int:
     try:
-        found = compare(options.requests, options.seed, options.apis, say=say, gentle=options.gentle)
+        found = compare(options.requests, options.seed, options.apis, show=show, gentle=options.gentle)
     except (ClusterError, OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    print(found.json() if options.json else found.told())
+    print(found.json() if options.json else found.summary())
     return 0
 
 
@@ -132,7 +132,7 @@ def _keys(text: str) -> tuple[int, ...]:
     return tuple(int(key) for key in text.split(","))
 
 
-def told(outcome: ChaosOutcome) -> str:
+def outcome_line(outcome: ChaosOutcome) -> str:
     """Return the lines for a person, the most important last."""
     faults = ", ".join(f"{count} {fault}" for fault, count in outcome.faults.items())
     errors = ", ".join(f"{what} {count}" for what, count in outcome.errors.items())
@@ -147,9 +147,9 @@ def told(outcome: ChaosOutcome) -> str:
     ])
 
 
-def how_to_look(outcome: ChaosOutcome) -> str:
+def search_hints(outcome: ChaosOutcome) -> str:
     return "\n".join([
-        *search.tell(outcome.report, outcome.folder / "cluster"),
+        *search.report_lines(outcome.report, outcome.folder / "cluster"),
         f"history, one event a line:  {outcome.history}",
         f"judge it again:             python -m minikafka chaos --check {outcome.history}",
         f"data, logs, trace:          {outcome.folder / 'cluster'}",

@@ -40,7 +40,7 @@ SETTINGS = {"auto.create.topics.enable": False, "offsets.topic.num.partitions": 
             "transaction.state.log.min.isr": 1, "group.initial.rebalance.delay.ms": 0}
 API_VERSIONS, UNREGISTER_BROKER = 18, 64
 GROUP, TRANSACTION = 0, 1
-LONGEST, LONGEST_TOLD, LONGEST_REQUEST = 160, 1000, 30_000  # characters of a value; of an example that is told, or kept
+LONGEST, LONGEST_SHOWN, LONGEST_REQUEST = 160, 1000, 30_000  # characters of a value; of an example that is shown, or kept
 ROUND = 100  # requests
 Kind = tuple[str, str, str, str]  # request, path of the field, what ours has there, what theirs has
 
@@ -60,16 +60,16 @@ class Comparison:
         rows = [(*kind, count, self.first[kind], self.examples[kind]) for kind, count in self.kinds.items()]
         return json.dumps({"requests": self.requests, "differences": rows})
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the lines for a person: what most rounds began with comes first."""
         lines = [f"{name}{path}: ours {ours}, theirs {theirs} ({self.kinds[kind]} times, first in {self.first[kind]} rounds)\n"
-                 f"    {self.examples[kind]:.{LONGEST_TOLD}}"
+                 f"    {self.examples[kind]:.{LONGEST_SHOWN}}"
                  for kind in sorted(self.kinds, key=lambda kind: -self.first[kind]) for name, path, ours, theirs in (kind,)]
         return "\n".join([*lines, f"{self.requests:,} requests, {len(lines)} kinds of differences"])
 
 
 def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple[str, str] = ("minikafka", "apache"),
-            say: Callable[[str], None] = print, gentle: bool = False) -> Comparison:
+            show: Callable[[str], None] = print, gentle: bool = False) -> Comparison:
     """Send requests to both engines, and return where the answers differ. `apis`: their keys; none for all. `gentle`: see
     Grammar. Raises ValueError for keys that neither or only one of them knows, ClusterError if a broker cannot be started."""
     with (Cluster(brokers=1, engine=engines[0], config=SETTINGS) as one,
@@ -80,7 +80,7 @@ def compare(requests: int, seed: int, apis: Collection[int] = (), engines: tuple
                   if not apis or key in apis}
         if not common:
             raise ValueError(f"none of the APIs {', '.join(map(str, apis))} is served by both: 3 is Metadata, 8 OffsetCommit")
-        say(f"{len(common)} APIs that both serve")
+        show(f"{len(common)} APIs that both serve")
         grammar = Grammar(Random(seed), gentle=gentle)
         return _compare(_Line(one.bootstrap), _Line(two.bootstrap), common, requests, grammar, one.wait)
 
@@ -93,11 +93,11 @@ def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], req
             names, alike = grammar.begin(number // ROUND), True
             for line in (ours, theirs):
                 _make_topics(line, names, wait)
-        request, version = _ask_for(served, grammar)
+        request, version = _example_for(served, grammar)
         example = f"v{version} {request!r:.{LONGEST_REQUEST}}"
-        first = of_round(ours.ask(request, version), grammar.mark)
+        first = of_round(ours.request(request, version), grammar.mark)
         twins.translate(request)
-        second = of_round(theirs.ask(request, version), grammar.mark)
+        second = of_round(theirs.request(request, version), grammar.mark)
         found.requests += 1
         if not isinstance(first, str):
             grammar.learn(first)
@@ -105,12 +105,12 @@ def _compare(ours: _Line, theirs: _Line, served: dict[int, tuple[int, int]], req
             kind = (type(request).__name__, path, _kind(path, one), _kind(path, other))
             found.kinds[kind] += 1
             found.first[kind] += alike
-            found.examples.setdefault(kind, f"{one!r:.{LONGEST}} and {other!r:.{LONGEST}}, asked {example}")
+            found.examples.setdefault(kind, f"{one!r:.{LONGEST}} and {other!r:.{LONGEST}}, request {example}")
             alike = False
     return found
 
 
-def _ask_for(served: dict[int, tuple[int, int]], grammar: Grammar) -> tuple[Any, int]:
+def _example_for(served: dict[int, tuple[int, int]], grammar: Grammar) -> tuple[Any, int]:
     """Return a random request that is answered, and its version. Kafka does not answer a JoinGroup that names a protocol twice,
     nor an AddPartitionsToTxn of no transaction."""
     while True:
@@ -125,14 +125,14 @@ def _ask_for(served: dict[int, tuple[int, int]], grammar: Grammar) -> tuple[Any,
 
 def _make_topics(line: _Line, names: Sequence[str], wait: Callable[..., Any]) -> None:
     """Create the first three of these topics, and wait until the broker serves their partitions."""
-    made, asked = CreateTopicsRequest.CreatableTopic, DescribeProducersRequest.TopicRequest
+    made, partitions_of = CreateTopicsRequest.CreatableTopic, DescribeProducersRequest.TopicRequest
     counts = dict(zip(names, (1, 3, 1), strict=False))
     topics = [made(name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[])
               for name, count in counts.items()]
-    line.ask(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), 7)
-    question = DescribeProducersRequest(topics=[asked(name=name, partition_indexes=list(range(count)))
+    line.request(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), 7)
+    question = DescribeProducersRequest(topics=[partitions_of(name=name, partition_indexes=list(range(count)))
                                                 for name, count in counts.items()])
-    wait(lambda: not any(each.error_code for topic in line.ask(question, 0).topics for each in topic.partitions), 30)
+    wait(lambda: not any(each.error_code for topic in line.request(question, 0).topics for each in topic.partitions), 30)
 
 
 def _begin(cluster: Cluster) -> dict[int, tuple[int, int]]:
@@ -161,7 +161,7 @@ class _Line:
         self.address = host, int(port)
         self.socket: socket.socket | None = None
 
-    def ask(self, request: Any, version: int) -> Any:
+    def request(self, request: Any, version: int) -> Any:
         """Return the answer; or "no answer", "closed", or "unreadable"."""
         try:
             if self.socket is None:

@@ -41,7 +41,7 @@ KINDS = ("spoiled", "absurd", "internal")
 VARIANTS = 40  # frames of each API and version in a piece of a campaign
 WIDTH = 40  # connections at once
 PATIENCE_S = 0.3  # virtual; then a request counts as waiting (long polls, joins), and its client leaves
-TELL_EVERY = 100_000  # frames
+SHOW_EVERY = 100_000  # frames
 DELETE_TOPICS = b"\x00\x14"
 
 
@@ -72,7 +72,7 @@ class Frames:
         """Return one line for machines."""
         return json.dumps({"frames": self.requests, "fates": self.fates, "problems": self.problems})
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the lines for a person, the most important last."""
         fates = ", ".join(f"{count:,} {fate}" for fate, count in self.fates.items())
         verdict = "VIOLATED" if self.problems else "all is well"
@@ -80,17 +80,17 @@ class Frames:
         return "\n".join([*problems, f"{self.requests:,} frames: {fates}: {verdict}"])
 
 
-def fuzz(frames: int, seed: int, jobs: int, say: Callable[[str], None] = print) -> Frames:
+def fuzz(frames: int, seed: int, jobs: int, show: Callable[[str], None] = print) -> Frames:
     """Send at least `frames` frames, divided among `jobs` processes; `say` gets the progress."""
     smallest = sum(api.max - api.min + 1 for api in HANDLERS[INTERNAL].values()) * VARIANTS
     pieces = [(KINDS[number % len(KINDS)], seed * 1_000_000 + number, VARIANTS) for number in range(-(-frames // smallest))]
-    result, told = Frames(), 0
+    result, shown = Frames(), 0
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
         for outcome in pool.imap_unordered(_piece, pieces):
             result.add(outcome)
-            if result.requests - told >= TELL_EVERY:
-                told = result.requests
-                say(f"{told:,} frames, {len(result.problems)} problems")
+            if result.requests - shown >= SHOW_EVERY:
+                shown = result.requests
+                show(f"{shown:,} frames, {len(result.problems)} problems")
     return result
 
 
@@ -160,7 +160,7 @@ async def _send(world: OneBroker, frames: Sequence[SentFrame], port: int, result
 async def _serves(world: OneBroker) -> None:
     """Raise AssertionError if an ordinary request is not answered."""
     client = await world.connect()
-    assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0, "ApiVersions was refused"
+    assert (await client.request(ApiVersionsRequest(), 0)).error_code == 0, "ApiVersions was refused"
     client.close()
 
 

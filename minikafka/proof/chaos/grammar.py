@@ -57,7 +57,7 @@ MUTATING = {"CreateTopicsRequest", "DeleteTopicsRequest", "DeleteRecordsRequest"
             "ElectLeadersRequest", "AlterPartitionReassignmentsRequest", "WriteTxnMarkersRequest", "AlterConfigsRequest",
             "OffsetDeleteRequest", "IncrementalAlterConfigsRequest", "AlterReplicaLogDirsRequest", "ProduceRequest",
             "DeleteGroupsRequest"}
-MOST_LOOKED_AT = 500  # structs and lists of an answer
+MOST_READ = 500  # structs and lists of an answer
 LEARNED = {"topic_id": "topic_id", "member_id": "member_id", "producer_id": "producer_id", "producer_epoch": "producer_epoch",
            "generation_id": "generation_id", "session_id": "session_id", "member_epoch": "member_epoch",
            "group_id": "group_id", "transactional_id": "transactional_id"}
@@ -252,7 +252,7 @@ def _texts(message: Any) -> Any:
 
 def values(message: Any, names: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Give the fields of a message that are called so, wherever they are, with their values; of a huge message the first few."""
-    items, left = [message], MOST_LOOKED_AT
+    items, left = [message], MOST_READ
     while items and (left := left - 1):
         item = items.pop()
         if isinstance(item, DataContainer):

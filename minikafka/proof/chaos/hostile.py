@@ -52,8 +52,8 @@ OWN = {"max.message.bytes": "1048588", "min.insync.replicas": "1", "retention.ms
 class Hostile:
     """One campaign; `run` returns what it found."""
 
-    def __init__(self, engine: str, minutes: float, seed: int, say: Callable[[str], None]) -> None:
-        self.engine, self.minutes, self.seed, self.say = engine, minutes, seed, say
+    def __init__(self, engine: str, minutes: float, seed: int, show: Callable[[str], None]) -> None:
+        self.engine, self.minutes, self.seed, self.show = engine, minutes, seed, show
         self.problems: list[str] = []
         self.counts: Counter[tuple[str, str]] = Counter()
         self.memory = self.open = 0
@@ -141,7 +141,7 @@ class Hostile:
         process.kill()
         process.join()
         longest = max(self.client.waits.values(), default=0)
-        self.say(f"attack {part}: {self.requests:,} requests so far, longest wait {longest:.1f} s, {self.memory >> 20} MiB, "
+        self.show(f"attack {part}: {self.requests:,} requests so far, longest wait {longest:.1f} s, {self.memory >> 20} MiB, "
                  f"{self.open} open files")
 
     def _watch(self, cluster: Cluster) -> None:
@@ -177,7 +177,7 @@ class Hostile:
                 self.lags = max(self.lags, int(late.group(1)) if late else 0)
         self.problems += [f"in a broker's log {count} times: {line}" for line, count in found.most_common(20)]
 
-    # --- what is told -----------------------------------------------------------------------------------------------
+    # --- what is shown ----------------------------------------------------------------------------------------------
 
     @property
     def requests(self) -> int:
@@ -187,7 +187,7 @@ class Hostile:
     def kind(self) -> str:
         return "hostile" if self.engine == "minikafka" else f"hostile-{self.engine}"
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return the lines for a person, the most important last."""
         waits = ", ".join(f"{name.removesuffix('Request')} {waited:.2f}" for name, waited in self.client.waits.items())
         records = sum(self.client.acked.values())

@@ -55,7 +55,7 @@ class Nemesis:
         name = self.rng.choices(list(self.rounds), list(self.rounds.values()))[0]
         getattr(self, name)()
         self.cluster.mend()
-        self.say("mend")
+        self.record("mend")
         self.recover(everything=name == "new_disk" or self.rng.random() < 0.4)
 
     def recover(self, everything: bool) -> None:
@@ -87,13 +87,13 @@ class Nemesis:
     def nap(self, least: float, most: float) -> None:
         self.cluster.sleep(self.rng.uniform(least, most))
 
-    def say(self, fault: str, **fields: object) -> None:
+    def record(self, fault: str, **fields: object) -> None:
         self.count[fault] += 1
         self.history.record("nemesis", "ok", fault, **fields)
 
     def kill(self, node: int) -> None:
         self.cluster.kill(node)
-        self.say("kill", node=node)
+        self.record("kill", node=node)
 
     # --- the rounds -----------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Nemesis:
         self.kill(node)
         self.nap(0.5, 4.0)
         self.cluster.restart(node)
-        self.say("restart", node=node)
+        self.record("restart", node=node)
         self.nap(0.0, 0.5)
         self.kill(node)
 
@@ -129,29 +129,29 @@ class Nemesis:
         """Pause a broker (SIGSTOP) for longer or shorter than a session: it wakes up as a zombie."""
         node = self.victim()
         self.cluster.pause(node)
-        self.say("pause", node=node)
+        self.record("pause", node=node)
         self.nap(1.0, 6.0)
         self.cluster.resume(node)
-        self.say("resume", node=node)
+        self.record("resume", node=node)
         self.nap(0.0, 2.0)
 
     def pause_and_kill(self) -> None:
         """Pause one, kill another, then let the paused one wake up."""
         sleeper = self.victim()
         self.cluster.pause(sleeper)
-        self.say("pause", node=sleeper)
+        self.record("pause", node=sleeper)
         self.nap(0.0, 5.0)
         self.kill(self.victim())
         self.nap(0.0, 1.0)
         self.cluster.resume(sleeper)
-        self.say("resume", node=sleeper)
+        self.record("resume", node=sleeper)
 
     def stop_one(self) -> None:
         """Shut one down in a controlled way. It may wait long for the others, which have faults too: then it is killed."""
         node = self.victim()
         try:
             self.cluster.stop(node)
-            self.say("stop", node=node)
+            self.record("stop", node=node)
         except NotReady:
             self.kill(node)
         self.nap(0.0, 2.0)
@@ -159,7 +159,7 @@ class Nemesis:
     def cut_off(self) -> None:
         """Cut one broker off from all but the clients: it must acknowledge nothing (acks=all)."""
         node = self.victim()
-        self.say("cut", node=node)
+        self.record("cut", node=node)
         for other in self.cluster.ids:
             if other != node:
                 self.cluster.cut(node, other)
@@ -171,7 +171,7 @@ class Nemesis:
         node = self.victim()
         other = self.rng.choice([n for n in self.cluster.ids if n != node] + ["clients"])
         a, b = (node, other) if self.rng.random() < 0.5 else (other, node)
-        self.say("cut", node=node, a=a, b=b)
+        self.record("cut", node=node, a=a, b=b)
         self.cluster.cut(a, b, one_way=True)
         self.nap(2.0, 6.0)
         self.cluster.heal()
@@ -181,7 +181,7 @@ class Nemesis:
         leader = self.victim()
         behind = self.rng.choice([n for n in self.cluster.ids if n != leader])
         self.cluster.hold_follower(behind)
-        self.say("hold", node=behind)
+        self.record("hold", node=behind)
         self.nap(1.0, 6.0)
         if leader in self.cluster.alive:
             self.kill(leader)
@@ -195,14 +195,14 @@ class Nemesis:
         node = self.victim()
         self.kill(node)
         self.cluster.wipe(node)
-        self.say("wipe", node=node)
+        self.record("wipe", node=node)
         self.nap(0.0, 4.0)
 
     def full_disk(self) -> None:
         """Fill the disk: a short write, then ENOSPC; the broker ends with a torn tail, and comes back when there is room."""
         node = self.victim()
         self.cluster.fill_disk(node, self.rng.randrange(40_000))
-        self.say("fill", node=node)
+        self.record("fill", node=node)
         self.nap(2.0, 6.0)
         if node in self.cluster.alive:  # it had room enough so far, and might run out of it at any time
             self.kill(node)

@@ -72,7 +72,7 @@ class RawClient(asyncio.Protocol):
             await self.changed
         timer.cancel()
 
-    async def ask(self, request: ApiMessage, version: int) -> Any:
+    async def request(self, request: ApiMessage, version: int) -> Any:
         """Send a well-formed request and return its decoded answer; AssertionError without one."""
         wanted = len(self.frames) + 1
         self.send(encode_request(request, version, 7, "good"))
@@ -112,7 +112,7 @@ class OneBroker(World):
         client = await self.connect()
         topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[],
                                                    configs=[])
-        await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        await client.request(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
         await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
         client.close()
         await self.sleep(0.1)

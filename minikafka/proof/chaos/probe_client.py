@@ -68,7 +68,7 @@ class ProbeClient(threading.Thread):
             link.close()
         self.links.clear()
 
-    def _ask(self, node: int, request: ApiMessage, response: type[ApiMessage], at_most: int) -> Any:
+    def _request(self, node: int, request: ApiMessage, response: type[ApiMessage], at_most: int) -> Any:
         begun = time.monotonic()
         try:
             if node not in self.links:
@@ -85,24 +85,24 @@ class ProbeClient(threading.Thread):
         return code
 
     def _round(self, partition: int) -> None:
-        asked = sorted(self.addresses)[(self.rounds + partition) % 3]
-        leader = self._leader(asked, partition)
+        node = sorted(self.addresses)[(self.rounds + partition) % 3]
+        leader = self._leader(node, partition)
         if leader < 0:
             return
         rows = ProduceRequest.TopicProduceData
         part = rows.PartitionProduceData(index=partition, records=build([(b"k", b"v")], timestamp_ms=NOW_MS))
-        sent = self._ask(leader, ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[
+        sent = self._request(leader, ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[
             rows(name=PROBE, partition_data=[part])]), ProduceResponse, 8).responses[0].partition_responses[0]
         if self._code("Produce", sent.error_code) == 0:
             self.acked[partition] += 1
             self._read(leader, partition, sent.base_offset)
-        self._commit(asked, partition)
+        self._commit(node, partition)
 
-    def _leader(self, asked: int, partition: int) -> int:
+    def _leader(self, node: int, partition: int) -> int:
         """Return the leader's id; -1 for none."""
         topic = MetadataRequest.MetadataRequestTopic(topic_id=None, name=PROBE)
         request = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
-        found = self._ask(asked, request, MetadataResponse, 8).topics[0]
+        found = self._request(node, request, MetadataResponse, 8).topics[0]
         if self._code("Metadata", found.error_code):
             return -1
         return next((one.leader_id for one in found.partitions if one.partition_index == partition), -1)
@@ -114,23 +114,23 @@ class ProbeClient(threading.Thread):
         request = FetchRequest(replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
                                session_epoch=-1, topics=[row(topic=PROBE, partitions=[part])], forgotten_topics_data=[],
                                rack_id="")
-        got = self._ask(leader, request, FetchResponse, 11)
+        got = self._request(leader, request, FetchResponse, 11)
         self._code("Fetch", got.responses[0].partitions[0].error_code)
 
-    def _commit(self, asked: int, partition: int) -> None:
-        who = self._ask(asked, FindCoordinatorRequest(key_type=0, coordinator_keys=[PROBE]), FindCoordinatorResponse, 4)
+    def _commit(self, node: int, partition: int) -> None:
+        who = self._request(node, FindCoordinatorRequest(key_type=0, coordinator_keys=[PROBE]), FindCoordinatorResponse, 4)
         if self._code("FindCoordinator", who.coordinators[0].error_code):
             return
         node, topic = who.coordinators[0].node_id, OffsetCommitRequest.OffsetCommitRequestTopic
         part = topic.OffsetCommitRequestPartition(partition_index=partition, committed_offset=self.rounds,
                                                   committed_leader_epoch=-1, committed_metadata="")
-        answer = self._ask(node, OffsetCommitRequest(
+        answer = self._request(node, OffsetCommitRequest(
             group_id=PROBE, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
             topics=[topic(name=PROBE, partitions=[part])]), OffsetCommitResponse, 8)
         if self._code("OffsetCommit", answer.topics[0].partitions[0].error_code):
             return
         group = OffsetFetchRequest.OffsetFetchRequestGroup
-        kept = self._ask(node, OffsetFetchRequest(groups=[group(group_id=PROBE, topics=None)], require_stable=False),
+        kept = self._request(node, OffsetFetchRequest(groups=[group(group_id=PROBE, topics=None)], require_stable=False),
                          OffsetFetchResponse, 8)
         self._code("OffsetFetch", kept.groups[0].error_code)
 
@@ -142,5 +142,5 @@ class ProbeClient(threading.Thread):
             row = ListOffsetsRequest.ListOffsetsTopic
             part = row.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
             request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=PROBE, partitions=[part])])
-            found[partition] = self._ask(leader, request, ListOffsetsResponse, 5).topics[0].partitions[0].offset
+            found[partition] = self._request(leader, request, ListOffsetsResponse, 5).topics[0].partitions[0].offset
         return found

@@ -66,7 +66,7 @@ def _sent_again(copies: dict[str, list[Copy]]) -> bool:
     return any(len(held) > 1 for held in producers) and all(len({*held}) == len(held) for held in producers)
 
 
-def tell(report: Report, cluster: Path) -> list[str]:
+def report_lines(report: Report, cluster: Path) -> list[str]:
     """Return one line for each piece of evidence about a record that is missing, or there twice."""
     lines = []
     for name in report.violated:

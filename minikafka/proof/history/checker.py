@@ -50,7 +50,7 @@ def check(history: Iterable[Event]) -> Report:
     verdicts = [_judge(story, "lost-write", partial(writes.lost_write, missing=missing)),
                 _judge(story, "unseen", partial(writes.unseen, missing=missing))]
     verdicts += [_judge(story, name, find) for name, find in CHECKS.items()]
-    _not_looked_for(verdicts[0], sum(lack.fate == "unknown" for lack in missing))
+    _not_read(verdicts[0], sum(lack.fate == "unknown" for lack in missing))
     for name in ("lost-write", "duplicate"):
         if story.reused:
             _doubt(next(v for v in verdicts if v.name == name), f"{len(story.reused)} values were sent more than once")
@@ -76,9 +76,9 @@ def _judge(story: HistoryTables, name: str, find: Check) -> AnomalyVerdict:
     return AnomalyVerdict(name, None, excused, reason=f"{excused} excused: {reason}") if excused else AnomalyVerdict(name, True)
 
 
-def _not_looked_for(lost: AnomalyVerdict, unknown: int) -> None:
+def _not_read(lost: AnomalyVerdict, unknown: int) -> None:
     if unknown:
-        _doubt(lost, f"{unknown} acknowledged records that nobody looked for")
+        _doubt(lost, f"{unknown} acknowledged records that no read has reached")
 
 
 def _doubt(verdict: AnomalyVerdict, reason: str) -> None:

@@ -1,6 +1,6 @@
 """Which value is at which offset: one log, in which every offset holds one value and every value stands once.
 
-inconsistent-offsets  two values at one offset of one partition, by what readers got and producers were told.
+inconsistent-offsets  two values at one offset of one partition, by the answers to readers and producers.
 duplicate             one value at two positions, though its producer was idempotent.
 unexpected            read, and no producer sent it.
 misplaced             read from another topic or partition than it was sent to.
@@ -19,13 +19,13 @@ from .story import COMMITTED, TP, HistoryTables, Op
 
 def inconsistent_offsets(story: HistoryTables) -> Iterator[Evidence]:
     """Find two values at one offset."""
-    told: dict[tuple[TP, int], Op] = {}
+    senders: dict[tuple[TP, int], Op] = {}
     gone = story.topics("delete-topic")
     for send in story.sends:
         offset = send.offset
         if not send.ok or offset < 0 or send.get("topic") in gone:
             continue
-        other = told.setdefault((send.tp, offset), send)
+        other = senders.setdefault((send.tp, offset), send)
         if other is not send:
             yield Evidence(f"{tell.place(send.tp, offset)}: {tell.send(other)}, and {tell.send(send)}", send.tp,
                            [*other.events, *send.events])

@@ -75,7 +75,7 @@ class Report:
 
     def __str__(self) -> str:
         """Return what is not plainly fine, then the rest on one line."""
-        told = [str(verdict) for verdict in self.verdicts if verdict.valid is not True]
+        lines = [str(verdict) for verdict in self.verdicts if verdict.valid is not True]
         fine = [verdict.name for verdict in self.verdicts if verdict.valid is True]
         counts = ", ".join(f"{value:,} {name}" for name, value in self.counts.items() if value)
-        return "\n".join([counts, *told, *([f"ok        {', '.join(fine)}"] if fine else [])])
+        return "\n".join([counts, *lines, *([f"ok        {', '.join(fine)}"] if fine else [])])

@@ -82,7 +82,7 @@ class Txn:
         return {commit.get("group") for commit in self.commits}
 
     @property
-    def asked_to_commit(self) -> int | None:
+    def commit_requested(self) -> int | None:
         """Return when a commit was first asked for (the place of its invoke); None if never."""
         return min((end.at for end in self.ends if end.get("commit", True)), default=None)
 
@@ -261,8 +261,8 @@ class HistoryTables:
 
     def deleted_below(self, tp: TP) -> int:
         """Return the offset below which records were, or may have been, deleted on demand."""
-        asked = (op for op in self.of["delete-records"] if op.tp == tp and op.outcome != "fail")
-        return max((op.get("offset", UNKNOWN) for op in asked), default=0)
+        deletions = (op for op in self.of["delete-records"] if op.tp == tp and op.outcome != "fail")
+        return max((op.get("offset", UNKNOWN) for op in deletions), default=0)
 
     def topics(self, fact: str) -> set[str]:
         """Return the topics about which a fact was told."""

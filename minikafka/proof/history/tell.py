@@ -17,10 +17,10 @@ def place(tp: TP | None, offset: int | None = None) -> str:
 
 def send(op: Op) -> str:
     """Return the sender, the value and the answer."""
-    told = {"ok": f"acked at {op.get('offset')}", "fail": "refused", "info": "unknown"}[op.outcome]
+    outcome = {"ok": f"acked at {op.get('offset')}", "fail": "refused", "info": "unknown"}[op.outcome]
     acks = op.get("acks", -1)
     how = f", acks={acks}" if acks not in (-1, "all") else ""
-    return f"{op.process} sent {op.get('value')!r} to {place(op.tp)} ({told}{how}, {at(op)})"
+    return f"{op.process} sent {op.get('value')!r} to {place(op.tp)} ({outcome}{how}, {at(op)})"
 
 
 def reader(op: Op) -> str:

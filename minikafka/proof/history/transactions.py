@@ -24,9 +24,9 @@ def precommitted_read(story: HistoryTables) -> Iterator[Evidence]:
         txn = story.txn_of.get(send)
         if txn is None or txn.outcome == "aborted":
             continue
-        asked = txn.asked_to_commit
-        if asked is None or op.end < asked:
-            when = "which was never committed" if asked is None else "before its commit was requested"
+        requested = txn.commit_requested
+        if requested is None or op.end < requested:
+            when = "which was never committed" if requested is None else "before its commit was requested"
             yield Evidence(f"{tell.reader(op)} read {send.get('value')!r} at {tell.place(tp, offset)} of {txn.name}, "
                            f"{when}", tp, [*send.events, *op.events[:1]])
 
@@ -63,8 +63,8 @@ def repeated_copy(story: HistoryTables) -> Iterator[Evidence]:
     for (topic, partition, offset, target), copies in _copies(story).items():
         if len(copies) > 1:
             source = topic, partition
-            told = ", ".join(f"{copy.get('value')!r} in {story.txn_of[copy].name}" for copy in copies[:3])
-            yield Evidence(f"{tell.place(source, offset)} was copied {len(copies)} times to {target}: {told}",
+            shown = ", ".join(f"{copy.get('value')!r} in {story.txn_of[copy].name}" for copy in copies[:3])
+            yield Evidence(f"{tell.place(source, offset)} was copied {len(copies)} times to {target}: {shown}",
                            copies[1].tp if story.excuse(source) is None else source,
                            [event for copy in copies[:3] for event in copy.events])
 

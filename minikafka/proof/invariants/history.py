@@ -50,16 +50,16 @@ class HistoryIsValid(Invariant):
         from minikafka.proof.history import check
 
         self._excuse_one_ack(self.watch.history)
-        asked = [e for e in self.watch.history if e["f"] == "committed"]
-        groups = {e["op"]: e["group"] for e in asked if e["type"] == "invoke"}
-        for e in asked:
+        reads = [e for e in self.watch.history if e["f"] == "committed"]
+        groups = {e["op"]: e["group"] for e in reads if e["type"] == "invoke"}
+        for e in reads:
             if e["type"] == "ok" and self._was_deposed(e, groups[e["op"]]):
                 self.watch.history.fact("may-lose", group=groups[e["op"]], anomalies=OF_OLD_OFFSETS,
                                         why=f"broker {e['by']} told offsets and led no more")
         for verdict in check(self.watch.history).verdicts:
             if verdict.valid is False:
-                told = "; ".join(evidence.text for evidence in verdict.evidence[:SHOWN])
-                self.fail(f"{verdict.name} ({verdict.count}): {told}", verdict.name)
+                shown = "; ".join(evidence.text for evidence in verdict.evidence[:SHOWN])
+                self.fail(f"{verdict.name} ({verdict.count}): {shown}", verdict.name)
 
     def _excuse_one_ack(self, history: History) -> None:
         """Excuse losses in topics where each producer used acks=1, if leaders have changed since."""

@@ -18,7 +18,7 @@ from minikafka.proof.invariants.replica import ReplicaSeen, Truth
 from minikafka.proof.invariants.violation import Loss, Violation
 from minikafka.sim.world.world import World
 
-LOOK_AGAIN = 0.25  # seconds
+CHECK_AGAIN = 0.25  # seconds
 
 
 class Known:
@@ -38,7 +38,7 @@ class Known:
         self._chosen = chosen
         self._sent: dict[int, dict[str, Any]] = {}  # the clients' sends by number, and how much of the history was read
         self._read = 0
-        self._told: set[tuple[Any, ...]] = set()
+        self._reported: set[tuple[Any, ...]] = set()
         self._on_committed: list[Callable[[Truth, BatchHeader, bytes], None]] = []
         self._on_lost: list[Callable[[Truth], None]] = []
 
@@ -46,10 +46,10 @@ class Known:
 
     def report(self, id: str, text: str, about: tuple[Any, ...] = ()) -> None:
         """Record that an invariant does not hold. The same `about` is recorded once."""
-        told = (id, *(about or (text,)))
-        if told in self._told or id not in self._chosen:
+        key = (id, *(about or (text,)))
+        if key in self._reported or id not in self._chosen:
             return
-        self._told.add(told)
+        self._reported.add(key)
         violation = Violation(id, text, self.world.now())
         self.violations.append(violation)
         if self.raises:
@@ -73,18 +73,18 @@ class Known:
             for concerned in excused_by_loss(truth, end):
                 self.history.fact("may-lose", **concerned, why=text)
         truth.lower(end)
-        for tell in self._on_lost:
-            tell(truth)
+        for listener in self._on_lost:
+            listener(truth)
 
     def commit(self, truth: Truth, header: BatchHeader, raw: bytes) -> None:
         """Add a batch, the next one, to the truth: a leader has it below its high watermark."""
         truth.add(header, raw)
-        for tell in self._on_committed:
-            tell(truth, header, raw)
+        for listener in self._on_committed:
+            listener(truth, header, raw)
 
-    def look_at_everything(self) -> None:
-        """Look at every replica of every running broker."""
-        raise NotImplementedError("watch.py looks")
+    def check_everything(self) -> None:
+        """Check every replica of every running broker."""
+        raise NotImplementedError("watch.py checks")
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
@@ -123,5 +123,5 @@ class Known:
         """Wait until nothing is missing; return what still is after `timeout` seconds of virtual time."""
         deadline = self.world.now() + timeout
         while (left := missing()) and self.world.now() < deadline:
-            await self.world.sleep(LOOK_AGAIN)
+            await self.world.sleep(CHECK_AGAIN)
         return left

@@ -35,7 +35,7 @@ class EverythingComesToRest(Invariant):
 
     def _missing(self) -> Iterator[str]:
         world = self.cluster.world
-        self.watch.look_at_everything()
+        self.watch.check_everything()
         alive = [n for n in self.cluster.nodes if self.cluster.running(n) is not None]
         if world.controller() is None:
             yield "there is no controller"

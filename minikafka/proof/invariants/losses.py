@@ -75,7 +75,7 @@ class Losses:
             if (node, key) in self.watch.ends and (path is None or f"/{truth.name}/" in path):
                 truth.suspects[node] = truth.suspects.get(node, False) or lost_bytes
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Measure, after a step, what the disks that lost something hold now."""
         if self._to_measure:
             nodes, self._to_measure = list(self._to_measure), {}

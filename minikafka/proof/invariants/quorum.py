@@ -63,10 +63,10 @@ class QuorumIsSafe(Invariant):
 
     def on_sample(self) -> None:
         for node in self.cluster.nodes:
-            self._look_at_election_state(node)
+            self._check_election_state(node)
             broker = self.cluster.running(node)
             if broker is not None and hasattr(broker.quorum, "raft"):
-                self._look_at(node, broker)
+                self._check_node(node, broker)
 
     def _end(self, node: int) -> int:
         """Return where the node's log ends; for a dead one, or one that has not read its log yet, where it ended at its death."""
@@ -77,7 +77,7 @@ class QuorumIsSafe(Invariant):
         log = getattr(broker.quorum, "log", None) if broker is not None else None
         return end if life is broker or log is None else log.end_offset
 
-    def _look_at(self, node: int, broker: Any) -> None:
+    def _check_node(self, node: int, broker: Any) -> None:
         voter, quorum = self._voters.get(node), broker.quorum
         if voter is None or voter.broker is not broker:
             voter = self._voters[node] = Voter(broker)
@@ -117,7 +117,7 @@ class QuorumIsSafe(Invariant):
             self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}",
                       self.end)
 
-    def _look_at_election_state(self, node: int) -> None:
+    def _check_election_state(self, node: int) -> None:
         path = self._folder(node) + QUORUM_STATE_FILE
         file = self.cluster.disk(node).durable.get(path)
         seen, before = self._election_states.get(node, UNSEEN)

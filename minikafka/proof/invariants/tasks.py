@@ -2,7 +2,7 @@
 
 No exception goes unhandled. No broker dies except by its disk, or by metadata in which a bit has flipped. When the thing that a
 task waits for has happened, the task is awake in the same step (no lost wakeup). At rest no request waits for an
-acknowledgement, and no broker's tasks, connections or files grow between two looks some seconds apart.
+acknowledgement, and no broker's tasks, connections or files grow between two samples some seconds apart.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minikafka.proof.invariants.known import Known
 from minikafka.proof.invariants.replica import ReplicaSeen
 from minikafka.protocol.errors import Err, KafkaError
 
-REST, LOOKS = 2.0, 4  # seconds between two looks at resting brokers, and how many
+REST, SAMPLES = 2.0, 4  # seconds between two samples of resting brokers, and their number
 TASKS_AT_REST, A_CONNECTION = 100, 5  # tasks of a broker; a dozen partitions and three clients make about 30
 
 
@@ -78,15 +78,15 @@ class NothingIsForgotten(Invariant):
     async def at_end(self) -> None:
         for text in await self.watch.wait(self._waiting, 40.0):
             self.fail(text)
-        looks = []
-        for _ in range(LOOKS):
+        samples = []
+        for _ in range(SAMPLES):
             await self.cluster.world.sleep(REST)
-            looks.append(self._counts())
-        for what, last in looks[-1].items():
-            counts = [look.get(what, 0) for look in looks]
+            samples.append(self._counts())
+        for what, last in samples[-1].items():
+            counts = [sample.get(what, 0) for sample in samples]
             if all(a < b for a, b in zip(counts, counts[1:], strict=False)):
-                self.fail(f"{what} of a broker at rest grow: {counts} in {REST * LOOKS:.0f} s")
-            allowed = TASKS_AT_REST + A_CONNECTION * looks[-1].get(what.replace("tasks", "connections"), 0)
+                self.fail(f"{what} of a broker at rest grow: {counts} in {REST * SAMPLES:.0f} s")
+            allowed = TASKS_AT_REST + A_CONNECTION * samples[-1].get(what.replace("tasks", "connections"), 0)
             if what.startswith("tasks") and last > allowed:
                 self.fail(f"{what}: {last} at rest, {allowed} are plenty")
         self.on_sample()

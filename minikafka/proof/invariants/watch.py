@@ -70,33 +70,33 @@ class Watch(Known):
             self._dirty[key] = self._dirty.get(key, 0) | why
         elif kind == "fault":
             self.keeper.on_fault(event)
-            for tell in self._on_fault:
-                tell(event)
+            for listener in self._on_fault:
+                listener(event)
         elif kind == "crash":
             self.keeper.on_crash(event["b"])
-        for tell in self._by_kind.get(kind, ()):
-            tell(event)
+        for listener in self._by_kind.get(kind, ()):
+            listener(event)
 
     def _after_step(self) -> None:
         self._steps += 1
         if self._dirty:
-            self._look()
+            self._check_dirty()
         elif not self._steps % SAMPLE_EVERY:
             self.sample()
 
     def sample(self) -> None:
-        """Look at what no event reports."""
-        self.look_at_metadata()
-        self.keeper.look()
-        for look in self._on_sample:
-            look()
+        """Check what no event reports."""
+        self.check_metadata()
+        self.keeper.check()
+        for listener in self._on_sample:
+            listener()
 
-    def _look(self) -> None:
+    def _check_dirty(self) -> None:
         dirty, self._dirty = self._dirty, {}
-        self.look_at_metadata()
-        self.keeper.look()
+        self.check_metadata()
+        self.keeper.check()
         for (node, name), why in dirty.items():
-            self.look_at(node, self.key(name), why)
+            self.check_replica(node, self.key(name), why)
 
     def key(self, name: str) -> Key:
         """Return the topic and partition that a trace calls by that name."""
@@ -111,8 +111,8 @@ class Watch(Known):
         partition = broker.replicas.partitions.get(self.key(event["tp"])) if broker is not None else None
         return partition is not None and partition.replica.is_leader
 
-    def look_at_metadata(self) -> None:
-        """Look at what the metadata has changed since the last look."""
+    def check_metadata(self) -> None:
+        """Check what the metadata has changed since the last check."""
         changed = self.cluster.refresh()
         if changed is None:
             return
@@ -121,11 +121,11 @@ class Watch(Known):
                 self._forget(key)
             elif key in self.truths and self.truths[key].suspects:
                 self.keeper.heal(self.truths[key])
-        for look in self._on_metadata:
-            look(changed)
+        for listener in self._on_metadata:
+            listener(changed)
 
-    def look_at(self, node: int, key: Key, why: int) -> None:
-        """Look at one replica that has changed."""
+    def check_replica(self, node: int, key: Key, why: int) -> None:
+        """Check one replica that has changed."""
         broker = self.cluster.running(node)
         partition = broker.replicas.partitions.get(key) if broker is not None else None
         state = self.cluster.states.get(key)
@@ -141,8 +141,8 @@ class Watch(Known):
             seen.truncations = partition.log.truncations
             seen.cursor.back_to(partition.log.end_offset)
         self.ends[node, key] = partition.log.end_offset
-        for look in self._on_replica:
-            look(seen, why)
+        for listener in self._on_replica:
+            listener(seen, why)
 
     # --- what is known ------------------------------------------------------------------------------------------------
 
@@ -162,17 +162,17 @@ class Watch(Known):
             self.seen.pop((node, key), None)
             self.ends.pop((node, key), None)
 
-    def look_at_everything(self) -> None:
-        """Look at every replica of every running broker, whether an event reported it or not."""
-        self.look_at_metadata()
+    def check_everything(self) -> None:
+        """Check every replica of every running broker, whether an event reported it or not."""
+        self.check_metadata()
         for node in self.cluster.nodes:
             broker = self.cluster.running(node)
             for key in list(broker.replicas.partitions) if broker is not None else ():
-                self.look_at(node, key, GREW | MOVED | ROLE)
+                self.check_replica(node, key, GREW | MOVED | ROLE)
 
     async def at_end(self) -> None:
         """Let each invariant, after healing, wait for what must come, and look at everything."""
-        self.look_at_everything()
+        self.check_everything()
         self.sample()
         for invariant in sorted(self.invariants, key=lambda each: not each.patient):
             await invariant.at_end()

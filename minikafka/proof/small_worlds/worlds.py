@@ -30,7 +30,7 @@ WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
     "replica": (replica_alone, fetch_sessions_alone),
     "transaction": (transaction_alone,),
 }
-TOLD = {"log": "small world: one log on one disk", "group": "small world: one group",
+HELP = {"log": "small world: one log on one disk", "group": "small world: one group",
         "transaction": "small world: one transactional id", "controller": "small world: one controller",
         "replica": "small world: one replica, or the fetch sessions of one broker", "raft": "small world: one quorum"}
 PER_CLUSTER = {"log": 3, "group": 2, "replica": 4, "controller": 3, "transaction": 5, "raft": 5}

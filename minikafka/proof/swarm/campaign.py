@@ -161,12 +161,12 @@ class Campaign:
 
 
 def campaign(kind: str, first: int, count: int, jobs: int = 1, faults: Sequence[str] | None = None,
-             tell: Callable[[SeedOutcome], object] = lambda outcome: None) -> Campaign:
+             show: Callable[[SeedOutcome], object] = lambda outcome: None) -> Campaign:
     """Run `count` seeds from `first` on; call `tell` with each outcome at once."""
     result, began = Campaign(kind, first, faults), time.monotonic()
     for outcome in outcomes(kind, range(first, first + count), jobs, faults):
         result.add(outcome)
-        tell(outcome)
+        show(outcome)
     result.seconds = time.monotonic() - began
     return result
 

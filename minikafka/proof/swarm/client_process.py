@@ -142,7 +142,7 @@ class ClientProcess:
 
     async def idle(self) -> bool:
         """Wait while the client was told not to poll; return whether it was told so."""
-        told = self.env.now() < self.idle_until
+        idle = self.env.now() < self.idle_until
         while self.env.now() < self.idle_until:
             await self.env.sleep(0.5)
-        return told
+        return idle

@@ -81,12 +81,12 @@ class Operator:
 
     def _known_as_gone(self) -> bool:
         """Return whether the controller has fenced them; until then they lead what they led."""
-        self.watch.look_at_metadata()
+        self.watch.check_metadata()
         image = self.watch.cluster.image
         return image is not None and all(image.brokers[n].fenced for n in self.gone if n in image.brokers)
 
     def _leaderless(self) -> list[Key]:
-        self.watch.look_at_metadata()
+        self.watch.check_metadata()
         return [key for key, state in self.watch.cluster.states.items() if state.leader < 0]
 
     async def tidy(self) -> None:
@@ -94,7 +94,7 @@ class Operator:
         if not self.gone:
             return
         admin = self._admin()
-        self.watch.look_at_metadata()
+        self.watch.check_metadata()
         living = [node for node in self.world.brokers if node not in self.gone]
         for key, state in list(self.watch.cluster.states.items()):
             too_few = len(set(state.replicas) - {*self.gone}) < 2 and len(state.replicas) > 1
@@ -143,7 +143,7 @@ class Operator:
 
     def _dispensable(self, node: int) -> bool:
         """Return whether another replica is in the ISR of every partition that it leads."""
-        self.watch.look_at_metadata()
+        self.watch.check_metadata()
         return all(state.leader != node or len(state.isr) > 1 for state in self.watch.cluster.states.values())
 
     async def _wait(self, condition: Any) -> None:

@@ -142,7 +142,7 @@ class SeedRun:
         await operator.tidy()
         await self._read_everything()
         await self.watch.at_end()
-        self._tell_clients_errors()
+        self._report_clients_errors()
 
     async def _end(self) -> None:
         """End every client."""
@@ -188,7 +188,7 @@ class SeedRun:
         except KafkaError as error:
             self._violated("I15", f"{topic}-{partition} cannot be read ({isolation}): {error}")
 
-    def _tell_clients_errors(self) -> None:
+    def _report_clients_errors(self) -> None:
         crashed = self.world.client_env().crashed
         if crashed.done():
             self._violated("I14", f"a client died of {crashed.exception()!r}")

@@ -52,12 +52,12 @@ def _hunt(chosen: Sequence[Weakened]) -> list[Row]:
     names = [(one.rule, one.name, one.shown_by, NONE, "") for one in chosen]
     widths = [max(map(len, column)) for column in zip(HEAD, *names)]
 
-    def tell(row: Row) -> Row:
+    def show(row: Row) -> Row:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
         return row
 
-    tell(HEAD)
-    return [tell(_row(one)) for one in chosen]
+    show(HEAD)
+    return [show(_row(one)) for one in chosen]
 
 
 def _row(one: Weakened) -> Row:

@@ -13,7 +13,7 @@ import pytest
 
 from minikafka.lab import beliefs, hints
 from tools import coverage, labs
-from tools.notebooks.build import ROOT, Project, asked, load, student_notebook, text, typed
+from tools.notebooks.build import ROOT, Project, called, load, student_notebook, text, typed
 from tools.notebooks.source import read
 from tools.notebooks.student import BEGIN
 
@@ -130,7 +130,7 @@ def test_a_lab_has_its_parts(lab):
     """Fails if a lab has no exercise, prediction, question with criteria, box on the real thing, summary, way on or list of
     words within reach, or asks for a guess that it never answers.
     """
-    told = asked(lab)
+    told = called(lab)
     everything = "\n".join(cell.source for cell in lab.cells)
     assert told["exercises"] and told["predictions"]
     revealed = set(re.findall(r"\breveal\(\s*[\"'](\d+\.\d+)", everything))
@@ -224,7 +224,7 @@ def test_no_solution_stands_in_a_file_of_the_lab(lab):
 @every_lab
 def test_the_last_hint_says_where_to_read(lab):
     """Fails if a file that a hint names is moved, or if the last hint names no file, section or function of a library."""
-    for exercise in asked(lab)["exercises"]:
+    for exercise in called(lab)["exercises"]:
         hints.load(exercise)
         pointer = hints.HINTS[exercise][2]
         paths = re.findall(r"\b(?:minikafka|tests|labs|tools|solutions)/[\w./-]*\w", pointer)

@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 
 from minikafka import Cluster
 from minikafka.proof.chaos.campaign import SETTINGS, ChaosCampaign
-from minikafka.proof.chaos.command import how_to_look
+from minikafka.proof.chaos.command import search_hints
 from minikafka.proof.chaos.final_reads import read_everything
 from minikafka.proof.chaos.search import places, tell
 from minikafka.proof.history import History, check
@@ -28,7 +28,7 @@ def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     little was done to see any of it.
     """
     outcome = ChaosCampaign(engine, minutes=0.5 if engine == "minikafka" else 1.0, seed=3, kills=3).run()
-    assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\n{how_to_look(outcome)}"
+    assert (outcome.report.violated, outcome.problems) == ([], []), f"{outcome.report}\n{search_hints(outcome)}"
     assert outcome.report.valid is True
     assert outcome.kills >= 3
     counts = outcome.report.counts

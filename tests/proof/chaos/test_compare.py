@@ -86,15 +86,15 @@ def test_what_a_round_began_with_is_told_first() -> None:
     for kind, first in (("later", 0), ("first", 1)):
         key = (kind, ".path", "ours", "theirs")
         found.kinds[key], found.first[key], found.examples[key] = 5, first, "asked"
-    assert [line.partition(".")[0] for line in found.told().splitlines() if "theirs" in line] == ["first", "later"]
+    assert [line.partition(".")[0] for line in found.summary().splitlines() if "theirs" in line] == ["first", "later"]
 
 
 @pytest.mark.slow
 def test_two_of_our_brokers_answer_alike() -> None:
     """Fails if the comparison tells differences where there are none, or if what a broker answers depends on chance. Asked is
     only what does not depend on time: lists, descriptions, commits and deletions of offsets."""
-    found = compare(150, 3, UNTIMED, engines=("minikafka", "minikafka"), say=lambda line: None)
-    assert found.requests == 150 and found.examples == {}, found.told()
+    found = compare(150, 3, UNTIMED, engines=("minikafka", "minikafka"), show=lambda line: None)
+    assert found.requests == 150 and found.examples == {}, found.summary()
     assert json.loads(found.json()) == {"requests": 150, "differences": []}
 
 

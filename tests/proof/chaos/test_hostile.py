@@ -55,4 +55,4 @@ def test_what_is_learned_spares_the_ordinary_client() -> None:
 def test_a_short_campaign() -> None:
     """Fails if a broker ends, or keeps the probe client waiting, or writes an error into its log."""
     found = Hostile("minikafka", 2, 1, print).run()
-    assert found.problems == [], found.told()
+    assert found.problems == [], found.summary()

@@ -65,7 +65,7 @@ def test_nobody_looked_is_not_the_same_as_fine() -> None:
     """An acknowledged record that no reader came near: the verdict is None, and says why."""
     report = check(Told().send("a", 0).history)
     assert (report.valid, report.violated) == (None, [])
-    assert "nobody looked" in report["lost-write"].reason
+    assert "no read has reached" in report["lost-write"].reason
 
 
 def test_values_sent_twice_are_not_judged_and_it_is_said() -> None:

@@ -72,7 +72,7 @@ def test_an_unclean_election_may_lose_what_it_loses() -> None:
         await kit.world.sleep(1.0)
         for node in kit.world.brokers:
             kit.cut(node, 10)
-        kit.watch.look_at_everything()
+        kit.watch.check_everything()
 
     kit = Kit(unclean=True)
     assert {*kit.run(story)} <= {"I1", "I2"} and [(loss.start, loss.end) for loss in kit.watch.losses] == [(10, 20)]

@@ -50,7 +50,7 @@ def test_it_falls(invariant: str, words: tuple[str, ...], tamper: Story, watch: 
         await kit.world.sleep(1.0)
         kit.watch.sample()
         await tamper(kit)
-        kit.watch.look_at_everything()
+        kit.watch.check_everything()
         kit.watch.sample()
         await kit.watch.at_end()
 

@@ -23,7 +23,7 @@ def test_seeds() -> None:
     """Fails when the quorum loses safety (the mutants below show how), or does not come to agree after healing; and
     when the faults are so tame that nothing could be seen."""
     fallen: list[str] = []
-    found = campaign("raft", 0, SEEDS, tell=lambda outcome: fallen.extend([outcome.line()] if outcome.violations else []))
+    found = campaign("raft", 0, SEEDS, show=lambda outcome: fallen.extend([outcome.line()] if outcome.violations else []))
     assert fallen == []
     assert found.seeds == SEEDS and found.lacking() == [], found.report()
 
