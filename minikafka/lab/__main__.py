@@ -24,6 +24,7 @@ from pathlib import Path
 
 import json5
 
+import minikafka.machine.grammars  # noqa: F401  # before JupyterLab
 from minikafka.machine.environment import settle
 
 HERE = Path(__file__).resolve().parent

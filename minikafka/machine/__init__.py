@@ -5,6 +5,7 @@
     java.py           the Java that is there, or a Java from a Python package
     class_archive.py  the classes of a Java program as they lay in memory: its next start is shorter
     jars.py           Apache Kafka and Spark's connectors, by the list in jars.tsv
+    grammars.py       what JupyterLab need not compile when it is imported
     download.py       one file over HTTP, with its checksum; trust.py: the certificates that this computer trusts
 
 Nothing here knows the broker, and the broker knows nothing of it.

@@ -34,6 +34,7 @@ MARKS = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)"),
 ]
 
+JUPYTERLAB = "import minikafka.machine.grammars; from jupyterlab.labapp import main; main()"
 READY = """async () => {
     const panel = window.jupyterapp.shell.currentWidget;
     await panel.context.ready;
@@ -78,7 +79,7 @@ def jupyter(folder: Path, lab: str) -> Iterator[str]:
                    "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     extra = ["--no-browser", "--ServerApp.port=0", "--LabApp.expose_app_in_browser=True"]
     with open(folder / "jupyter.log", "w") as log:
-        server = subprocess.Popen([sys.executable, "-m", "jupyterlab", *arguments(lab, extra, project)],
+        server = subprocess.Popen([sys.executable, "-c", JUPYTERLAB, *arguments(lab, extra, project)],
                                   env=environment, stdout=log, stderr=log, cwd=project)
     try:
         found = folder / "runtime" / f"jpserver-{server.pid}.json"
