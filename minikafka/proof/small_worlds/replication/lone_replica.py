@@ -1,39 +1,37 @@
 """What one replica needs around it: a log that is only offsets and epochs, brokers, and the partition as the controller knows it.
 
-Owns: ReplicaLog, which carries out what a replica decides; PartitionAtController, which decides on proposed ISRs.
-Source: for the controller's answers ReplicationControlManager.validateAlterPartitionData (rule 16).
+Owns: ReplicaLog, which carries out what a replica decides; PartitionAtController, the partition's history. On proposed ISRs the
+broker's own alter_partition() decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from random import Random
+from types import SimpleNamespace
+from uuid import UUID
 
+from minikafka.broker.controller.alter_partition import IsrMember, Proposal, alter_partition
+from minikafka.broker.metadata.registrations import PartitionRegistration, TopicImage
 from minikafka.broker.replication.isr import ProposedIsr
+from minikafka.log.epochs import LeaderEpochCache
 from minikafka.protocol.errors import Err
 
 NODE = 1                                   # the broker of the replica
 OTHERS = (2, 3, 4, 5)
-NOWHERE = (-1, -1)
+TOPIC = UUID(int=1)
 
 
-@dataclass
-class EpochStarts:
-    """The leader-epoch cache: (epoch, first offset), both rising."""
+class EpochsInMemory(LeaderEpochCache):
+    """The leader-epoch cache without its file."""
 
-    entries: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.entries = []
 
-    @property
-    def latest(self) -> int:
-        return max((epoch for epoch, _ in self.entries), default=-1)
-
-    def end_offset_for(self, epoch: int, log_end: int) -> tuple[int, int]:
-        """Return the largest known epoch up to this one, and where it ends (rule 20)."""
-        if epoch < 0 or epoch > self.latest:
-            return NOWHERE
-        later = [start for one, start in self.entries if one > epoch]
-        return max((one for one, _ in self.entries if one <= epoch), default=epoch), min(later, default=log_end)
+    def _replace(self, entries: list[tuple[int, int]]) -> None:
+        self.entries = entries
 
 
 @dataclass
@@ -42,35 +40,25 @@ class ReplicaLog:
 
     start_offset: int = 0
     end_offset: int = 0
-    epochs: EpochStarts = field(default_factory=EpochStarts)
-
-    def mark(self, epoch: int) -> None:
-        """Let an epoch begin at the end of the log."""
-        if epoch > self.epochs.latest:
-            self.epochs.entries = [e for e in self.epochs.entries if e[1] < self.end_offset] + [(epoch, self.end_offset)]
+    epochs: EpochsInMemory = field(default_factory=EpochsInMemory)
 
     def append(self, records: int, epoch: int) -> None:
-        self.mark(epoch)
+        self.epochs.assign(epoch, self.end_offset)
         self.end_offset += records
 
     def truncate(self, offset: int) -> None:
         self.end_offset = min(offset, self.end_offset)
-        self.epochs.entries = [e for e in self.epochs.entries if e[1] < offset]
+        self.epochs.truncate_from_end(offset)
 
     def begin_at(self, offset: int) -> None:
         """Delete the records before `offset`."""
         self.start_offset = offset
-        before = [e for e in self.epochs.entries if e[1] <= offset]
-        self.epochs.entries = [(epoch, offset) for epoch, _ in before[-1:]] + self.epochs.entries[len(before):]
+        self.epochs.truncate_from_start(offset)
 
     def start_at(self, offset: int) -> None:
         """Discard everything and begin at `offset`."""
         self.start_offset = self.end_offset = offset
-        self.epochs.entries = []
-
-    def epoch_before(self, offset: int) -> int:
-        """Return the epoch of the record before `offset`, -1 if it is not known."""
-        return max((epoch for epoch, start in self.epochs.entries if start < offset), default=-1)
+        self.epochs.clear()
 
 
 @dataclass
@@ -80,18 +68,6 @@ class FollowerBroker:
     epoch: int
     active: bool = True
     rack: str | None = None
-
-
-@dataclass(frozen=True)
-class CommittedPartition:
-    """The partition as one record of metadata has it."""
-
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    leader: int
-    leader_epoch: int
-    partition_epoch: int
-    adding: tuple[int, ...] = ()
 
 
 @dataclass
@@ -119,10 +95,10 @@ class PartitionAtController:
         self.rng, self.brokers = rng, brokers
         self.strange = rng.random() < 0.3                    # an ISR may have a member that is no replica
         replicas = (NODE, *rng.sample(OTHERS, rng.choice((0, 2, 3, 3))))
-        self.history = [CommittedPartition(replicas, replicas, rng.choice(replicas), 1, 1)]
+        self.history = [PartitionRegistration("t", TOPIC, 0, replicas, replicas, rng.choice(replicas), 1, 1)]
 
     @property
-    def state(self) -> CommittedPartition:
+    def state(self) -> PartitionRegistration:
         return self.history[-1]
 
     def commit(self, leads_anew: bool = False, **what: object) -> None:
@@ -169,28 +145,20 @@ class PartitionAtController:
             kept = tuple(one for one in state.replicas if one != out[0])
             self.commit(True, replicas=kept, adding=tuple(one for one in state.adding if one in kept))
 
-    def decide(self, proposal: ProposedIsr) -> tuple[Err, CommittedPartition]:
+    def decide(self, proposal: ProposedIsr) -> tuple[Err, PartitionRegistration]:
         """Return the verdict on a proposal, and the partition after it. REQUEST_TIMED_OUT hides that it was granted."""
-        state = self.state
-        if proposal.leader_epoch < state.leader_epoch:
-            return Err.FENCED_LEADER_EPOCH, state
-        if state.leader != NODE:
-            return Err.INVALID_REQUEST, state
-        if proposal.partition_epoch < state.partition_epoch:
-            return Err.INVALID_UPDATE_VERSION, state
-        if any(not self._eligible(member, epoch) for member, epoch in proposal.isr):
-            return Err.INELIGIBLE_REPLICA, state
+        wanted = Proposal(0, proposal.leader_epoch, proposal.partition_epoch, tuple(starmap(IsrMember, proposal.isr)), False)
+        image = SimpleNamespace(brokers=self.brokers, topic_by_id=lambda id: TopicImage("t", id, {0: self.state}))
+        _, ((_, (verdict,)),) = alter_partition(image, NODE, [(TOPIC, [wanted])], lambda *_: None)  # type: ignore[arg-type]
+        if isinstance(verdict.outcome, Err):
+            return verdict.outcome, self.state
         what = self.rng.random()
         if what < 0.15:
             return self.rng.choice((Err.OPERATION_NOT_ATTEMPTED, Err.UNKNOWN_TOPIC_OR_PARTITION, Err.UNKNOWN_TOPIC_ID,
-                                    Err.NOT_CONTROLLER, Err.STALE_BROKER_EPOCH)), state
+                                    Err.NOT_CONTROLLER, Err.STALE_BROKER_EPOCH)), self.state
         moves = what > 0.97 and len(proposal.members) > 1
         self.commit(moves, isr=proposal.members, leader=proposal.members[-1] if moves else NODE)
         if not moves and self.rng.random() < 0.2:            # a reassignment ends with it: this is another ISR, an epoch later
             self.commit(isr=proposal.members[::-1])
         error = Err.NEW_LEADER_ELECTED if moves else Err.REQUEST_TIMED_OUT if what > 0.9 else Err.NONE
         return error, self.state
-
-    def _eligible(self, member: int, epoch: int) -> bool:
-        broker = self.brokers.get(member)
-        return broker is not None and (member == NODE or broker.active) and epoch in (-1, broker.epoch)

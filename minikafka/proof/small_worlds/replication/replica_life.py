@@ -16,6 +16,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
+from minikafka.broker.metadata.registrations import PartitionRegistration
 from minikafka.broker.replication.effects import AssignEpoch, EpochEnd, ProposeIsr, StartAt, Truncate
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.preferred_replica import choose
@@ -24,7 +25,6 @@ from minikafka.proof.small_worlds.checks import fallen, that
 from minikafka.proof.small_worlds.replication.lone_replica import (
     NODE,
     OTHERS,
-    CommittedPartition,
     FollowerBroker,
     FollowerBrokers,
     PartitionAtController,
@@ -36,7 +36,7 @@ from minikafka.protocol.errors import Err, KafkaError
 STEPS = 300
 MAX_LAG = 10.0
 RACKS = ("a", "b", "b", None, "")
-Verdict = tuple[ProposedIsr, Err, CommittedPartition]
+Verdict = tuple[ProposedIsr, Err, PartitionRegistration]
 
 
 def replica_alone(seed: int) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class ReplicaLife:
             if isinstance(effect, ProposeIsr):
                 self.proposals.append(effect.proposal)
             elif isinstance(effect, AssignEpoch):
-                self.log.mark(effect.epoch)
+                self.log.epochs.assign(effect.epoch, self.log.end_offset)
             elif isinstance(effect, StartAt):
                 self.log.start_at(effect.offset)
             elif isinstance(effect, Truncate):
@@ -203,7 +203,7 @@ class ReplicaLife:
         former = known.last if known is not None and known.fetches else None
         again = (former.leader_end, former.offset) if former else (start, end)
         offset = rng.choice((end, end, rng.randint(start, end), *again))
-        if not start <= offset <= end or self.ask("divergence", offset, self.log.epoch_before(offset)):
+        if not start <= offset <= end or self.ask("divergence", offset, self.log.epochs.epoch_for_offset(offset - 1)):
             return
         broker = self.cluster.brokers.get(follower)
         current = 10 if broker is None else broker.epoch

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from minikafka.broker.metadata.registrations import PartitionRegistration
 from minikafka.broker.replication.effects import (
     AssignEpoch,
     EpochEnd,
@@ -34,7 +35,7 @@ from minikafka.broker.replication.effects import (
 from minikafka.broker.replication.isr import ProposedIsr
 from minikafka.broker.replication.replica import Replica
 from minikafka.proof.small_worlds.checks import RuleFallen, same
-from minikafka.proof.small_worlds.replication.lone_replica import NODE, CommittedPartition, FollowerBroker, ReplicaLog
+from minikafka.proof.small_worlds.replication.lone_replica import NODE, FollowerBroker, ReplicaLog
 from minikafka.protocol.errors import Err
 
 NEVER = float("-inf")
@@ -166,7 +167,7 @@ class ReplicaProperties:
 
     # --- roles --------------------------------------------------------------------------------------------------------
 
-    def on_metadata(self, before: Seen, told: Any, state: CommittedPartition, now: float) -> object:
+    def on_metadata(self, before: Seen, told: Any, state: PartitionRegistration, now: float) -> object:
         """Prove that older metadata changes nothing, and that a new epoch begins without any knowledge (rules 4, 5, 28)."""
         if state.partition_epoch <= before.epochs[1]:
             return told or seen(self.replica) != before
@@ -292,7 +293,7 @@ class ReplicaProperties:
         log = self.log
         ends_here = leader.epoch in dict(log.epochs.entries) or leader.epoch > log.epochs.latest
         gone = [one for one in range(log.start_offset, log.end_offset)
-                if log.epoch_before(one + 1) > leader.epoch or ends_here and one >= leader.end_offset]
+                if log.epochs.epoch_for_offset(one) > leader.epoch or ends_here and one >= leader.end_offset]
         return told != [Truncate(min([log.end_offset, *gone]))]
 
     def on_out_of_range(self, before: Seen, told: Any, leader_start: int, leader_end: int) -> object:
