@@ -183,7 +183,7 @@ class Administrator:
         same("I-ALONE-7", f"the configurations of {topic}", image.topic_configs(topic.name), configs)
         same("I-ALONE-7", f"the names shown of {topic}", [c.name for c in made.configs],
              sorted(name for name, one in TOPIC_CONFIGS.items() if not one.internal or name in configs))
-        same("I-ALONE-7", f"those shown of {topic}", {c.name: c.value for c in made.configs if c.source == 1}, configs)
+        same("I-ALONE-7", f"the values shown of {topic}", {c.name: c.value for c in made.configs if c.source == 1}, configs)
         return self.check_partitions(before, topic.name, range(count), lists or None, factor)
 
     def check_partitions(self, before: MetadataImage, topic: str, indexes: range, lists: Sequence[Sequence[int]] | None,

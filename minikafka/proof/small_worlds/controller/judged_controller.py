@@ -40,7 +40,7 @@ Reasons: TypeAlias = Mapping[Err, bool | None]  # of each refusal: whether it mu
 
 @dataclass
 class BrokerHeard:
-    """The news of one broker, by its requests to this controller alone."""
+    """The state of one broker, by its requests to this controller alone."""
 
     at: float
     has_read: int = -1  # of the metadata
@@ -78,9 +78,9 @@ class JudgedController(LoneController):
             if old is not None and old is not p and old.topic_id == p.topic_id:
                 same("I-ALONE-2", f"the partition epoch after {what}: {p}", p.partition_epoch, old.partition_epoch + 1)
             if p.leader == NO_LEADER:
-                that("I-ALONE-9", not any(map(self.image.is_active, p.isr or p.elr)), f"after {what} nobody leads {p}")
+                that("I-ALONE-9", not any(map(self.image.is_active, p.isr or p.elr)), f"no replica leads after {what}: {p}")
                 if old is not None and old.leader != NO_LEADER and old.replicas == p.replicas:
-                    that("I-ALONE-9", bool(p.isr) is not self.elr, f"after {what} the last member is in or out: {p}")
+                    that("I-ALONE-9", bool(p.isr) is not self.elr, f"the last member of the ISR after {what}: {p}")
         return answer
 
     def judge(self, what: str, code: Err, reasons: Reasons) -> None:
@@ -185,7 +185,7 @@ class JudgedController(LoneController):
                     self.heard[id].exits_after = None
             if not is_due:
                 late = [id for id, one in self.image.brokers.items() if not one.fenced and self.silent(id)]
-                return same("I-ALONE-4", f"those that are silent at {self.now}, and serve", late, [])
+                return same("I-ALONE-4", f"silent brokers that serve at {self.now}", late, [])
         raise AssertionError(f"I-ALONE-4 there is always something to do at {self.now}")
 
     def silent(self, broker: int) -> bool:
@@ -193,7 +193,7 @@ class JudgedController(LoneController):
 
 
 def state(image: MetadataImage) -> tuple[Any, ...]:
-    """Return all that an image says."""
+    """Return the content of an image."""
     topics = {topic.name: (topic.id, topic.partitions) for topic in image.topics.values()}
     return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.next_producer_id)
 

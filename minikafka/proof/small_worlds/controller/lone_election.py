@@ -1,4 +1,4 @@
-"""Elections of partitions in any state that is allowed, also in those that hardly any history reaches.
+"""Elections of partitions in any allowed state, also in states that hardly any history reaches.
 
     elections_alone(seed)      () if each election kept the rules, else what fell
 

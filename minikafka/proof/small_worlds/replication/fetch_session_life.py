@@ -5,9 +5,9 @@ vanish; others that send wrong epochs and ids, or end the sessions of others. fe
 
 Owns: what happens when, and the fetchers' pictures of the partitions.
 Invariants
-  I-FETCHLIFE-1  after each answer that a fetcher uses, it knows of all its partitions what a full fetch tells: error, high
-                 watermark, log start, records.
-  I-FETCHLIFE-2  a fetcher's request tells the leader what has changed since its last one, no less and no more.
+  I-FETCHLIFE-1  after each answer that a fetcher uses, its picture of each of its partitions is that of a full fetch: error,
+                 high watermark, log start, records.
+  I-FETCHLIFE-2  a fetcher's request names what has changed since its last request, no less and no more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from minikafka.proof.small_worlds.replication.fetch_session_properties import (
     seen,
     size,
 )
-from minikafka.proof.small_worlds.replication.lone_fetch_sessions import LonePartitions, OpenFetch, PartitionTold
+from minikafka.proof.small_worlds.replication.lone_fetch_sessions import LonePartitions, OpenFetch, PartitionAnswer
 from minikafka.protocol.errors import Err
 
 STEPS = 600
@@ -46,7 +46,7 @@ def fetch_sessions_alone(seed: int) -> tuple[str, ...]:
 
 
 class LoneFetcher:
-    """A follower or a consumer with one session: the partitions that it wants, and what it was told of them."""
+    """A follower or a consumer with one session: the partitions that it wants, and its picture of them from the answers."""
 
     def __init__(self, rng: Random, partitions: LonePartitions) -> None:
         self.rng, self.partitions = rng, partitions
@@ -74,7 +74,7 @@ class LoneFetcher:
             self.wanted = dict(reversed(self.wanted.items()))
 
     def request(self) -> tuple[dict[Key, int], list[Key]]:
-        """Return the partitions that its request names, and those that it forgets."""
+        """Return the partitions that its request names, and the partitions that it forgets."""
         last = {} if self.end.epoch == INITIAL_EPOCH else self.sent
         self.sent = dict(self.wanted)
         names, forgets = self.end.build(self.sent)
@@ -89,8 +89,8 @@ class LoneFetcher:
         self.end.reset(session_id)
         same("I-FETCHLIFE-2", "session and epoch of a full request", (self.end.id, self.end.epoch), (session_id, INITIAL_EPOCH))
 
-    def hear(self, error: Err, session_id: int, told: Answers, found: dict[Key, PartitionTold]) -> None:
-        """Use an answer; `found` is what a full fetch would have told (I-FETCHLIFE-1)."""
+    def receive(self, error: Err, session_id: int, answered: Answers, found: dict[Key, PartitionAnswer]) -> None:
+        """Use an answer; `found` is the answer to a full fetch at this moment (I-FETCHLIFE-1)."""
         usable = self.end.on_response(error, session_id)
         same("I-FETCHLIFE-2", "whether the answer may be used", usable, error is Err.NONE)
         if error or session_id == NO_SESSION:
@@ -98,14 +98,14 @@ class LoneFetcher:
             same("I-FETCHLIFE-2", f"its session and epoch after {error}", (self.end.id, self.end.epoch), (ends, INITIAL_EPOCH))
         if error:
             return
-        for key, one in told.items():
+        for key, one in answered.items():
             self.pictures[key] = (one.error_code, one.high_watermark, one.log_start_offset)
             if one.records and key in self.sent and self.wanted.get(key) == self.sent[key]:
                 self.wanted[key] = self.sent[key] + len(one.records)
         for key, full in found.items():
             known = self.pictures.get(key)
             same("I-FETCHLIFE-1", f"its picture of {key}", known, (full.error_code, full.high_watermark, full.log_start_offset))
-            same("I-FETCHLIFE-1", f"its records of {key}", told[key].records if key in told else b"", full.records)
+            same("I-FETCHLIFE-1", f"its records of {key}", answered[key].records if key in answered else b"", full.records)
 
 
 class FetchSessionLife:
@@ -119,8 +119,8 @@ class FetchSessionLife:
         self.properties = FetchSessionProperties(self.sessions)
         self.partitions = LonePartitions(rng, PARTITIONS)
         self.fetchers = [LoneFetcher(rng, self.partitions) for _ in range(rng.randint(1, 5))]
-        self.nonsense = rng.choice((0.0, 0.01, 0.1))     # how often somebody sends some
-        self.odd: list[OpenFetch] = []                # requests of nobody that wait
+        self.nonsense = rng.choice((0.0, 0.01, 0.1))     # the chance that a step is a senseless request
+        self.odd: list[OpenFetch] = []                # senseless requests that wait
         self.disturbed: set[float] = set()               # sessions that others have used, by their creation
         self.met: Counter[str] = Counter()
 
@@ -133,7 +133,7 @@ class FetchSessionLife:
             same("I-SESSION-4", "the partitions of consumers", self.sessions.partitions, size(seen(self.sessions).values()))
 
     def something(self) -> None:
-        """Let a fetcher take its turn, a partition change, time pass, or somebody send nonsense."""
+        """Let a fetcher take its turn, a partition change, time pass, or a senseless request arrive."""
         what, fetcher = self.rng.random(), self.rng.choice(self.fetchers)
         if what < 0.06:
             fetcher.want()
@@ -165,20 +165,20 @@ class FetchSessionLife:
         if fate < 0.03:                                  # lost on its way
             self.answer(waiting)
             fetcher.begin(NO_SESSION)
-        elif fate < 0.06:                                # over its quota: it is told nothing
+        elif fate < 0.06:                                # over its quota: the answer names no partition
             error, session_id = self.head(waiting)
-            fetcher.hear(error, session_id, {}, {})
+            fetcher.receive(error, session_id, {}, {})
         else:
-            error, session_id, told, found = self.answer(waiting)
+            error, session_id, answered, found = self.answer(waiting)
             session = waiting.context.session
             if session is None:
                 fetcher.session = self.sessions.sessions.get(session_id)
             own = session is None or session is fetcher.session and session.created not in self.disturbed
-            fetcher.hear(error, session_id, told, found if own and not error else {})
+            fetcher.receive(error, session_id, answered, found if own and not error else {})
             goes_on = fetcher.session
             if own and not error and goes_on is not None and self.sessions.sessions.get(session_id) is goes_on:
                 same("I-FETCHLIFE-2", "its next request", (fetcher.end.id, fetcher.end.epoch), (session_id, goes_on.epoch))
-            if fate < 0.08 or not own:                   # what it was told it could not use: it asks for everything
+            if fate < 0.08 or not own:                   # it could not use the answer: its next request is a full one
                 fetcher.begin(fetcher.end.id)
 
     def grow_old(self, fetcher: LoneFetcher) -> None:
@@ -200,22 +200,22 @@ class FetchSessionLife:
         self.met[f"request {context.error.name}"] += 1
         return OpenFetch(context, by_topic_id, follower)
 
-    def answer(self, waiting: OpenFetch) -> tuple[Err, int, Answers, dict[Key, PartitionTold]]:
-        """Answer a request with what its partitions tell now; return the answer, and that."""
+    def answer(self, waiting: OpenFetch) -> tuple[Err, int, Answers, dict[Key, PartitionAnswer]]:
+        """Answer a request with the present state of its partitions; return the answer, and that state."""
         found = self.partitions.fetch(waiting.context.wanted)
         before, context = seen(self.sessions), waiting.context
-        told = self.sessions.answer(context, found, waiting.by_topic_id, waiting.follower, self.now)
-        self.properties.of_answer(before, context, found, waiting.follower, self.now, told)
+        answered = self.sessions.answer(context, found, waiting.by_topic_id, waiting.follower, self.now)
+        self.properties.of_answer(before, context, found, waiting.follower, self.now, answered)
         kind = "full" if context.session is None else "incremental"
-        self.met[f"{kind} answer {told[0].name}"] += 1
+        self.met[f"{kind} answer {answered[0].name}"] += 1
         self.met["evicted"] += bool({*before} - {*self.sessions.sessions})
-        self.met["no room"] += context.create and told[1] == NO_SESSION
-        return *told, found
+        self.met["no room"] += context.create and answered[1] == NO_SESSION
+        return *answered, found
 
     def head(self, waiting: OpenFetch) -> tuple[Err, int]:
-        told = self.sessions.head(waiting.context)
-        self.properties.of_head(waiting.context, told)
-        return told
+        answered = self.sessions.head(waiting.context)
+        self.properties.of_head(waiting.context, answered)
+        return answered
 
     def send_nonsense(self, fetcher: LoneFetcher) -> None:
         """Send what no fetcher sends: in the name of a session of another, of an epoch that is not next, known otherwise."""

@@ -3,9 +3,10 @@
     before = seen(sessions)
     context = sessions.open(7, 3, False, wanted, forgotten, now)
     properties.of_request(before, (7, 3, False, wanted, forgotten, now), context)      raises RuleFallen
-    properties.of_answer(before, context, found, follower, now, told)
+    properties.of_answer(before, context, found, follower, now, answered)
 
-No second table is kept, only what cannot be seen in the first: what each fetcher was told last, and its last request.
+No second table is kept, only what cannot be seen in the first: what each fetcher was answered last, and the last request of
+each session.
 
 Owns: that memory. Source: KIP-227, KIP-516; kafka.server.FetchSession; for evictions the header of fetch_session.py.
 """
@@ -30,7 +31,7 @@ from minikafka.proof.small_worlds.checks import same, that
 from minikafka.protocol.errors import Err
 
 Answers = Mapping[Key, PartitionData]
-Picture = tuple[int, int] | None                # high watermark and log start; None: an error, or nothing was told yet
+Picture = tuple[int, int] | None                # high watermark and log start; None: an error, or there was no answer yet
 
 
 class SessionSeen(NamedTuple):
@@ -91,36 +92,36 @@ class FetchSessionProperties:
             for key in forgotten:
                 self.pictures[old.created].pop(key, None)
 
-    def of_head(self, context: FetchContext[int], told: tuple[Err, int]) -> None:
+    def of_head(self, context: FetchContext[int], answered: tuple[Err, int]) -> None:
         """Judge error and session of an answer: another connection may have sent the session's next request."""
         session = context.session
         overtaken = session is not None and self.latest[session.created] is not context
-        same("I-SESSION-1", "error and session of an answer", told, (
+        same("I-SESSION-1", "error and session of an answer", answered, (
             Err.INVALID_FETCH_SESSION_EPOCH if overtaken else context.error, NO_SESSION if session is None else session.id))
 
     def of_answer(self, before: Table, context: FetchContext[int], found: Answers, follower: bool, now: float,
-                  told: tuple[Err, int, Answers]) -> None:
+                  answered: tuple[Err, int, Answers]) -> None:
         """Judge the answer to a request whose partitions are `found`."""
-        error, id, answers = told
+        error, id, answers = answered
         made = self.sessions.sessions.get(id) if context.create else None
         if context.create:
             self._of_room(before, made, len(found), follower, now)
         if made is None:
-            self.of_head(context, told[:2])
+            self.of_head(context, answered[:2])
         else:
             self.pictures[made.created] = {key: _picture(one) for key, one in found.items()}
         tells = [] if error else [*found] if context.session is None else self._news(context.session, found)
-        same("I-SESSION-3", "the partitions told", [*answers.items()], [(key, found[key]) for key in tells])
+        same("I-SESSION-3", "the partitions in the answer", [*answers.items()], [(key, found[key]) for key in tells])
 
     def _news(self, session: FetchSession[int], found: Answers) -> list[Key]:
-        """Return the partitions that the fetcher must be told; those with records now come last (I-SESSION-3)."""
+        """Return the partitions that the answer must name; the ones with records are now read last (I-SESSION-3)."""
         pictures = self.pictures[session.created]
-        told = [key for key, one in found.items() if one.error_code or one.records or one.preferred_read_replica != -1
+        answered = [key for key, one in found.items() if one.error_code or one.records or one.preferred_read_replica != -1
                 or one.diverging_epoch is not None or pictures.get(key) != _picture(one)]
-        pictures.update({key: _picture(found[key]) for key in told})
+        pictures.update({key: _picture(found[key]) for key in answered})
         if session.id in self.sessions.sessions:
             same("I-SESSION-3", "the line", [*session.partitions], sorted(found, key=lambda key: bool(found[key].records)))
-        return told
+        return answered
 
     def _of_room(self, before: Table, made: FetchSession[int] | None, partitions: int, follower: bool, now: float) -> None:
         """Judge whether a session is made, and which one goes for it: the idle one that was used longest ago, or for a follower a

@@ -1,6 +1,6 @@
 """Fetch sessions without a broker: a table of sessions, partitions whose state is changed by hand, and requests that wait.
 
-Owns: what a full fetch would tell of each partition at this moment. A partition is known by its topic's name ("t", 2) or by
+Owns: the answer to a full fetch of each partition at this moment. A partition is named by its topic's name ("t", 2) or by
 its topic's id (100, 2); both mean the same.
 """
 
@@ -17,8 +17,8 @@ NAME, TOPIC_ID = "t", 100
 ERRORS = (Err.NOT_LEADER_OR_FOLLOWER, Err.OFFSET_OUT_OF_RANGE, Err.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-class PartitionTold(NamedTuple):
-    """The answer for one partition; as much of it as a session looks at."""
+class PartitionAnswer(NamedTuple):
+    """The answer for one partition: the fields that a session reads."""
 
     error_code: int
     high_watermark: int
@@ -54,16 +54,16 @@ class LonePartition:
         else:
             self.diverging = rng.choice((0, 3)) if self.diverging is None else None
 
-    def fetch(self, offset: int, room: bool, exact: bool) -> PartitionTold:
-        """Return what a fetch from `offset` tells; no records without room. `exact`: an error tells no offsets."""
+    def fetch(self, offset: int, room: bool, exact: bool) -> PartitionAnswer:
+        """Return the answer to a fetch from `offset`; no records without room. `exact`: an error has no offsets."""
         if self.error:
-            return PartitionTold(self.error, -1, -1) if exact else PartitionTold(self.error, self.high_watermark, self.log_start)
-        told = PartitionTold(0, self.high_watermark, self.log_start)
+            return PartitionAnswer(self.error, *((-1, -1) if exact else (self.high_watermark, self.log_start)))
+        answered = PartitionAnswer(0, self.high_watermark, self.log_start)
         if self.nearer >= 0:
-            return told._replace(preferred_read_replica=self.nearer)
+            return answered._replace(preferred_read_replica=self.nearer)
         if self.diverging is not None:
-            return told._replace(diverging_epoch=self.diverging)
-        return told._replace(records=b"r" * max(0, self.high_watermark - offset)) if room else told
+            return answered._replace(diverging_epoch=self.diverging)
+        return answered._replace(records=b"r" * max(0, self.high_watermark - offset)) if room else answered
 
 
 @dataclass
@@ -87,8 +87,8 @@ class LonePartitions:
     def change(self) -> None:
         self.rng.choice(self.all).change(self.rng)
 
-    def fetch(self, wanted: dict[Key, int]) -> dict[Key, PartitionTold]:
-        """Return what is told of each partition of a request; sometimes the limit of the request leaves records out."""
+    def fetch(self, wanted: dict[Key, int]) -> dict[Key, PartitionAnswer]:
+        """Return the answer for each partition of a request; sometimes the limit of the request leaves records out."""
         room = self.rng.choice((len(wanted), len(wanted), 1, 2))
         exact = self.rng.random() < 0.7
         answers = {}

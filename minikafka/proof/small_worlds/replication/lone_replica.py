@@ -1,4 +1,4 @@
-"""What one replica needs around it: a log that is only offsets and epochs, brokers, and the partition as the controller knows it.
+"""The surroundings of one replica: a log that is only offsets and epochs, brokers, and the partition at the controller.
 
 Owns: ReplicaLog, which carries out what a replica decides; PartitionAtController, the partition's history. On proposed ISRs the
 broker's own alter_partition() decides.
@@ -72,7 +72,7 @@ class FollowerBroker:
 
 @dataclass
 class FollowerBrokers:
-    """The cluster as the leader knows it."""
+    """The cluster in the leader's metadata."""
 
     brokers: dict[int, FollowerBroker]
 
@@ -113,7 +113,7 @@ class PartitionAtController:
         self.rng.choice(changes)()
 
     def elect(self) -> None:
-        """Let the replica lead, or another, the same again, or nobody."""
+        """Elect this replica, or another, the present leader again, or none."""
         isr = self.state.isr
         if self.strange and self.rng.random() < 0.5:
             isr = (*isr, *[one for one in OTHERS if one not in (*isr, *self.state.replicas)][:1])
@@ -129,7 +129,7 @@ class PartitionAtController:
             self.commit(isr=tuple(member for member in self.state.isr if member != gone))
 
     def add(self) -> None:
-        """Begin to add a replica, or say that those being added are replicas like others."""
+        """Begin to add a replica, or end the addition that is under way."""
         new = [broker for broker in OTHERS if broker not in (*self.state.replicas, *self.state.isr)]
         if self.state.adding or not new:
             self.commit(adding=())

@@ -65,7 +65,7 @@ class ReplicaLife:
         for _ in range(STEPS):
             high, role = self.replica.high_watermark, (self.replica.is_leader, self.replica.leader_epoch)
             self.something()
-            self.look()
+            self.observe()
             that("I-LONEREPLICA-2", self.log.start_offset <= self.replica.high_watermark <= self.log.end_offset,
                  f"the high watermark {self.replica.high_watermark} is outside of {self.log}")
             if role == (True, self.replica.leader_epoch):
@@ -78,7 +78,7 @@ class ReplicaLife:
             self.controller.change()
         elif what < 0.2:
             newest = self.rng.random() < 0.8
-            self.ask("on_metadata", self.controller.state if newest else self.rng.choice(self.controller.history), self.now)
+            self.call("on_metadata", self.controller.state if newest else self.rng.choice(self.controller.history), self.now)
         elif what < 0.24:
             self.cluster.change(self.rng)
         elif what < 0.36:
@@ -90,15 +90,15 @@ class ReplicaLife:
         else:
             self.follow()
 
-    def ask(self, what: str, *arguments: Any) -> Any:
-        """Ask the replica, judge what it tells, and carry out the effects. Returns the answer, or the error."""
+    def call(self, what: str, *arguments: Any) -> Any:
+        """Call a method of the replica, judge the result, and carry out the effects. Returns the result, or the error."""
         before = seen(self.replica)
         try:
-            told = getattr(self.replica, what)(*arguments)
+            result = getattr(self.replica, what)(*arguments)
         except KafkaError as refused:
-            told = refused.code
-        effects = told if isinstance(told, list) else []
-        self.properties.of_answer(before, what, arguments, told)
+            result = refused.code
+        effects = result if isinstance(result, list) else []
+        self.properties.of_answer(before, what, arguments, result)
         for effect in effects:
             self.met[type(effect).__name__] += 1
             if isinstance(effect, ProposeIsr):
@@ -110,32 +110,32 @@ class ReplicaLife:
             elif isinstance(effect, Truncate):
                 within = self.rng.random() < 0.2             # a batch, which goes whole
                 self.log.truncate(max(self.log.start_offset, effect.offset - within))
-                self.ask("on_truncated")
+                self.call("on_truncated")
         self.replica.check()
         if not effects:
-            self.met[f"{what} {told.name if isinstance(told, Err) else type(told).__name__}"] += 1
-        return told
+            self.met[f"{what} {result.name if isinstance(result, Err) else type(result).__name__}"] += 1
+        return result
 
-    def look(self) -> None:
-        """Compare all that the replica knows, and ask what depends on nothing but that."""
+    def observe(self) -> None:
+        """Judge the replica's state, and the answers that depend on nothing else."""
         rng, end = self.rng, self.log.end_offset
         self.properties.of_state()
         state = self.controller.state
         if self.replica.is_leader and self.replica.leader_epoch == state.leader_epoch:
             that("I-LONEREPLICA-3", {*state.isr} <= {*self.replica.isr.maximal},
                  f"the ISR is {state.isr}, its leader counts {self.replica.isr.maximal}")
-        self.ask("ack", rng.choice((self.replica.high_watermark, self.replica.high_watermark + 1, end)))
-        self.ask("check_append", rng.choice((-1, 0, 1)))
-        self.ask("check_deletion", self.replica.high_watermark + 1)
-        self.ask("check_leader", self.some_epoch())
-        self.ask("check_follower", rng.choice(OTHERS), self.some_epoch())
+        self.call("ack", rng.choice((self.replica.high_watermark, self.replica.high_watermark + 1, end)))
+        self.call("check_append", rng.choice((-1, 0, 1)))
+        self.call("check_deletion", self.replica.high_watermark + 1)
+        self.call("check_leader", self.some_epoch())
+        self.call("check_follower", rng.choice(OTHERS), self.some_epoch())
         offset = rng.randint(max(0, self.log.start_offset - 2), end + 2)
-        self.ask("divergence", offset, rng.choice((-1, self.log.epochs.latest, rng.randint(0, self.replica.leader_epoch + 1))))
+        self.call("divergence", offset, rng.choice((-1, self.log.epochs.latest, rng.randint(0, self.replica.leader_epoch + 1))))
         racks = {number: broker.rack for number, broker in self.cluster.brokers.items() if broker.active}
         rack = rng.choice(("a", "b", "b", ""))
-        told = choose(self.replica, offset, rack, racks)
-        self.properties.preferred(told, offset, rack, racks)
-        self.met["preferred"] += told is not None
+        result = choose(self.replica, offset, rack, racks)
+        self.properties.preferred(result, offset, rack, racks)
+        self.met["preferred"] += result is not None
 
     def some_epoch(self) -> int:
         """Return the leader epoch, or one that a request might name."""
@@ -149,7 +149,7 @@ class ReplicaLife:
         if due is not None and due > self.now and self.rng.random() < 0.5:
             self.now = due + self.rng.choice((0.0, 0.5))
         if self.rng.random() < 0.7:
-            self.ask("on_tick", self.now)
+            self.call("on_tick", self.now)
 
     # --- the ISR ------------------------------------------------------------------------------------------------------
 
@@ -158,23 +158,23 @@ class ReplicaLife:
         ours, known = self.replica.isr.proposal, self.replica
         if ours is not None and self.rng.random() < 0.05:    # a verdict of other epochs than ours
             leader_epoch, partition_epoch = self.rng.choice(((-1, 1), (1, 1), (0, -1), (1, -1)))
-            self.ask("on_alter_response", ours, Err.NONE, self.now, (NODE,), known.leader_epoch + leader_epoch,
+            self.call("on_alter_response", ours, Err.NONE, self.now, (NODE,), known.leader_epoch + leader_epoch,
                      known.partition_epoch + partition_epoch)
         elif self.proposals and (not self.verdicts or self.rng.random() < 0.5):
             proposal = self.proposals.pop(0)
             self.verdicts.append((proposal, *self.controller.decide(proposal)))
         elif self.verdicts:
             verdict = self.verdicts.pop(self.rng.randrange(len(self.verdicts)))
-            if self.rng.random() < 0.15:                     # lost: the leader, which has heard nothing, sends it again
+            if self.rng.random() < 0.15:                     # lost: the leader, without an answer, sends it again
                 self.proposals.append(verdict[0])
-            elif not self.hear(verdict) and self.rng.random() < 0.15:
-                self.hear(verdict)                           # a verdict that comes twice
+            elif not self.receive(verdict) and self.rng.random() < 0.15:
+                self.receive(verdict)                           # a verdict that comes twice
 
-    def hear(self, verdict: Verdict) -> bool:
+    def receive(self, verdict: Verdict) -> bool:
         """Give the leader the controller's verdict; return whether it sends the proposal again."""
         proposal, error, state = verdict
         self.met[f"verdict {error.name}"] += 1
-        effects = self.ask("on_alter_response", proposal, error, self.now, state.isr, state.leader_epoch, state.partition_epoch)
+        effects = self.call("on_alter_response", proposal, error, self.now, state.isr, state.leader_epoch, state.partition_epoch)
         return any(isinstance(effect, ProposeIsr) for effect in effects)
 
     # --- the leader ---------------------------------------------------------------------------------------------------
@@ -183,12 +183,12 @@ class ReplicaLife:
         """Let a leader be written to, be read by a follower, or delete old records."""
         what = self.rng.random()
         if what < 0.25:
-            if self.ask("check_append", self.rng.choice((-1, 1))) is None:
+            if self.call("check_append", self.rng.choice((-1, 1))) is None:
                 self.log.append(self.rng.randint(1, 3), self.replica.leader_epoch)
-                self.ask("on_appended", self.now)
+                self.call("on_appended", self.now)
         elif what < 0.28:
             start = self.rng.randint(self.log.start_offset, self.replica.high_watermark)
-            self.ask("check_deletion", start)
+            self.call("check_deletion", start)
             self.log.begin_at(start)
         else:
             self.serve(self.rng.choice(OTHERS))
@@ -197,18 +197,18 @@ class ReplicaLife:
         """Serve a fetch as a broker does: first it is checked, then read, then it counts."""
         rng, known = self.rng, self.properties.followers.get(follower)
         epoch = self.some_epoch() if rng.random() < 0.2 else self.replica.leader_epoch
-        if self.ask("check_leader", epoch) or self.ask("check_follower", follower, epoch):
+        if self.call("check_leader", epoch) or self.call("check_follower", follower, epoch):
             return
         start, end = self.log.start_offset, self.log.end_offset
         former = known.last if known is not None and known.fetches else None
         again = (former.leader_end, former.offset) if former else (start, end)
         offset = rng.choice((end, end, rng.randint(start, end), *again))
-        if not start <= offset <= end or self.ask("divergence", offset, self.log.epochs.epoch_for_offset(offset - 1)):
+        if not start <= offset <= end or self.call("divergence", offset, self.log.epochs.epoch_for_offset(offset - 1)):
             return
         broker = self.cluster.brokers.get(follower)
         current = 10 if broker is None else broker.epoch
         broker_epoch = rng.choice((current, current, current, current, current - 1, current + 1, -1))
-        self.ask("on_follower_fetch", follower, broker_epoch, epoch, offset, rng.randint(0, start), self.now)
+        self.call("on_follower_fetch", follower, broker_epoch, epoch, offset, rng.randint(0, start), self.now)
 
     # --- the follower -------------------------------------------------------------------------------------------------
 
@@ -220,17 +220,17 @@ class ReplicaLife:
         if what < 0.7:
             self.copy(rng.randint(0, 3), rng.randint(log.start_offset, log.end_offset + 5))
         elif what < 0.9:
-            self.ask("on_diverging", EpochEnd(rng.randint(0, self.replica.leader_epoch),
+            self.call("on_diverging", EpochEnd(rng.randint(0, self.replica.leader_epoch),
                                               rng.randint(max(0, log.start_offset - 2), log.end_offset + 3)))
         else:
             ends = sorted(rng.choice((log.start_offset, log.end_offset, rng.randint(0, log.end_offset + 4))) for _ in "ab")
-            self.ask("on_out_of_range", *ends)
+            self.call("on_out_of_range", *ends)
 
     def copy(self, records: int, leader_high: int) -> None:
         """Append what the leader sent, whose log may begin later than before."""
         if self.rng.random() < 0.1:
-            self.ask("on_fetched", leader_high)
+            self.call("on_fetched", leader_high)
             self.log.begin_at(self.rng.randint(self.log.start_offset, self.log.end_offset))
         if records:
             self.log.append(records, self.rng.randint(max(0, self.log.epochs.latest), self.replica.leader_epoch))
-        self.ask("on_fetched", leader_high)
+        self.call("on_fetched", leader_high)

@@ -1,8 +1,8 @@
 """What must be true of one replica's answers and of its state, whatever has happened to it.
 
     before = seen(replica)
-    told = replica.on_follower_fetch(2, 10, 4, 7, 0, now)
-    properties.of_answer(before, "on_follower_fetch", (2, 10, 4, 7, 0, now), told)      raises RuleFallen
+    result = replica.on_follower_fetch(2, 10, 4, 7, 0, now)
+    properties.of_answer(before, "on_follower_fetch", (2, 10, 4, 7, 0, now), result)      raises RuleFallen
     properties.of_state()
 
 Each property is a sentence about an answer (the method has the name of the event) or about the state. Only what a leader
@@ -103,11 +103,11 @@ class ReplicaProperties:
 
     # --- of every answer ----------------------------------------------------------------------------------------------
 
-    def of_answer(self, before: Seen, what: str, arguments: tuple[Any, ...], told: Any) -> None:
-        """Judge what the replica told when it was asked `what`."""
-        now, effects = seen(self.replica), told if isinstance(told, list) else []
-        wrong = getattr(self, what)(before, told, *arguments)
-        if not isinstance(told, list) and now != before:
+    def of_answer(self, before: Seen, what: str, arguments: tuple[Any, ...], result: Any) -> None:
+        """Judge the result of the method `what`."""
+        now, effects = seen(self.replica), result if isinstance(result, list) else []
+        wrong = getattr(self, what)(before, result, *arguments)
+        if not isinstance(result, list) and now != before:
             wrong = "it changed without an effect"
         if [one.offset for one in effects if isinstance(one, HighWatermark)] != [now.high] * (now.high != before.high):
             wrong = "the high watermark and its effect differ"
@@ -116,12 +116,12 @@ class ReplicaProperties:
                     (member, self._fetched_in(member)) for member in proposal.members):
                 wrong = "it proposes what is not under way, or members in other epochs than they fetched in"
             if proposal is not before.proposal and not all(map(self._may_join, {*proposal.members} - {*before.isr})):
-                wrong = "somebody may not join"
+                wrong = "a member may not join"
         if wrong:
-            raise RuleFallen("I-LONEREPLICA-1", f"{what}{arguments} told {told!r}: {wrong}; {before} became {now}")
+            raise RuleFallen("I-LONEREPLICA-1", f"{what}{arguments} returned {result!r}: {wrong}; {before} became {now}")
 
     def of_state(self) -> None:
-        """Judge what the replica knows of its followers, and what follows from that alone."""
+        """Judge what the replica remembers of its followers, and what follows from that alone."""
         replica = self.replica
         same("I-ISR-1", "the followers", seen(replica).followers, {
             one: (h.last.offset, h.last.log_start, h.caught_up, h.last.broker_epoch) for one, h in self.followers.items()})
@@ -167,75 +167,76 @@ class ReplicaProperties:
 
     # --- roles --------------------------------------------------------------------------------------------------------
 
-    def on_metadata(self, before: Seen, told: Any, state: PartitionRegistration, now: float) -> object:
+    def on_metadata(self, before: Seen, result: Any, state: PartitionRegistration, now: float) -> object:
         """Prove that older metadata changes nothing, and that a new epoch begins without any knowledge (rules 4, 5, 28)."""
         if state.partition_epoch <= before.epochs[1]:
-            return told or seen(self.replica) != before
+            return result or seen(self.replica) != before
         new, leads, end = state.leader_epoch > before.epochs[0], state.leader == NODE, self.log.end_offset
         own = seen(self.replica)
         if own[1:5] != (state.leader, (state.leader_epoch, state.partition_epoch), state.isr if leads else (), None):
-            return f"it knows {own}"
+            return f"its state is {own}"
         begins = [AssignEpoch(state.leader_epoch, end), Lead(state.leader_epoch, end)] if leads else [
             Follow(state.leader, state.leader_epoch)]
         ours = before.proposal
         why = ours.why if ours is not None and {*ours.members} == {*state.isr} else "metadata"
         committed = [IsrCommitted(state.isr, state.partition_epoch, why)] * leads
-        if told[:2 if leads else 1] != begins and new or [one for one in told if isinstance(one, IsrCommitted)] != committed:
-            return f"it must tell {begins} and {committed}"
+        if result[:2 if leads else 1] != begins and new or [one for one in result if isinstance(one, IsrCommitted)] != committed:
+            return f"its effects must be {begins} and {committed}"
         known = {} if new else self.followers
         self.followers = {one: known.get(one, FollowerHistory(now if one in state.isr else NEVER))
                           for one in state.replicas if leads and one != NODE}
         return self._stands_still(now)
 
-    def check_leader(self, before: Seen, told: Any, epoch: int) -> object:
-        """Prove that each refusal means what it says (rule 22)."""
+    def check_leader(self, before: Seen, result: Any, epoch: int) -> object:
+        """Prove that each refusal has its reason (rule 22)."""
         own, leads = before.epochs[0], before.leader == NODE
         return not {Err.FENCED_LEADER_EPOCH: epoch < own and epoch != ANY, Err.UNKNOWN_LEADER_EPOCH: epoch > own,
-                    Err.NOT_LEADER_OR_FOLLOWER: epoch in (ANY, own) and not leads, None: epoch in (ANY, own) and leads}[told]
+                    Err.NOT_LEADER_OR_FOLLOWER: epoch in (ANY, own) and not leads, None: epoch in (ANY, own) and leads}[result]
 
     # --- produce ------------------------------------------------------------------------------------------------------
 
-    def check_append(self, before: Seen, told: Any, acks: int) -> object:
-        """Prove that each refusal means what it says (rule 8)."""
+    def check_append(self, before: Seen, result: Any, acks: int) -> object:
+        """Prove that each refusal has its reason (rule 8)."""
         leads, few = before.leader == NODE, acks == -1 and self._too_few(before.isr)
-        return not {Err.NOT_LEADER_OR_FOLLOWER: not leads, Err.NOT_ENOUGH_REPLICAS: leads and few, None: leads and not few}[told]
+        return not {Err.NOT_LEADER_OR_FOLLOWER: not leads, Err.NOT_ENOUGH_REPLICAS: leads and few,
+                    None: leads and not few}[result]
 
-    def on_appended(self, before: Seen, told: Any, now: float) -> object:
-        return told != [LogEndMoved(self.log.end_offset)] and len(told) != 1 or self._stands_still(now)
+    def on_appended(self, before: Seen, result: Any, now: float) -> object:
+        return result != [LogEndMoved(self.log.end_offset)] and len(result) != 1 or self._stands_still(now)
 
-    def ack(self, before: Seen, told: Any, required: int) -> object:
-        """Prove that each answer to acks=all means what it says (rule 8)."""
+    def ack(self, before: Seen, result: Any, required: int) -> object:
+        """Prove that each answer to acks=all has its reason (rule 8)."""
         leads, has, few = before.leader == NODE, required <= before.high, self._too_few(self.replica.isr.maximal)
         return not {Err.NOT_LEADER_OR_FOLLOWER: not leads, None: leads and not has, Err.NONE: leads and has and not few,
-                    Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND: leads and has and few}[told]
+                    Err.NOT_ENOUGH_REPLICAS_AFTER_APPEND: leads and has and few}[result]
 
     # --- fetch --------------------------------------------------------------------------------------------------------
 
-    def check_follower(self, before: Seen, told: Any, follower: int, epoch: int) -> object:
-        return told != (None if follower in before.followers else
+    def check_follower(self, before: Seen, result: Any, follower: int, epoch: int) -> object:
+        return result != (None if follower in before.followers else
                         Err.NOT_LEADER_OR_FOLLOWER if epoch == ANY else Err.UNKNOWN_LEADER_EPOCH)
 
-    def divergence(self, before: Seen, told: Any, offset: int, last_epoch: int) -> object:
+    def divergence(self, before: Seen, result: Any, offset: int, last_epoch: int) -> object:
         """Prove that a log passes for a part of ours only if no later epoch of ours begins in it; else the answer says where
         its epoch ends here (rules 20, 21)."""
         known = self.log.epochs.entries
         if last_epoch == ANY:
-            return told is not None
+            return result is not None
         if offset < self.log.start_offset or last_epoch > self.log.epochs.latest:
-            return told is not Err.OFFSET_OUT_OF_RANGE
+            return result is not Err.OFFSET_OUT_OF_RANGE
         end = min([self.log.end_offset, *(start for epoch, start in known if epoch > last_epoch)])
         shared = max((epoch for epoch, _ in known if epoch <= last_epoch), default=last_epoch)
-        return told != (None if shared == last_epoch and offset <= end else EpochEnd(shared, end))
+        return result != (None if shared == last_epoch and offset <= end else EpochEnd(shared, end))
 
-    def on_follower_fetch(self, before: Seen, told: Any, follower: int, broker_epoch: int, epoch: int, offset: int,
+    def on_follower_fetch(self, before: Seen, result: Any, follower: int, broker_epoch: int, epoch: int, offset: int,
                           log_start: int, now: float) -> object:
         """Prove that a fetch of a former life is refused, and that one of another leader epoch counts for nothing; any other is
         remembered, and who may join is proposed at once (rules 4, 14, 15)."""
         former = follower in self.brokers and broker_epoch in range(self.brokers[follower].epoch)
-        if former or isinstance(told, Err):
-            return former and told is not Err.NOT_LEADER_OR_FOLLOWER or not former
+        if former or isinstance(result, Err):
+            return former and result is not Err.NOT_LEADER_OR_FOLLOWER or not former
         if epoch != before.epochs[0]:
-            return told or seen(self.replica) != before
+            return result or seen(self.replica) != before
         history = self.followers[follower]
         moves = history.last.offset != offset
         history.fetches.append(FollowerFetch(now, offset, log_start, broker_epoch, self.log.end_offset))
@@ -245,60 +246,60 @@ class ReplicaProperties:
             return "it may join"
         return self._stands_still(now) if moves else ""
 
-    def check_deletion(self, before: Seen, told: Any, offset: int) -> object:
+    def check_deletion(self, before: Seen, result: Any, offset: int) -> object:
         """Prove that what is committed may be deleted, and nothing else (rule 11)."""
-        return told is not (None if offset in range(before.high + 1) else Err.OFFSET_OUT_OF_RANGE)
+        return result is not (None if offset in range(before.high + 1) else Err.OFFSET_OUT_OF_RANGE)
 
-    def preferred(self, told: int | None, offset: int, rack: str, racks: Mapping[int, str | None]) -> None:
+    def preferred(self, result: int | None, offset: int, rack: str, racks: Mapping[int, str | None]) -> None:
         """Judge to which follower a consumer in `rack` is sent: that with most records, if one has the offset (KIP-392)."""
         served_here = not self.replica.is_leader or not rack or racks.get(NODE) == rack
         near = [(-1, NEVER, None)] + [
             (h.last.offset, h.caught_up, one) for one, h in self.followers.items() if racks.get(one) == rack and not served_here
             and one in self.replica.isr.committed and h.last.log_start <= offset <= h.last.offset]
-        same("I-RACK-1", f"the replica for rack {rack!r} and offset {offset}", told, max(near)[2])
+        same("I-RACK-1", f"the replica for rack {rack!r} and offset {offset}", result, max(near)[2])
 
     # --- ISR ----------------------------------------------------------------------------------------------------------
 
-    def on_alter_response(self, before: Seen, told: Any, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...],
+    def on_alter_response(self, before: Seen, result: Any, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...],
                           leader_epoch: int, partition_epoch: int) -> object:
         """Prove that only the answer to the proposal under way counts, and only one of our epoch; a proposal ends only if it was
         granted or surely not (rules 17, 18)."""
         own = seen(self.replica)
         if proposal is not before.proposal or error not in (Err.NONE, *NOT_GRANTED):
             again = proposal is before.proposal and error in SENT_AGAIN
-            return own != before or told != [ProposeIsr(proposal)] * again
+            return own != before or result != [ProposeIsr(proposal)] * again
         if error:
             return own != before._replace(proposal=None)
         if leader_epoch != before.epochs[0] or partition_epoch < before.epochs[1]:
             return own != before
         return own[2:5] != ((leader_epoch, partition_epoch), isr, None) or self._stands_still(now)
 
-    def on_tick(self, before: Seen, told: Any, now: float) -> object:
-        """Prove that who is late is proposed to leave, and nobody else (rules 12, 14)."""
+    def on_tick(self, before: Seen, result: Any, now: float) -> object:
+        """Prove that a late member is proposed to leave, and no other (rules 12, 14)."""
         late = [one for one in before.isr if one != NODE and not self._in_sync(one, now)]
         wanted = [one for one in before.isr if one not in late] if late and before.proposal is None else None
-        proposed = [[*one.proposal.members] for one in told if isinstance(one, ProposeIsr)]
+        proposed = [[*one.proposal.members] for one in result if isinstance(one, ProposeIsr)]
         return proposed != [wanted] * (wanted is not None) or self._stands_still(now)
 
     # --- follower -----------------------------------------------------------------------------------------------------
 
-    def on_fetched(self, before: Seen, told: Any, leader_high: int) -> object:
+    def on_fetched(self, before: Seen, result: Any, leader_high: int) -> object:
         return self.replica.high_watermark != max(self.log.start_offset, min(leader_high, self.log.end_offset))
 
-    def on_truncated(self, before: Seen, told: Any) -> object:
+    def on_truncated(self, before: Seen, result: Any) -> object:
         return self.replica.high_watermark != max(self.log.start_offset, min(before.high, self.log.end_offset))
 
-    def on_diverging(self, before: Seen, told: Any, leader: EpochEnd) -> object:
+    def on_diverging(self, before: Seen, result: Any, leader: EpochEnd) -> object:
         """Prove that what stays is what the leader may have too, older than its epoch or before that epoch's end (rule 21)."""
         log = self.log
         ends_here = leader.epoch in dict(log.epochs.entries) or leader.epoch > log.epochs.latest
         gone = [one for one in range(log.start_offset, log.end_offset)
                 if log.epochs.epoch_for_offset(one) > leader.epoch or ends_here and one >= leader.end_offset]
-        return told != [Truncate(min([log.end_offset, *gone]))]
+        return result != [Truncate(min([log.end_offset, *gone]))]
 
-    def on_out_of_range(self, before: Seen, told: Any, leader_start: int, leader_end: int) -> object:
+    def on_out_of_range(self, before: Seen, result: Any, leader_start: int, leader_end: int) -> object:
         """Prove that the log is thrown away only if the leader has no offset of it (rule 25)."""
         start, end = self.log.start_offset, self.log.end_offset
         apart = leader_start > end or leader_end < start
         cut = [StartAt(leader_start)] if apart else [Truncate(leader_end)] if leader_end < end else []
-        return told[:1] != cut or apart and self.replica.high_watermark != leader_start
+        return result[:1] != cut or apart and self.replica.high_watermark != leader_start
