@@ -113,7 +113,7 @@ class PartitionAtController:
         self.rng.choice(changes)()
 
     def elect(self) -> None:
-        """Elect this replica, or another, the present leader again, or none."""
+        """Let this replica lead, or another, the present leader again, or none."""
         isr = self.state.isr
         if self.strange and self.rng.random() < 0.5:
             isr = (*isr, *[one for one in OTHERS if one not in (*isr, *self.state.replicas)][:1])
