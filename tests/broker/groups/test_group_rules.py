@@ -13,10 +13,11 @@ import pytest
 
 from minikafka.broker.groups.classic.embedded_protocol import subscribed_topics
 from minikafka.broker.groups.classic.group import ClassicGroup
-from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup
+from minikafka.broker.groups.classic.messages import GroupConfig, StoredGroup, StoredMember
 from minikafka.broker.groups.classic.states import NEXT, ClassicGroupState
 from minikafka.broker.groups.consumer import assignors
 from minikafka.broker.groups.consumer.assignors import MemberSubscription, uniform
+from minikafka.broker.groups.group import GroupContext
 from minikafka.broker.groups.records import GroupMetadataValue, stored_group
 from minikafka.proof.small_worlds.groups.classic_client import subscription
 from minikafka.protocol.errors import Err
@@ -44,6 +45,19 @@ def test_an_old_record_has_no_rebalance_timeout() -> None:
         member = GroupMetadataValue.MemberMetadata("m", None, "c", "h", stored, 10_000, b"", b"")
         group = stored_group(GroupMetadataValue("consumer", 1, "range", "m", 0, [member]))
         assert group.members[0].rebalance_timeout_ms == read
+
+
+@pytest.mark.parametrize("rebalance_timeout_ms", [-128, 0, 4000])
+def test_a_join_phase_of_absent_static_members_does_not_end_over_and_over(rebalance_timeout_ms: int) -> None:
+    """Fails if a group spins until their sessions end, because its rebalance timeout, a client's number, is 0 or less."""
+    member = StoredMember("m", "static", "c", "h", rebalance_timeout_ms, 10_000, b"", b"")
+    group = ClassicGroup.restore("g", StoredGroup("consumer", 1, "range", "m", (member,)), GroupConfig(max_size=0), str)
+    group.start(GroupContext(0.0))  # larger than group.max.size: it rebalances, and the member does not come
+    ticks = 0
+    while len(group.members) and (due := group.next_deadline()) is not None and ticks < 10:
+        group.tick(GroupContext(max(due, 0.0)))
+        ticks += 1
+    assert ticks <= 4 and not len(group.members)
 
 
 @pytest.mark.parametrize(("protocol_type", "expected"), [("consumer", Err.NONE), ("connect", Err.NON_EMPTY_GROUP)])

@@ -243,8 +243,11 @@ class ClassicGroup(Group):
         self.joined_lately = False
         for member in [m for m in self.members if m.joining is None and m.instance_id is None]:
             self.members.remove(member.member_id)
-        if len(self.members) and not self.members.elect_joined_leader():
-            self.join_deadline = now + self.members.rebalance_timeout_ms() / 1000     # only absent static members
+        if len(self.members) and not self.members.elect_joined_leader():     # only absent static members
+            again = now + self.members.rebalance_timeout_ms() / 1000
+            if again <= now:    # a timeout of 0 or less would end this phase at once, over and over, until a session ends
+                again = min(member.deadline or now + 1 for member in self.members)
+            self.join_deadline = again
             return []
         self.generation += 1
         self.pending_sync = {}
