@@ -68,7 +68,7 @@ class Grammar:
     that most requests are served, and any broker bears them for hours."""
 
     def __init__(self, rng: Random, spared: set[UUID] | None = None, gentle: bool = False) -> None:
-        self.rng, self.spared, self.gentle = rng, spared or set(), gentle
+        self.rng, self.spared, self.gentle, self.few_odd = rng, spared or set(), gentle, FEW_ODD
         self.mark = ""  # at the end of the names of topics, groups and so on
         self.known: dict[str, deque[Any]] = {name: deque(maxlen=30) for name in LEARNED}
 
@@ -100,7 +100,7 @@ class Grammar:
     def _make(self, kind: Any, version: int) -> Any:
         self.kind, self.version, self.left = kind.name, version, MOST
         self.longest = 1 << 15  # of a text
-        self.odd = FEW_ODD if self.gentle else self.rng.choice((0.0, 0.03, 0.1, 0.3, 0.6))
+        self.odd = self.few_odd if self.gentle else self.rng.choice((0.0, 0.03, 0.1, 0.3, 0.6))
         return kind(version=version, **self._fields(kind._struct))
 
     def _fields(self, struct_field: Any) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_a_broker_that_ends_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_record_that_was_appended_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a batch that is taken goes unnoticed."""
-    monkeypatch.setitem(frames.NAMES, "records", frames._BATCH)
+    monkeypatch.setattr(frames, "BAD_BATCH", frames._BATCH)
     [problem] = fuzz.piece("absurd", 1, 3).problems
     assert "a record was appended" in problem
 
