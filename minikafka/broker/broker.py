@@ -34,7 +34,6 @@ from minikafka.broker.server.node import Node
 from minikafka.broker.server.peer import Peers
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
 from minikafka.broker.server.server import Server
-from minikafka.broker.server.turns import Steps
 from minikafka.broker.storage.shell.log_dir import LogDir
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.shell.producer_ids import ProducerIds
@@ -133,15 +132,15 @@ class Broker:
 
     # --- metadata, as the listener of the quorum -------------------------------------------------------------------
 
-    def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    async def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         """Replay committed records, in order, and publish what changed; `offset` is that of the last record."""
         self.image.replay(records, offset, epoch, self.env.contained)
-        return self._publish(records, offset, epoch)
+        await self._publish(records, offset, epoch)
 
-    def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    async def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         """Load a snapshot in place of the records up to `offset`: at the start, or when the leader has deleted them."""
         self.image.load(records, offset, epoch)
-        return self._publish([], offset, epoch)
+        await self._publish([], offset, epoch)
 
     def handle_late_commit(self, offset: int) -> None:
         self.controller.committed(offset)
@@ -149,7 +148,7 @@ class Broker:
     def handle_leadership(self, is_leader: bool, epoch: int) -> None:
         self.controller.on_leadership(is_leader, epoch)
 
-    def _publish(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    async def _publish(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         changes, contained = self.image.take_changes(), self.env.contained
         if changes.quotas:
             with contained("new quotas"):
@@ -159,7 +158,7 @@ class Broker:
                 self.controller.answer_committed(records, offset, epoch)
         if self.is_broker:
             self.lifecycle.on_metadata(self.image)
-            yield from self.publisher.publish(self.image, changes)
+            await self.publisher.publish(self.image, changes)
             with contained("new metadata in the groups"):
                 self.groups.apply_metadata(self.image, changes)
 

@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.server.env import Env, Timer
-from minikafka.protocol.codec import RESPONSES, correlation_id, decode_response, encode_request
+from minikafka.protocol.codec import RESPONSES, SIZE, correlation_id, decode_response, encode_request, first_frame
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.frames import SIZE, first_frame
 
 Then = Callable[[Any], None]  # called with the answer, or with the ConnectionError or TimeoutError in its place
 

@@ -3,8 +3,7 @@
 In reading order:
 
     errors.py          the error codes with Kafka's texts; KafkaError and ProtocolError
-    frames.py          frames taken out of what a connection has received
-    codec.py           a frame: size, header, body; the table of all APIs
+    codec.py           frames: taken out of what a connection has received; size, header, body; the table of all APIs
     reader.py          bytes to a message, as strict as Kafka; writer.py: a message to bytes; maker.py: messages made quickly
     failure.py         the response to a request that failed as a whole
     apis.py            the APIs that kafka-python has no schema for, from schemas/*.json

@@ -3,10 +3,13 @@
 On the wire: int32 size, then a header, then the body. Request header: int16 API key, int16 version, int32 correlation
 id, nullable string client id, and tags in flexible versions. Response header: correlation id, and tags in flexible
 versions except for ApiVersions, whose response must be readable before client and broker agree on versions (KIP-511).
+Large frames are not copied here: the kernel copies a client's records into our buffer, and from there into the log.
 
 Owns: REQUESTS and RESPONSES by API key: the messages are kafka-python's. Bodies are written by our `writer` and read by our
 strict `reader`.
 Invariants: a frame that cannot be parsed raises ProtocolError, whatever is in it.
+            I-CODEC-1 a frame stays as it is, whatever is done to the buffer afterwards.
+What Kafka does differently: it allocates the whole frame when it knows its size (NetworkReceive), and trusts the size.
 """
 
 from __future__ import annotations
@@ -25,11 +28,12 @@ from kafka.protocol.data_container import DataContainer
 
 import minikafka.protocol.apis  # noqa: F401
 from minikafka.protocol.errors import ProtocolError
-from minikafka.protocol.frames import LARGE, SIZE
 from minikafka.protocol.reader import MAX_ELEMENTS, UNLIMITED, read_message, read_text, skip_tags
 from minikafka.protocol.writer import pieces
 
 API_VERSIONS = 18
+SIZE = struct.Struct(">i")
+LARGE = 1 << 16  # bytes from which on a frame, or a field of one, is not copied
 
 _START = struct.Struct(">hhih")  # API key, version, correlation id, length of the client id
 _CORRELATION = struct.Struct(">i")
@@ -43,6 +47,18 @@ def _by_key(kind: str) -> dict[int, type[ApiMessage]]:
 
 REQUESTS = _by_key("request")
 RESPONSES = _by_key("response")
+
+
+def first_frame(buffer: bytearray, size: int) -> tuple[memoryview, bytearray]:
+    """Return the first frame, which has `size` bytes without its size, and a buffer of what comes after it: the smaller of the
+    two is a copy, and of a small frame always the frame."""
+    end = SIZE.size + size
+    if size >= LARGE and size > len(buffer) - end:
+        return memoryview(buffer)[SIZE.size : end], buffer[end:]
+    with memoryview(buffer) as view:
+        frame = bytes(view[SIZE.size : end])
+    del buffer[:end]
+    return memoryview(frame), buffer
 
 
 class RequestHeader(NamedTuple):

@@ -1,4 +1,4 @@
-"""Frames are cut out of what arrives, and large ones are not copied (protocol/frames.py, codec.py)."""
+"""Frames are cut out of what arrives, and large ones are not copied (protocol/codec.py)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 from kafka.protocol.consumer import FetchResponse
 
 from minikafka.broker.server.links import LinkedTransport, PeerLink
-from minikafka.protocol.codec import encode_response, response_pieces
-from minikafka.protocol.frames import LARGE, SIZE, first_frame
+from minikafka.protocol.codec import LARGE, SIZE, encode_response, first_frame, response_pieces
 
 
 def test_frames_stay_as_they_are_whatever_comes_after_them():
-    """I-FRAME-1. Fails if a frame shares memory with a buffer that goes on being used, or if bytes are lost between two."""
+    """I-CODEC-1. Fails if a frame shares memory with a buffer that goes on being used, or if bytes are lost between two."""
     random = Random(1)
     for _ in range(100):
         sent = [random.randbytes(random.choice((0, 1, 300, LARGE - 1, LARGE, 3 * LARGE))) for _ in range(random.randint(1, 6))]

@@ -16,7 +16,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorRespo
 
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.protocol.errors import TEXTS, Err
 
@@ -35,12 +35,12 @@ class FoundCoordinator(NamedTuple):
 
 
 @handles(FindCoordinatorRequest, versions=(0, 6), needs=(GroupCoordinator, TransactionCoordinator))
-def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: GroupCoordinator,
-                     transactions: TransactionCoordinator) -> Steps[FindCoordinatorResponse]:
+async def find_coordinator(ctx: Context, request: FindCoordinatorRequest, groups: GroupCoordinator,
+                           transactions: TransactionCoordinator) -> FindCoordinatorResponse:
     """Find the coordinator of each key; a missing coordinator topic is created."""
     coordinators: dict[int, Coordinator] = {GROUP: groups, TRANSACTION: transactions}
     if ctx.version >= 4:
-        rows = yield from each(lambda key: _row(key, _find(ctx, coordinators, request.key_type, key)), request.coordinator_keys)
+        rows = await each(lambda key: _row(key, _find(ctx, coordinators, request.key_type, key)), request.coordinator_keys)
         return FindCoordinatorResponse(throttle_time_ms=0, coordinators=rows)
     one = _find(ctx, coordinators, request.key_type, request.key)
     text = "NONE" if one.error is Err.NONE else TEXTS[one.error]      # versions 1 to 3 of Kafka say "NONE" here

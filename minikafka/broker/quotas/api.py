@@ -28,19 +28,19 @@ from minikafka.broker.quotas.limits import (
     describe_quotas,
 )
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, collected, each
+from minikafka.broker.server.turns import collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow, DescribedRow = AlterClientQuotasResponse.EntryData, DescribeClientQuotasResponse.EntryData
 Part = TypeVar("Part", AlteredRow.EntityData, DescribedRow.EntityData)
 
 
-def _alter(ctx: Context, controller: Controller,
-           request: AlterClientQuotasRequest) -> Steps[tuple[Records, AlterClientQuotasResponse]]:
+async def _alter(ctx: Context, controller: Controller,
+                 request: AlterClientQuotasRequest) -> tuple[Records, AlterClientQuotasResponse]:
     requested = [QuotaAlteration(_entity(entry), tuple((op.key, None if op.remove else op.value) for op in entry.ops))
                  for entry in request.entries]
-    records, verdicts = yield from collected(alter_quotas(controller.image, requested))
-    rows = yield from each(_altered_row, dict(verdicts).items())
+    records, verdicts = await collected(alter_quotas(controller.image, requested))
+    rows = await each(_altered_row, dict(verdicts).items())
     response = AlterClientQuotasResponse(throttle_time_ms=0, entries=rows)
     return [] if request.validate_only else records, response
 
@@ -69,7 +69,7 @@ forwarded(AlterClientQuotasRequest, _alter, refuse_quotas)
 
 
 @handles(DescribeClientQuotasRequest)
-def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -> Steps[DescribeClientQuotasResponse]:
+async def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
     """Describe the quotas that this broker has replayed; if the filter is refused, the entries are null."""
     components = [FilterComponent(c.entity_type, c.match_type, c.match) for c in request.components]
     try:
@@ -77,7 +77,7 @@ def describe_client_quotas(ctx: Context, request: DescribeClientQuotasRequest) -
     except KafkaError as refusal:
         return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=int(refusal.code),
                                             error_message=refusal.message, entries=None)
-    rows = yield from each(_described, found)
+    rows = await each(_described, found)
     return DescribeClientQuotasResponse(throttle_time_ms=0, error_code=0, error_message="", entries=rows)
 
 

@@ -30,31 +30,32 @@ import logging
 import struct
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.membership import LARGEST, PROVE_S
-from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse
+from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse, Handled
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
+    SIZE,
     RequestHeader,
     decode_request,
     encode_response,
+    first_frame,
     is_long,
     parse_header,
     response_pieces,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError, TextTooLong
 from minikafka.protocol.failure import failed_response
-from minikafka.protocol.frames import SIZE, first_frame
 from minikafka.protocol.reader import LongMessage, memory_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from minikafka.broker.server.server import Server
 
@@ -93,7 +94,7 @@ class Connection(asyncio.Protocol):
         self.busy: asyncio.Task[None] | None = None
         self.owed: deque[PendingResponse] = deque()  # answers whose requests wait for something; the first leaves first
         self.ahead = 0  # bytes of those requests
-        self.pending: Any = None  # the awaitable of the handler that `busy` runs
+        self.pending: Any = None  # the rest of the handler that `busy` runs
         self.serving: Context  # of the request that `busy` serves
         self.asked = False  # a whole request has come
         self.muted = False  # no request is served: its turn is over, or a quota makes it wait
@@ -110,7 +111,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else "unknown"
-        if not self.server.admit(self):
+        self.number = self.server.admit(self)
+        if not self.number:
             self.close()
 
     def data_received(self, data: bytes) -> None:
@@ -147,7 +149,7 @@ class Connection(asyncio.Protocol):
             self.unmute_timer.cancel()  # the timer would keep this object in memory for as long as the quota says
         if self.busy is not None:
             self.busy.cancel()
-            if inspect.iscoroutine(self.pending):  # a task that has not begun would never close it
+            if self.pending is not None:  # a task that has not begun would never close it
                 self.busy.add_done_callback(lambda _: self.pending.close())
 
     # --- deadlines and limits --------------------------------------------------------------------------------------
@@ -370,9 +372,9 @@ class Connection(asyncio.Protocol):
     def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:
         try:
             answer = served.handler(context, request, *served.parts)
-            if inspect.isgenerator(answer):
+            if inspect.iscoroutine(answer):
                 answer = self.env.turns.begin(answer)
-            if _is_ready(answer):
+            if answer is None or isinstance(answer, ApiMessage):
                 self._answer(header, context, answer)
                 return
             if isinstance(answer, DeferredResponse):
@@ -387,10 +389,10 @@ class Connection(asyncio.Protocol):
             self.server.shed_load()
 
     async def _finish(self, header: RequestHeader, context: Context, request: ApiMessage | None,
-                      pending: Any) -> None:  # Any: an awaitable of an answer, or of one more
+                      pending: Awaitable[Handled]) -> None:
         try:
             answer, frame = await pending, None
-            if not _is_ready(answer):  # long work has come to where it waits
+            if isinstance(answer, DeferredResponse):
                 answer = await answer
             if answer is not None and is_long(answer, LONG):
                 frame = await self.env.aside(partial(self._encoded, header, answer))
@@ -457,11 +459,6 @@ class Connection(asyncio.Protocol):
     @staticmethod
     def _encoded(header: RequestHeader, answer: ApiMessage) -> list[bytes]:
         return response_pieces(answer, header.version if answer._version is None else answer._version, header.correlation_id)
-
-
-def _is_ready(answer: object) -> TypeGuard[Answer]:
-    """Return whether a handler's answer is a message, or none at all (acks=0), and not an awaitable of it."""
-    return answer is None or isinstance(answer, ApiMessage)
 
 
 def _raise(error: Exception) -> None:

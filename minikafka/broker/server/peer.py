@@ -22,14 +22,15 @@ from minikafka.broker.server.membership import PROVE_S, Opener
 from minikafka.broker.server.turns import LONG
 from minikafka.protocol.codec import (
     RESPONSES,
+    SIZE,
     correlation_id,
     decode_response,
     encode_request,
+    first_frame,
     is_long,
     with_correlation,
 )
 from minikafka.protocol.errors import Err, KafkaError, ProtocolError
-from minikafka.protocol.frames import SIZE, first_frame
 from minikafka.protocol.reader import LongMessage
 
 log = logging.getLogger("minikafka.peer")

@@ -8,14 +8,13 @@ Invariants: what is advertised is served, what is not served is not advertised.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.turns import Steps
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -60,9 +59,9 @@ class DeferredResponse(NamedTuple):
         return self.answer()
 
 
-Handled: TypeAlias = Answer | DeferredResponse | Awaitable[Answer]  # what a handler comes to
+Handled: TypeAlias = Answer | DeferredResponse  # returned by a handler: a function (`def`) or a coroutine (`async def`)
 # (context, request, one instance of each class in `needs`)
-Handler = Callable[..., Handled | Steps[Handled]]
+Handler = Callable[..., Handled | Coroutine[Any, Any, Handled]]
 
 
 class ApiHandler(NamedTuple):

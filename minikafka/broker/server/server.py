@@ -76,20 +76,19 @@ class Server:
             return None
         return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)
 
-    def admit(self, connection: Connection) -> bool:
-        """Accept a new connection and give it its number; return False if a limit forbids it."""
+    def admit(self, connection: Connection) -> int:
+        """Accept a new connection and return its number; 0 if a limit forbids it."""
         if sum(c.host == connection.host for c in self.connections) >= self.max_per_ip:
             log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
                      connection.host, self.max_per_ip)  # fmt: skip
-            return False
+            return 0
         if len(self.connections) >= self.max_connections and not self._make_room_for(connection.host):
-            return False
+            return 0
         if connection.guest is not None:
             self._make_room_for_a_guest()
         self._count += 1
-        connection.number = self._count
         self.connections[connection] = None
-        return True
+        return self._count
 
     def _make_room_for(self, host: str) -> bool:
         """Drop the connection that gives way to a new one of this address (I-SRV-3); False if there is none."""

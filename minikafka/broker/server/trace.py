@@ -13,7 +13,7 @@ Kinds, each written on change only (tp is "flights-0"; the metadata log is `__cl
     role{tp, role, epoch, leader, isr, hw}                                         this replica; of leaders also replicas,
     settings{tp, min_isr, unclean}                                                 min_isr and unclean, again when they change
     isr{tp, isr, leader_epoch, partition_epoch, why}                               the leader's committed ISR
-    behind{tp, epoch, follower, behind, check_in, every}                           the leader's stopwatch (follower_lag_trace.py)
+    behind{tp, epoch, follower, behind, check_in, every}                           the leader's stopwatch (partition.py)
     recover{tp, start, leo, epochs, truncated_bytes}                               a log as it was opened: [[epoch, start]]
     append{tp, base, last, epoch, count, bytes}  hw{tp, hw}          hw also has lso where a transaction is open; a leader's
                                                                      append in one: txn (producer id), marker (commit, abort)

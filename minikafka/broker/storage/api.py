@@ -23,7 +23,7 @@ from kafka.protocol.admin import (
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import pace
 from minikafka.protocol.errors import Err, KafkaError
 
 Folder = DescribeLogDirsResponse.DescribeLogDirsResult
@@ -35,7 +35,7 @@ MovedRow = Moved.AlterReplicaLogDirPartitionResult
 
 
 @handles(DescribeLogDirsRequest, needs=(ReplicaManager,))
-def describe_log_dirs(ctx: Context, request: DescribeLogDirsRequest, replicas: ReplicaManager) -> Steps[DescribeLogDirsResponse]:
+async def describe_log_dirs(ctx: Context, request: DescribeLogDirsRequest, replicas: ReplicaManager) -> DescribeLogDirsResponse:
     """Return the one folder, with the requested partitions that are in it; null stands for all."""
     path = ctx.node.config.log_dir
     hosted = list(replicas.partitions.values())
@@ -48,7 +48,7 @@ def describe_log_dirs(ctx: Context, request: DescribeLogDirsRequest, replicas: R
     topics: dict[str, list[Row]] = {}
     for partition in hosted:
         topics.setdefault(partition.topic, []).append(_row(partition))
-        yield None
+        await pace()
     total, usable = ctx.node.env.disk_space(path)
     folder = Folder(error_code=0, log_dir=path, total_bytes=total, usable_bytes=usable, is_cordoned=False,
                     topics=[Topic(name=name, partitions=rows) for name, rows in topics.items()])
@@ -61,8 +61,8 @@ def _row(partition: Partition) -> Row:
 
 
 @handles(AlterReplicaLogDirsRequest, needs=(ReplicaManager,))
-def alter_replica_log_dirs(_ctx: Context, request: AlterReplicaLogDirsRequest,
-                           replicas: ReplicaManager) -> Steps[AlterReplicaLogDirsResponse]:
+async def alter_replica_log_dirs(_ctx: Context, request: AlterReplicaLogDirsRequest,
+                                 replicas: ReplicaManager) -> AlterReplicaLogDirsResponse:
     """Answer for each partition; one that is named twice is answered for the folder that was named last."""
     asked = {(topic.name, index): folder.path
              for folder in request.dirs for topic in folder.topics for index in topic.partitions}
@@ -71,7 +71,7 @@ def alter_replica_log_dirs(_ctx: Context, request: AlterReplicaLogDirsRequest,
         error = _move(replicas, path, name, index)
         row = MovedRow(partition_index=index, error_code=int(error))
         topics.setdefault(name, []).append(row)
-        yield None
+        await pace()
     return AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[
         Moved(topic_name=name, partitions=rows) for name, rows in topics.items()])
 

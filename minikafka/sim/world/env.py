@@ -20,16 +20,16 @@ T = TypeVar("T")
 class SimEnv(Env):
     """The Env of one simulated process. `seed` is the seed of its random numbers, `host` its name in the network.
 
-    Its trace goes to `events`, until it is given another `trace`.
+    Its trace goes to `events`, if it is given no other `trace`.
     """
 
     def __init__(self, loop: ProcessLoop, net: SimNetwork, disk: SimDisk | Mount, seed: str, host: str = "main",
-                 clock: SimClock | None = None) -> None:
+                 clock: SimClock | None = None, trace: Callable[..., None] | None = None) -> None:
         super().__init__(loop, seed=seed)
         self.process, self.net, self.host, self.clock = loop, net, host, clock or SimClock()
         self.fs, self.faults = Mount(disk, loop), self
         self.events: list[dict[str, Any]] = []
-        self.trace = self._trace
+        self.trace = trace or self._trace
         self.hold, self.rate = False, 0.0  # of the replica fetcher: stopped, or limited to `rate` bytes a second (0: no limit)
 
     def _trace(self, kind: str, **fields: object) -> None:

@@ -26,7 +26,7 @@ class Host:
     """A machine of a world; `state` is "running", "paused" or "dead"."""
 
     def __init__(self, id: int, seed: int | str, timeline: Timeline, net: SimNetwork, config: BrokerConfig,
-                 record: Record) -> None:
+                 record: Record, on_crash: Callable[[Host], None]) -> None:
         self.id, self.seed, self.timeline, self.net, self.config = id, seed, timeline, net, config
         self.name = host_name(id)
         self.disk, self.clock = SimDisk(), SimClock()
@@ -37,8 +37,7 @@ class Host:
         self.broker: Broker | None = None
         self.serving = False  # its start is through
         self.error: BaseException | None = None  # what the last incarnation died of, if by itself
-        self.on_crash: Callable[[Host], None] = lambda host: None
-        self._record = record
+        self._record, self._on_crash = record, on_crash
         self._hold, self._rate = False, 0.0
         self._past: list[ProcessLoop] = []
         self._owed: dict[asyncio.Future[Any], None] = {}  # answers that others await from this process
@@ -62,8 +61,7 @@ class Host:
         self.loop = ProcessLoop(self.timeline, f"{self.name}.{self.incarnation}")
         self.loop.drift(self.clock.rate)
         self.env = SimEnv(self.loop, self.net, self.disk, f"{self.seed}:{self.name}.{self.incarnation}", self.name,
-                          self.clock)
-        self.env.trace = self._tracer(self.loop)
+                          self.clock, self._tracer(self.loop))
         self.hold_follower(self._hold, self._rate)
         self.serving, self.error, self.broker = False, None, None
         self.net.dark.pop(self.name, None)
@@ -101,7 +99,7 @@ class Host:
         self.error = error
         self._record(self, "crash", {"error": repr(error)})
         self.end()
-        self.on_crash(self)
+        self._on_crash(self)
 
     def end(self, silent: bool = False) -> None:
         """End the process. `silent`: its kernel ends too, so that no peer gets a reset."""

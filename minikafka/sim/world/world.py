@@ -88,8 +88,8 @@ class World(Breakable):
             **({"broker.rack": rack} if rack is not None else {}),
             **self.settings,
         })
-        host = self.hosts[node] = Host(node, self.seed, self.loop.timeline, self.net, config, self._record)
-        host.on_crash = self._on_crash
+        host = self.hosts[node] = Host(node, self.seed, self.loop.timeline, self.net, config, self._record,
+                                       self._on_crash)
         return host
 
     # --- what there is ----------------------------------------------------------------------------------------
@@ -131,8 +131,8 @@ class World(Breakable):
     def client_env(self, name: str = CLIENTS) -> SimEnv:
         """Return the Env of a client's host. All clients run in the process that `run` runs; `name` is for cuts."""
         if name not in self._clients:
-            env = self._clients[name] = SimEnv(self.loop, self.net, SimDisk(), f"{self.seed}:{name}", name)
-            env.trace = lambda kind, **fields: self._record(None, kind, fields)
+            self._clients[name] = SimEnv(self.loop, self.net, SimDisk(), f"{self.seed}:{name}", name,
+                                         trace=lambda kind, **fields: self._record(None, kind, fields))
         return self._clients[name]
 
     @property

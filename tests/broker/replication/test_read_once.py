@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
 from minikafka.broker.replication.api.fetch import ServedFetch
@@ -16,10 +13,10 @@ def test_what_is_not_read_again_would_be_read_the_same(monkeypatch: pytest.Monke
     log, who leads it; also if partitions that stood still are read again."""
     read_once, differing, before = 0, [], ServedFetch._read_all
 
-    def read_all(self: ServedFetch, count: bool) -> Iterator[Any]:
+    async def read_all(self: ServedFetch, count: bool) -> bool:
         nonlocal read_once
         known = {one.key: one.found for one in self.asked if one.stands_still}
-        paused = yield from before(self, count)
+        paused = await before(self, count)
         for one in self.asked:
             if one.found is known.get(one.key) and one.partition is not None and one.stands_still:
                 read_once += 1

@@ -13,7 +13,7 @@ from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, Incre
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
-from minikafka.broker.storage.shell.log_dir import RECOVERY_POINTS
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS, RECOVERY_POINTS
 from minikafka.log import checkpoint
 from minikafka.log.batch import batches, build
 from minikafka.log.markers import marker
@@ -253,7 +253,7 @@ async def test_a_clean_stop_and_start_keeps_log_and_watermark(w: Replicas) -> No
     await w.world.restart(node)
     manager = w.brokers[node].replicas
     assert manager.log_manager.dir.clean_epoch == epoch and not disk.exists("/data/.kafka_cleanshutdown")
-    assert manager.log_manager.dir.high_watermarks["t", 0] == 3
+    assert manager.log_manager.dir.noted[HIGH_WATERMARKS]["t", 0] == 3
     await w.until(lambda: ("t", 0) in manager.partitions)
     assert (w.partition(node).log.end_offset, w.partition(node).high_watermark) == (3, 3)
     await w.until(lambda: sorted(w.partition(w.leader).replica.isr.committed) == list(IDS))
@@ -394,15 +394,15 @@ async def test_each_change_of_what_a_read_finds_is_a_move(w: Replicas) -> None:
     would be answered with what it had read before (I-FET-6)."""
     leader = w.partition(w.leader or 0)
     follower = w.partition(w.followers[0])
-    counts = {leader: leader.moved.count, follower: follower.moved.count}
+    counts = {leader: leader.moved.change_count, follower: follower.moved.change_count}
 
     def moved(*those: Partition) -> None:
         for partition in those:
-            assert partition.moved.count > counts[partition], f"{partition}: no move was counted"
-        counts.update({leader: leader.moved.count, follower: follower.moved.count})
+            assert partition.moved.change_count > counts[partition], f"{partition}: no move was counted"
+        counts.update({leader: leader.moved.change_count, follower: follower.moved.change_count})
 
     await w.client.sleep(5.0)
-    assert (leader.moved.count, follower.moved.count) == (counts[leader], counts[follower]), "an idle partition does not move"
+    assert counts == {each: each.moved.change_count for each in (leader, follower)}, "an idle partition does not move"
     assert (await w.send(b"one")).error_code == 0
     await w.until(lambda: follower.high_watermark == 1)
     moved(leader, follower)

@@ -23,7 +23,7 @@ from minikafka.broker.replication.api.fetch import ServedFetch
 from minikafka.broker.server import connection, peer, turns
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.lag import PERIOD_S, LagMonitor
-from minikafka.broker.server.turns import Steps, Turns
+from minikafka.broker.server.turns import Turns, pace
 from minikafka.log.batch import build
 from minikafka.proof.chaos.one_broker import OneBroker
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_response
@@ -68,10 +68,10 @@ def test_few_steps_are_done_at_once_and_many_take_turns_with_other_long_work(cou
     """Fails if a short work costs a task, or if the second of two long works waits for the end of the first (I-TURN-2)."""
     done = []
 
-    def work(name: str, steps: int) -> Steps[str]:
+    async def work(name: str, steps: int) -> str:
         for _ in range(steps):
             done.append(name)
-            yield None
+            await pace()
         return name
 
     async def result(of: Awaitable[str]) -> str:
@@ -88,16 +88,23 @@ def test_few_steps_are_done_at_once_and_many_take_turns_with_other_long_work(cou
     assert longest <= 2 * SLICE + 2, f"one work did {longest} steps in a row"
 
 
-def test_what_a_thread_raises_is_raised_in_the_work(counted: Counted) -> None:
-    def work() -> Steps[str]:
+def test_what_a_future_raises_is_raised_in_the_work() -> None:
+    """Fails if the rest of a work goes on without the error of the future that it awaits."""
+    async def work() -> str:
+        failing = env.future()
+        env.later(1, failing.set_exception, ZeroDivisionError())
         try:
-            yield lambda: 1 // 0
+            await failing
         except ZeroDivisionError:
-            return (yield lambda: "mended")
+            return "mended"
         return "not raised"
 
+    async def story() -> str:
+        return await env.turns.begin(work())
+
     loop = SimLoop(1)
-    assert loop.run(Env(loop, "1").turns.take(work())) == "mended"
+    env = Env(loop, "1")
+    assert loop.run(story()) == "mended"
 
 
 # --- every request -------------------------------------------------------------------------------------------------
@@ -316,9 +323,9 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
         reading = [False]
         read_all = ServedFetch._read_all
 
-        def reads(self: Any, count: bool) -> Any:
+        async def reads(self: Any, count: bool) -> Any:
             reading[0] = True
-            found = yield from read_all(self, count)
+            found = await read_all(self, count)
             reading[0] = False
             return found
 
@@ -355,13 +362,13 @@ def test_a_long_decision_is_taken_anew_when_another_came_between(counted: Counte
         active: ActiveController = world.broker(1).controller
         attempts: list[float] = []
 
-        def long(controller: Any, now: float) -> Steps[Any]:
+        async def long(controller: Any, now: float) -> Any:
             seen = {name: dict(values) for name, values in controller.image.configs.items()}
             attempts.append(now)
             if len(attempts) == 1:
                 env.spawn(active.decide(short), "short")
             for _ in range(30 * SLICE):
-                yield None
+                await pace()
             return [], seen
 
         def short(controller: Any, now: float) -> Any:

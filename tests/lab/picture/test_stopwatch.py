@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minikafka.broker.replication.shell.follower_lag_trace import QUIET_S
+from minikafka.broker.replication.shell.partition import QUIET_S
 from tests.lab.picture.stories import cluster, send
 
 

@@ -257,7 +257,7 @@ async def a_producer_and_a_coordinator_wait_in_vain(kit: Kit) -> None:
     partition, host = kit.partition(kit.leader()), kit.world.hosts[kit.leader()]
     beyond = partition.log.end_offset + 1
     with host.loop.entered():
-        DelayedProduce(host.env, {partition: beyond}).watch([partition.moved], timeout=1000.0)
+        DelayedProduce(host.env, {partition: beyond}).watch([partition], timeout=1000.0)
         CoordinatorLog(host.env, partition, timeout_s=1000.0).expect(beyond, beyond - 1, None)
 
 

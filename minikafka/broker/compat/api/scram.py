@@ -18,16 +18,16 @@ from minikafka.broker.controller.api.forwarding import forwarded
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, collected, each
+from minikafka.broker.server.turns import collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 AlteredRow = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 DescribedRow = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 
 
-def _alter(ctx: Context, controller: Controller,
-           request: AlterUserScramCredentialsRequest) -> Steps[tuple[Records, AlterUserScramCredentialsResponse]]:
-    records, verdicts = yield from collected(alter_scram(
+async def _alter(ctx: Context, controller: Controller,
+                 request: AlterUserScramCredentialsRequest) -> tuple[Records, AlterUserScramCredentialsResponse]:
+    records, verdicts = await collected(alter_scram(
         controller.image, [ScramDeletion(d.name, d.mechanism) for d in request.deletions],
         [ScramUpsertion(u.name, u.mechanism, u.iterations, bytes(u.salt), bytes(u.salted_password))
          for u in request.upsertions]))
@@ -51,11 +51,11 @@ forwarded(AlterUserScramCredentialsRequest, _alter, refuse_scram)
 
 
 @handles(DescribeUserScramCredentialsRequest)
-def describe_user_scram_credentials(
-        ctx: Context, request: DescribeUserScramCredentialsRequest) -> Steps[DescribeUserScramCredentialsResponse]:
+async def describe_user_scram_credentials(
+        ctx: Context, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
     """Describe the credentials that this broker has replayed: mechanisms and iterations only."""
     users = describe_scram(ctx.node.image, [user.name for user in request.users or []])
-    rows = yield from each(lambda user: _described(*user), users)
+    rows = await each(lambda user: _described(*user), users)
     return DescribeUserScramCredentialsResponse(throttle_time_ms=0, error_code=0, error_message="", results=rows)
 
 

@@ -37,7 +37,7 @@ from kafka.protocol.sasl import (
 
 from minikafka.broker.quotas.throttling import ANONYMOUS
 from minikafka.broker.server.registry import CloseConnection, Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each
 from minikafka.protocol.apis import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -70,18 +70,18 @@ def describe_acls(ctx: Context, request: DescribeAclsRequest) -> DescribeAclsRes
 
 
 @handles(CreateAclsRequest)
-def create_acls(ctx: Context, request: CreateAclsRequest) -> Steps[CreateAclsResponse]:
+async def create_acls(ctx: Context, request: CreateAclsRequest) -> CreateAclsResponse:
     for acl in request.creations:
         _refuse_unknown([acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type])
-    rows = yield from each(lambda _: CreateAclsResponse.AclCreationResult(**NO), request.creations)
+    rows = await each(lambda _: CreateAclsResponse.AclCreationResult(**NO), request.creations)
     return CreateAclsResponse(throttle_time_ms=0, results=rows)
 
 
 @handles(DeleteAclsRequest)
-def delete_acls(ctx: Context, request: DeleteAclsRequest) -> Steps[DeleteAclsResponse]:
+async def delete_acls(ctx: Context, request: DeleteAclsRequest) -> DeleteAclsResponse:
     for one in request.filters:
         _refuse_unknown([one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type])
-    rows = yield from each(lambda _: DeleteAclsResponse.DeleteAclsFilterResult(**NO, matching_acls=[]), request.filters)
+    rows = await each(lambda _: DeleteAclsResponse.DeleteAclsFilterResult(**NO, matching_acls=[]), request.filters)
     return DeleteAclsResponse(throttle_time_ms=0, filter_results=rows)
 
 

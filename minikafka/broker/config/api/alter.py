@@ -32,7 +32,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
 from minikafka.broker.server.registry import INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, collected, each
+from minikafka.broker.server.turns import collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.config")
@@ -50,8 +50,8 @@ Row: TypeAlias = AlterConfigsResponse.AlterConfigsResourceResponse
 async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Response:
     """Change configurations, or only check (validate_only)."""
     resources = list(request.resources)
-    refusals = await ctx.node.env.turns.take(
-        each(lambda refusal: refusal, refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request))))
+    refusals = await each(
+        lambda refusal: refusal, refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request)))
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
     for name in without_effect(_alterations(request)):
         log.warning("the configuration %s has no effect here", name)
@@ -69,8 +69,8 @@ async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Res
 @handles(IncrementalAlterConfigsRequest, on=(INTERNAL,), needs=(ActiveController,))
 async def alter_configs_on_controller(ctx: Context, request: Request, active: ActiveController) -> Response:
     """Change configurations if this node is the active controller."""
-    def decision(controller: Controller, now: float) -> Steps[tuple[Records, list[KafkaError | None]]]:
-        records, refusals = yield from collected(controller.alter_configs(_alterations(request)))
+    async def decision(controller: Controller, now: float) -> tuple[Records, list[KafkaError | None]]:
+        records, refusals = await collected(controller.alter_configs(_alterations(request)))
         return [] if request.validate_only else records, refusals
 
     try:
@@ -101,7 +101,7 @@ def _row(request: Request, resource: AlterConfigsRequest.AlterConfigsResource, r
 
 
 @handles(ListConfigResourcesRequest)
-def list_config_resources(ctx: Context, request: ListConfigResourcesRequest) -> Steps[ListConfigResourcesResponse]:
+async def list_config_resources(ctx: Context, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """List the resources that have a configuration, by type. Version 0 knows client metrics only."""
     image = ctx.node.image
     brokers = [str(broker.id) for broker in image.alive_brokers()]
@@ -113,5 +113,5 @@ def list_config_resources(ctx: Context, request: ListConfigResourcesRequest) -> 
                                            config_resources=[])
     row = ListConfigResourcesResponse.ConfigResource
     found = [(name, kind) for kind in names if kind in wanted for name in names[kind]]
-    rows = yield from each(lambda one: row(resource_name=one[0], resource_type=one[1]), found)
+    rows = await each(lambda one: row(resource_name=one[0], resource_type=one[1]), found)
     return ListConfigResourcesResponse(throttle_time_ms=0, error_code=0, config_resources=rows)

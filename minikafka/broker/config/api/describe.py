@@ -37,7 +37,7 @@ from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CL
 from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each
 from minikafka.protocol.errors import TEXTS, Err, KafkaError
 
 Result = DescribeConfigsResponse.DescribeConfigsResult
@@ -50,14 +50,14 @@ Asked = tuple[int, str, frozenset[str]]             # type and name of a resourc
 
 
 @handles(DescribeConfigsRequest)
-def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
+async def describe_configs(ctx: Context, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Return the configurations or the error of each resource; one resource of an unknown type fails the whole request."""
     if any(resource.resource_type not in _RESOURCES for resource in request.resources):
-        results = yield from each(_unknown_type, request.resources)
+        results = await each(_unknown_type, request.resources)
     else:
         told: dict[Asked, tuple[Result, int]] = {}
         room = AnswerBudget()
-        results = yield from each(lambda resource: _told(ctx, resource, request, told, room), request.resources)
+        results = await each(lambda resource: _told(ctx, resource, request, told, room), request.resources)
     return DescribeConfigsResponse(throttle_time_ms=0, results=results)
 
 

@@ -25,11 +25,11 @@ from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import Work
 from minikafka.protocol.errors import Err, KafkaError
 
 Decided: TypeAlias = tuple[Records, ApiMessage]
-Decide: TypeAlias = Callable[[Context, Controller, Any], Decided | Steps[Decided]]
+Decide: TypeAlias = Callable[[Context, Controller, Any], Decided | Work[Decided]]
 Refuse: TypeAlias = Callable[[Any, Err], ApiMessage]
 Untimed: TypeAlias = Callable[[Any], bool]
 

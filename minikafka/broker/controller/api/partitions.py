@@ -24,7 +24,7 @@ from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, collected, each
+from minikafka.broker.server.turns import collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 # --- ElectLeaders ----------------------------------------------------------------------------------------------
@@ -33,8 +33,8 @@ ElectionTopic = ElectLeadersResponse.ReplicaElectionResult
 KINDS = {0: Election.PREFERRED, 1: Election.UNCLEAN}        # ElectionType on the wire
 
 
-def _elect_leaders(ctx: Context, controller: Controller,
-                   request: ElectLeadersRequest) -> Steps[tuple[Records, ElectLeadersResponse]]:
+async def _elect_leaders(ctx: Context, controller: Controller,
+                         request: ElectLeadersRequest) -> tuple[Records, ElectLeadersResponse]:
     if request.topic_partitions == []:
         return [], ElectLeadersResponse(throttle_time_ms=0, error_code=0, replica_election_results=[])
     kind = KINDS.get(request.election_type)
@@ -43,8 +43,8 @@ def _elect_leaders(ctx: Context, controller: Controller,
     everything = request.topic_partitions is None           # then only what needs an election is in the response
     requested = [(topic.name, list(topic.partitions)) for topic in controller.image.topics.values()] if everything else [
         (topic.topic, list(topic.partitions)) for topic in request.topic_partitions]
-    records, verdicts = yield from collected(controller.elect_leaders(kind, requested))
-    rows = iter((yield from each(lambda v: _elected(v.partition, *_error(v.refusal)), verdicts)))
+    records, verdicts = await collected(controller.elect_leaders(kind, requested))
+    rows = iter(await each(lambda v: _elected(v.partition, *_error(v.refusal)), verdicts))
     results = [ElectionTopic(topic=name, partition_result=[
         row for row in islice(rows, len(indexes)) if not everything or row.error_code != Err.ELECTION_NOT_NEEDED])
         for name, indexes in requested]
@@ -72,12 +72,12 @@ forwarded(ElectLeadersRequest, _elect_leaders, _refuse_elections, untimed=lambda
 ReassignedTopic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 
-def _reassign(ctx: Context, controller: Controller,
-              request: AlterPartitionReassignmentsRequest) -> Steps[tuple[Records, AlterPartitionReassignmentsResponse]]:
+async def _reassign(ctx: Context, controller: Controller,
+                    request: AlterPartitionReassignmentsRequest) -> tuple[Records, AlterPartitionReassignmentsResponse]:
     requested = [(topic.name, [Reassignment(p.partition_index, None if p.replicas is None else tuple(p.replicas))
                                for p in topic.partitions]) for topic in request.topics]
-    records, verdicts = yield from collected(controller.reassign(requested, request.allow_replication_factor_change))
-    rows = iter((yield from each(lambda v: _reassigned(v.partition, *_error(v.refusal)), verdicts)))
+    records, verdicts = await collected(controller.reassign(requested, request.allow_replication_factor_change))
+    rows = iter(await each(lambda v: _reassigned(v.partition, *_error(v.refusal)), verdicts))
     results = [ReassignedTopic(name=name, partitions=list(islice(rows, len(wanted)))) for name, wanted in requested]
     return records, AlterPartitionReassignmentsResponse(
         throttle_time_ms=0, error_code=0, error_message=None if request.topics else "",

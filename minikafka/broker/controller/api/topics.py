@@ -41,7 +41,7 @@ from minikafka.broker.metadata.records import ZERO_UUID, Uuid
 from minikafka.broker.metadata.topic_names import METADATA_TOPIC
 from minikafka.broker.quotas.throttling import FREE, Charge
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, collected, each
+from minikafka.broker.server.turns import Work, collected, each
 from minikafka.protocol.errors import Err, KafkaError
 
 CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
@@ -52,16 +52,16 @@ Response = TypeVar("Response", CreateTopicsResponse, CreatePartitionsResponse, D
 
 
 async def _charged(ctx: Context, active: ActiveController, strict_since: int,
-                   decide: Callable[[Controller, Charge], Steps[tuple[Records, Response]]]) -> Response:
+                   decide: Callable[[Controller, Charge], Work[tuple[Records, Response]]]) -> Response:
     """Take a decision that the client's quota of changes pays for; return the response, which says how long to wait."""
     charge = FREE
 
-    def decision(controller: Controller, now: float) -> Steps[tuple[Records, Response]]:
+    async def decision(controller: Controller, now: float) -> tuple[Records, Response]:
         nonlocal charge
         charge.refund()                         # of a decision that is taken anew
         if ctx.client_id is not None:           # a broker's own request has no quota
             charge = ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
-        records, response = yield from decide(controller, charge)
+        records, response = await decide(controller, charge)
         response.throttle_time_ms = charge.wait_ms
         return records, response
 
@@ -98,10 +98,10 @@ async def create_topics_on_controller(ctx: Context, request: CreateTopicsRequest
     """Create topics if this node is the active controller."""
     requested = [_new_topic(topic) for topic in request.topics]
 
-    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreateTopicsResponse]]:
+    async def decide(controller: Controller, charge: Charge) -> tuple[Records, CreateTopicsResponse]:
         made = _context(ctx, controller, charge)
-        records, verdicts = yield from collected(create_topics(made, requested, request.validate_only))
-        rows = yield from each(lambda one: _created(*one) if isinstance(one[1], CreatedTopic) else
+        records, verdicts = await collected(create_topics(made, requested, request.validate_only))
+        rows = await each(lambda one: _created(*one) if isinstance(one[1], CreatedTopic) else
                                _not_created(one[0], one[1].code, one[1].message), verdicts)
         return records, CreateTopicsResponse(throttle_time_ms=0, topics=rows)
 
@@ -148,12 +148,12 @@ async def delete_topics_from_client(ctx: Context, request: DeleteTopicsRequest, 
 async def delete_topics_on_controller(ctx: Context, request: DeleteTopicsRequest,
                                       active: ActiveController) -> DeleteTopicsResponse:
     """Delete topics if this node is the active controller."""
-    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, DeleteTopicsResponse]]:
+    async def decide(controller: Controller, charge: Charge) -> tuple[Records, DeleteTopicsResponse]:
         if not controller.config["delete.topic.enable"]:
             return [], _refuse_deletion(request, _deletion_disabled(ctx.version))
         names, ids, malformed = _split(request)
-        records, verdicts = yield from collected(delete_topics(controller.image, names, ids, charge))
-        rows = yield from each(_deleted_row, [*malformed, *verdicts])
+        records, verdicts = await collected(delete_topics(controller.image, names, ids, charge))
+        rows = await each(_deleted_row, [*malformed, *verdicts])
         return records, DeleteTopicsResponse(throttle_time_ms=0, responses=rows)
 
     try:
@@ -225,10 +225,10 @@ async def create_partitions_on_controller(ctx: Context, request: CreatePartition
     requested = [NewPartitions(t.name, t.count, None if t.assignments is None else [list(a.broker_ids) for a in t.assignments])
                  for t in request.topics]
 
-    def decide(controller: Controller, charge: Charge) -> Steps[tuple[Records, CreatePartitionsResponse]]:
+    async def decide(controller: Controller, charge: Charge) -> tuple[Records, CreatePartitionsResponse]:
         made = _context(ctx, controller, charge)
-        records, verdicts = yield from collected(create_partitions(made, requested, request.validate_only))
-        rows = yield from each(_grown_row, verdicts)
+        records, verdicts = await collected(create_partitions(made, requested, request.validate_only))
+        rows = await each(_grown_row, verdicts)
         return records, CreatePartitionsResponse(throttle_time_ms=0, results=rows)
 
     try:

@@ -34,13 +34,13 @@ from minikafka.broker.metadata.records import (
 from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.turns import Steps, at_once
+from minikafka.broker.server.turns import Work, at_once
 from minikafka.protocol.errors import Err, KafkaError
 
 log = logging.getLogger("minikafka.controller")
 Answer = TypeVar("Answer")
 Decided: TypeAlias = tuple[Records, Answer]
-Decision: TypeAlias = Callable[[Controller, float], Decided[Answer] | Steps[Decided[Answer]]]   # of the state machine, the time
+Decision: TypeAlias = Callable[[Controller, float], Decided[Answer] | Work[Decided[Answer]]]   # of the state machine, the time
 ATTEMPTS = 3        # of a long decision, before it is taken at once
 
 
@@ -111,12 +111,12 @@ class ActiveController:
         await self._committed()
         return answer
 
-    async def _in_slices(self, decision: Decision[Answer], steps: Steps[Decided[Answer]]) -> Decided[Answer]:
+    async def _in_slices(self, decision: Decision[Answer], work: Work[Decided[Answer]]) -> Decided[Answer]:
         """Return what is decided on an image that nobody has changed since the decision began (I-CTL-8)."""
         for _ in range(ATTEMPTS):
             begun = self._state()
             try:
-                decided = await self.env.turns.take(steps)
+                decided = await work
             except Exception:
                 if self._state() == begun:
                     raise
@@ -126,9 +126,9 @@ class ActiveController:
             if self.controller is None:
                 raise KafkaError(Err.NOT_CONTROLLER)
             again = decision(self.controller, self.env.now())
-            assert not isinstance(again, tuple), "a decision is a function or a generator"
-            steps = again
-        return at_once(steps)
+            assert not isinstance(again, tuple), "a decision is a function or a coroutine"
+            work = again
+        return at_once(work)
 
     def _state(self) -> tuple[int, int]:
         """Return what differs after any other decision."""

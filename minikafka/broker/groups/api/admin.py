@@ -27,7 +27,7 @@ from minikafka.broker.groups.group import Group
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.text import trim
 
@@ -37,11 +37,11 @@ Described = DescribeGroupsResponse.DescribedGroup
 
 
 @handles(DescribeGroupsRequest, versions=(0, 6), needs=(GroupCoordinator,))
-def describe_groups(ctx: Context, request: DescribeGroupsRequest,
-                    groups: GroupCoordinator) -> Steps[DescribeGroupsResponse]:
+async def describe_groups(ctx: Context, request: DescribeGroupsRequest,
+                          groups: GroupCoordinator) -> DescribeGroupsResponse:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
     operations, room = request.include_authorized_operations, AnswerBudget()
-    described = yield from each(partial(_describe, ctx, groups, operations, room), request.groups)
+    described = await each(partial(_describe, ctx, groups, operations, room), request.groups)
     return DescribeGroupsResponse(throttle_time_ms=0, groups=described)
 
 
@@ -82,14 +82,14 @@ def _described(group_id: str, state: str, error: Err = Err.NONE, text: str | Non
 
 
 @handles(ListGroupsRequest, versions=(0, 5), needs=(GroupCoordinator,))
-def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> Steps[ListGroupsResponse]:
+async def list_groups(ctx: Context, request: ListGroupsRequest, groups: GroupCoordinator) -> ListGroupsResponse:
     """List the groups that this broker coordinates; clients ask every broker. Filters ignore case."""
     states = {trim(state.lower()) for state in request.states_filter or ()}
     types = {kind.lower() for kind in request.types_filter or ()}
     partitions = list(groups.partitions.values())
     if any(partition.loading for partition in partitions):
         return ListGroupsResponse(throttle_time_ms=0, error_code=int(Err.COORDINATOR_LOAD_IN_PROGRESS), groups=[])
-    listed = yield from each(_listed, [group for partition in partitions for group in partition.groups.values()])
+    listed = await each(_listed, [group for partition in partitions for group in partition.groups.values()])
     listed = [one for one in listed if (not states or one.group_state.lower() in states)
               and (not types or one.group_type in types)]
     return ListGroupsResponse(throttle_time_ms=0, error_code=0, groups=listed)
@@ -103,7 +103,7 @@ def _listed(group: Group) -> ListGroupsResponse.ListedGroup:
 @handles(DeleteGroupsRequest, versions=(0, 2), needs=(GroupCoordinator,))
 async def delete_groups(ctx: Context, request: DeleteGroupsRequest, groups: GroupCoordinator) -> DeleteGroupsResponse:
     """Delete groups that have no members, each with its offsets."""
-    results, pace = [], ctx.node.env.turns.pace()
+    results = []
     for group_id in dict.fromkeys(request.groups_names):
         error = await _delete(groups, group_id)
         results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=int(error)))

@@ -27,7 +27,7 @@ from kafka.protocol.consumer.group import (
 from minikafka.broker.groups.classic.messages import Join, JoinResult, Leaving, Sync, SyncResult
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 MANY = 1000       # members that leave in one step
@@ -105,7 +105,6 @@ async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoo
     whole = Err.NONE
     try:
         errors = []
-        pace = ctx.node.env.turns.pace()
         for start in range(0, len(leaving), MANY) or (0,):
             errors += await groups.leave(request.group_id, leaving[start:start + MANY])
             await pace()
@@ -115,7 +114,7 @@ async def leave_group(ctx: Context, request: LeaveGroupRequest, groups: GroupCoo
         errors = [refused.code for _ in leaving] if unknown else []
     if single:
         return LeaveGroupResponse(throttle_time_ms=0, error_code=int(errors[0] if errors else whole))
-    members = await ctx.node.env.turns.take(each(_left, list(zip(leaving, errors, strict=False))))
+    members = await each(_left, list(zip(leaving, errors, strict=False)))
     return LeaveGroupResponse(throttle_time_ms=0, error_code=int(whole), members=members)
 
 

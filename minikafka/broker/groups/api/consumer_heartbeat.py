@@ -18,6 +18,7 @@ from minikafka.broker.groups.consumer.reconciliation import ConsumerGroupMember,
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
+from minikafka.broker.server.turns import pace
 from minikafka.protocol.apis import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -81,7 +82,7 @@ async def consumer_group_describe(ctx: Context, request: ConsumerGroupDescribeRe
                                   groups: GroupCoordinator) -> ConsumerGroupDescribeResponse:
     """Describe consumer groups: epochs, members, and each member's present and target assignment."""
     ids = sorted(request.group_ids, key=bool)               # Kafka answers empty ids first
-    described, pace, room = [], ctx.node.env.turns.pace(), AnswerBudget()
+    described, room = [], AnswerBudget()
     for group_id in ids:
         described.append(await _describe(ctx, groups, group_id, request.include_authorized_operations, room))
         await pace()

@@ -37,7 +37,7 @@ from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.groups.shell.shard import GroupCoordinatorShard
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 NO_OFFSET = CommittedOffset(-1, -1, "", -1)
@@ -60,21 +60,20 @@ Deleted = OffsetDeleteResponse.OffsetDeleteResponseTopic.OffsetDeleteResponsePar
 @handles(OffsetCommitRequest, versions=(2, 10), needs=(GroupCoordinator,))
 async def offset_commit(ctx: Context, request: OffsetCommitRequest, groups: GroupCoordinator) -> OffsetCommitResponse:
     """Commit offsets of existing partitions as one batch, answered once committed; each unknown partition has an error."""
-    turns = ctx.node.env.turns
-    unknown_topics, errors, wanted = await turns.take(_sort_out(ctx, request))
+    unknown_topics, errors, wanted = await _sort_out(ctx, request)
     once = bool(unknown_topics or errors)
     if wanted:
         errors += await _commit(ctx, groups, request, wanted)
-    return OffsetCommitResponse(throttle_time_ms=0, topics=await turns.take(_by_topic(unknown_topics, errors, once)))
+    return OffsetCommitResponse(throttle_time_ms=0, topics=await _by_topic(unknown_topics, errors, once))
 
 
-def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Committing], list[Refused], list[Wanted]]]:
+async def _sort_out(ctx: Context, request: OffsetCommitRequest) -> tuple[list[Committing], list[Refused], list[Wanted]]:
     """Return the unknown topics, what is refused, and what is to be committed."""
     errors: list[Refused] = []
     wanted: list[Wanted] = []
     unknown_topics = []
     for topic in request.topics:
-        yield None
+        await pace()
         name, unknown = _topic_name(ctx, topic)
         if name is None:
             unknown_topics.append(topic)
@@ -85,7 +84,7 @@ def _sort_out(ctx: Context, request: OffsetCommitRequest) -> Steps[tuple[list[Co
                 errors.append((topic, partition.partition_index, Err.UNKNOWN_TOPIC_OR_PARTITION))
             else:
                 wanted.append((topic, partition.partition_index, (name, partition.partition_index), partition))
-            yield None
+            await pace()
     return unknown_topics, errors, wanted
 
 
@@ -119,7 +118,7 @@ async def _commit(ctx: Context, groups: GroupCoordinator, request: OffsetCommitR
             for (topic, index, _, _), large in zip(wanted, too_large, strict=True)]
 
 
-def _by_topic(unknown: list[Committing], errors: list[Refused], once: bool) -> Steps[list[Committed]]:
+async def _by_topic(unknown: list[Committing], errors: list[Refused], once: bool) -> list[Committed]:
     """Return the errors by topic. An unknown topic has a row even if the request names no partition of it. `once`: a topic that
     is named twice is answered once, as in Kafka where anything is unknown."""
     topics: dict[Hashable, Committed] = {}
@@ -130,7 +129,7 @@ def _by_topic(unknown: list[Committing], errors: list[Refused], once: bool) -> S
         if key not in topics:
             topics[key] = Committed(name=topic.name, topic_id=topic.topic_id, partitions=[])
         topics[key].partitions.append(Committed.OffsetCommitResponsePartition(partition_index=index, error_code=int(error)))
-        yield None
+        await pace()
     return list(topics.values())
 
 
@@ -141,18 +140,18 @@ async def offset_fetch(ctx: Context, request: OffsetFetchRequest, groups: GroupC
     """Return committed offsets: of one group up to version 7, of many groups from version 8 on (KIP-709)."""
     if ctx.version >= 8:
         response = OffsetFetchResponse.OffsetFetchResponseGroup
-        found, pace, room = [], ctx.node.env.turns.pace(), AnswerBudget()
+        found, room = [], AnswerBudget()
         for group in request.groups:
             await pace()
             member = (group.member_id, group.member_epoch) if ctx.version >= KNOWS_EPOCHS else NO_MEMBER
             error, topics = await _fetch(ctx, groups, group.group_id, group.topics, request.require_stable, room, member)
-            rows = await ctx.node.env.turns.take(_rows(response.OffsetFetchResponseTopics, topics))
+            rows = await _rows(response.OffsetFetchResponseTopics, topics)
             found.append(response(group_id=group.group_id, error_code=int(error), topics=rows))
         return OffsetFetchResponse(throttle_time_ms=0, groups=found)
     error, topics = await _fetch(ctx, groups, request.group_id, request.topics, request.require_stable, AnswerBudget())
     if ctx.version < 2 and error is not Err.NONE:      # no place for an error of the whole group yet
         topics = [(None, t.name, [(p, error, NO_OFFSET) for p in t.partition_indexes]) for t in request.topics]
-    rows = await ctx.node.env.turns.take(_rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics))
+    rows = await _rows(OffsetFetchResponse.OffsetFetchResponseTopic, topics)
     return OffsetFetchResponse(throttle_time_ms=0, error_code=int(error), topics=rows)
 
 
@@ -175,14 +174,14 @@ async def _fetch(ctx: Context, groups: GroupCoordinator, group_id: str, topics: 
         known = partial(_look_up, store, group_id, require_stable, room)
         if topics is None:
             room.check(ROW * len(store.offsets.groups.get(group_id, ())))
-            return Err.NONE, await ctx.node.env.turns.take(_all_offsets(ctx, store, group_id, known))
-        return Err.NONE, await ctx.node.env.turns.take(_some_offsets(ctx, topics, known))
+            return Err.NONE, await _all_offsets(ctx, store, group_id, known)
+        return Err.NONE, await _some_offsets(ctx, topics, known)
     except KafkaError as refused:
         room.left = left
         return refused.code, []
 
 
-def _some_offsets(ctx: Context, topics: Sequence[Fetching], known: Known) -> Steps[list[Found]]:
+async def _some_offsets(ctx: Context, topics: Sequence[Fetching], known: Known) -> list[Found]:
     found: list[Found] = []
     by_id = ctx.version >= 10
     for topic in topics:
@@ -190,21 +189,21 @@ def _some_offsets(ctx: Context, topics: Sequence[Fetching], known: Known) -> Ste
         if name is None:
             offsets = [(index, unknown, NO_OFFSET) for index in topic.partition_indexes]
         else:
-            offsets = yield from each(partial(known, name), topic.partition_indexes)
+            offsets = await each(partial(known, name), topic.partition_indexes)
         found.append((topic.topic_id if by_id else None, topic.name, offsets))
-        yield None
+        await pace()
     return found
 
 
-def _all_offsets(ctx: Context, store: GroupCoordinatorShard, group_id: str, known: Known) -> Steps[list[Found]]:
+async def _all_offsets(ctx: Context, store: GroupCoordinatorShard, group_id: str, known: Known) -> list[Found]:
     by_topic: dict[str, list[int]] = {}
     for (name, index), _ in list(store.offsets.of_group(group_id)):
-        yield None
+        await pace()
         if store.committed_offset(group_id, (name, index)) is not None:
             by_topic.setdefault(name, []).append(index)
     found: list[Found] = []
     for name, indexes in by_topic.items():
-        offsets = yield from each(partial(known, name), indexes)
+        offsets = await each(partial(known, name), indexes)
         found.append((ctx.node.image.topic_id(name), name, offsets))
     return found
 
@@ -221,22 +220,22 @@ def _look_up(store: GroupCoordinatorShard, group_id: str, require_stable: bool, 
     return index, Err.NONE, found
 
 
-def _rows(kind: Any, topics: list[Found]) -> Steps[list[Any]]:  # Any: of two classes, by the version
+async def _rows(kind: Any, topics: list[Found]) -> list[Any]:  # Any: of two classes, by the version
     rows = []
     for topic in topics:
-        rows.append((yield from _fetched(kind, *topic)))
+        rows.append(await _fetched(kind, *topic))
     return rows
 
 
-def _fetched(kind: Any, topic_id: UUID | None, name: str,
-             offsets: list[tuple[int, Err, CommittedOffset]]) -> Steps[Any]:  # Any: of two classes, by the version
+async def _fetched(kind: Any, topic_id: UUID | None, name: str,
+                   offsets: list[tuple[int, Err, CommittedOffset]]) -> Any:  # Any: of two classes, by the version
     batched = hasattr(kind, "OffsetFetchResponsePartitions")
     partition = kind.OffsetFetchResponsePartitions if batched else kind.OffsetFetchResponsePartition
     partitions = []
     for index, error, found in offsets:
         partitions.append(partition(partition_index=index, committed_offset=found.offset, metadata=found.metadata,
                                     committed_leader_epoch=found.leader_epoch, error_code=int(error)))
-        yield None
+        await pace()
     return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name,
                                                                                          partitions=partitions)
 
@@ -254,7 +253,7 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
         error = Err.GROUP_ID_NOT_FOUND if group is None else group.check_offset_delete()
         if group is None or error is not Err.NONE:
             raise KafkaError(error)
-        topics, doomed = await ctx.node.env.turns.take(_doomed(ctx, request, store, group))
+        topics, doomed = await _doomed(ctx, request, store, group)
         ctx.memory += VERDICT * sum(len(topic.partitions) for topic in topics)
         if doomed and (outcome := await store.write_offsets(request.group_id, doomed)) is not Err.NONE:
             raise KafkaError(outcome)
@@ -263,8 +262,8 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
     return OffsetDeleteResponse(error_code=0, throttle_time_ms=0, topics=topics)
 
 
-def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorShard,
-            group: Group) -> Steps[tuple[list[OffsetDeleteResponse.OffsetDeleteResponseTopic], dict[Key, bytes | None]]]:
+async def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorShard,
+                  group: Group) -> tuple[list[OffsetDeleteResponse.OffsetDeleteResponseTopic], dict[Key, bytes | None]]:
     """Return the response per partition, and the keys to write tombstones for.
 
     As in Kafka the unknown partitions come first, and where there are any, each topic is answered once.
@@ -280,9 +279,9 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorS
         unknown = [key for key in keys if image is None or key[1] not in image.partitions]
         verdict = Err.GROUP_SUBSCRIBED_TO_TOPIC if group.reads(topic.name) else Err.NONE
         if unknown or image is None:
-            refused.setdefault(topic.name, []).extend((yield from _verdicts(unknown, Err.UNKNOWN_TOPIC_OR_PARTITION)))
+            refused.setdefault(topic.name, []).extend(await _verdicts(unknown, Err.UNKNOWN_TOPIC_OR_PARTITION))
         if known:
-            found.append((topic.name, (yield from _verdicts(known, verdict))))
+            found.append((topic.name, await _verdicts(known, verdict)))
         doomed |= {key: None for key in known if verdict is Err.NONE and _has(store, group, key)}
     if refused:
         for name, rows in found:
@@ -291,7 +290,7 @@ def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorS
     return [response(name=name, partitions=rows) for name, rows in found], doomed
 
 
-def _verdicts(keys: list[Key], error: Err) -> Steps[list[Deleted]]:
+async def _verdicts(keys: list[Key], error: Err) -> list[Deleted]:
     return each(lambda key: Deleted(partition_index=key[1], error_code=int(error)), keys)
 
 

@@ -16,7 +16,7 @@ from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 TopicRow = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
@@ -26,14 +26,14 @@ OPERATIONS, NO_OPERATIONS = sum(1 << operation for operation in TOPIC_OPERATIONS
 
 
 @handles(DescribeTopicPartitionsRequest)
-def describe_topic_partitions(ctx: Context,
-                              request: DescribeTopicPartitionsRequest) -> Steps[DescribeTopicPartitionsResponse]:
+async def describe_topic_partitions(ctx: Context,
+                                    request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """Answer with one page of the topics that the request names, or of all topics if it names none."""
     names = sorted({topic.name for topic in request.topics} or ctx.node.image.topics)
     if (error := _malformed(request, names)) is not Err.NONE:
-        return _answer((yield from each(lambda topic: _failure(topic.name, error, NO_OPERATIONS), request.topics)))
+        return _answer(await each(lambda topic: _failure(topic.name, error, NO_OPERATIONS), request.topics))
     limit = max(1, min(ctx.node.config["max.request.partition.size.limit"], request.response_partition_limit))
-    return (yield from _page(ctx.node.image, names, request.cursor, limit))
+    return await _page(ctx.node.image, names, request.cursor, limit)
 
 
 def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err:
@@ -44,12 +44,12 @@ def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err
     return Err.UNKNOWN_SERVER_ERROR if "" in names else Err.NONE
 
 
-def _page(
+async def _page(
     image: MetadataImage, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
-) -> Steps[DescribeTopicPartitionsResponse]:
+) -> DescribeTopicPartitionsResponse:
     rows: list[TopicRow] = []
     for name in names:
-        yield None
+        await pace()
         if cursor is not None and name < cursor.topic_name:
             continue
         if limit == 0:
@@ -62,7 +62,7 @@ def _page(
         indexes = sorted(topic.partitions)[first:first + limit]
         found = [topic.partitions[index] for index in indexes]
         rows.append(TopicRow(error_code=0, name=name, topic_id=topic.id, is_internal=name in INTERNAL_TOPICS,
-                             partitions=(yield from each(lambda p: _partition(image, p), found)),
+                             partitions=await each(lambda p: _partition(image, p), found),
                              topic_authorized_operations=OPERATIONS))
         if first + limit < len(topic.partitions):
             return _answer(rows, name, first + limit)

@@ -28,7 +28,7 @@ from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import Uuid
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 TOPIC_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}       # AclOperation numbers that a topic knows
@@ -39,12 +39,12 @@ AskedTopic = MetadataRequest.MetadataRequestTopic
 
 
 @handles(MetadataRequest, needs=(TopicCreator,))
-def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> Steps[MetadataResponse]:
+async def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> MetadataResponse:
     """Answer with the topics that the request names, and every live broker; have missing topics created."""
     if (error := _malformed(ctx.version, request.topics or [])) is not None:
-        rows = yield from each(lambda t: _missing(t.name or "", error, t.topic_id, internal=False), request.topics)
+        rows = await each(lambda t: _missing(t.name or "", error, t.topic_id, internal=False), request.topics)
         return _answer(ctx, [], -1, None, rows, error_code=int(error))
-    rows = yield from _topics(ctx, request, creator)
+    rows = await _topics(ctx, request, creator)
     if request.include_topic_authorized_operations and ctx.version >= 8:
         for row in (row for row in rows if row.error_code != Err.UNKNOWN_TOPIC_ID):
             row.authorized_operations = TOPIC_OPERATIONS
@@ -74,28 +74,28 @@ def _malformed(version: int, topics: list[AskedTopic]) -> Err | None:
 # --- which topics ----------------------------------------------------------------------------------------------
 
 
-def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> Steps[list[TopicRow]]:
+async def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> list[TopicRow]:
     image, version = ctx.node.image, ctx.version
     if request.topics is None or (version == 0 and not request.topics):
-        return (yield from _described(image, list(image.topics.values()), version))
+        return await _described(image, list(image.topics.values()), version)
     ids = dict.fromkeys(t.topic_id for t in request.topics if version >= 12 and t.topic_id is not None)
     if ids:
-        return (yield from _by_id(image, list(ids), version))
+        return await _by_id(image, list(ids), version)
     names = list(dict.fromkeys(t.name for t in request.topics))
     present = [image.topics[name] for name in names if name in image.topics]
     absent = [name for name in names if name not in image.topics]
-    found = yield from _described(image, present, version)
+    found = await _described(image, present, version)
     if ctx.node.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
         legal = {name: None for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION}
         creator.create(list(legal))
         absent.sort(key=legal.__contains__)             # illegal names come first
-    return found + (yield from each(lambda name: _missing(name, _why_missing(name)), absent))
+    return found + (await each(lambda name: _missing(name, _why_missing(name)), absent))
 
 
-def _by_id(image: MetadataImage, ids: list[Uuid], version: int) -> Steps[list[TopicRow]]:
+async def _by_id(image: MetadataImage, ids: list[Uuid], version: int) -> list[TopicRow]:
     found = [(topic_id, image.topic_by_id(topic_id)) for topic_id in ids]
     unknown = [_missing(None, Err.UNKNOWN_TOPIC_ID, topic_id) for topic_id, topic in found if topic is None]
-    return unknown + (yield from _described(image, [topic for _, topic in found if topic is not None], version))
+    return unknown + (await _described(image, [topic for _, topic in found if topic is not None], version))
 
 
 def _why_missing(name: str) -> Err:
@@ -115,18 +115,18 @@ def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, interna
 # --- one topic -------------------------------------------------------------------------------------------------
 
 
-def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> Steps[list[TopicRow]]:
+async def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> list[TopicRow]:
     rows = []
     for topic in topics:
-        rows.append((yield from describe(image, topic, version)))
-        yield None
+        rows.append(await describe(image, topic, version))
+        await pace()
     return rows
 
 
-def describe(image: MetadataImage, topic: TopicImage, version: int) -> Steps[TopicRow]:
+async def describe(image: MetadataImage, topic: TopicImage, version: int) -> TopicRow:
     """Return the row of one topic for a client of this version."""
     found = [topic.partitions[index] for index in sorted(topic.partitions)]
-    partitions = yield from each(lambda p: _partition(image, p, version), found)
+    partitions = await each(lambda p: _partition(image, p, version), found)
     return TopicRow(error_code=0, name=topic.name, topic_id=topic.id, is_internal=topic.name in INTERNAL_TOPICS,
                     partitions=partitions, authorized_operations=None)
 

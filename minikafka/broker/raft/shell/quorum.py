@@ -21,6 +21,7 @@ from __future__ import annotations
 from asyncio import Future, Task
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Protocol
 
 from minikafka.broker.config.effective import BrokerConfig
@@ -50,7 +51,7 @@ from minikafka.broker.raft.shell.snapshotter import Snapshotter
 from minikafka.broker.server.env import Timer
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.registry import CloseConnection
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import pace
 from minikafka.protocol.errors import Err, KafkaError
 
 HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters have acknowledged its resignation
@@ -59,10 +60,10 @@ HAND_OVER_S = 1.0  # a stopping leader waits this long until the other voters ha
 class MetadataListener(Protocol):
     """The part of the broker that takes the committed records (RaftClient.Listener). Offsets are those of the last record."""
 
-    def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    async def handle_commit(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         """Apply one batch of committed records (I-QRM-2)."""
 
-    def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> Steps[None]:
+    async def handle_load_snapshot(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         """Load a snapshot in place of all batches up to `offset`."""
 
     def handle_late_commit(self, offset: int) -> None:
@@ -78,7 +79,7 @@ class Quorum:
     def __init__(self, node: Node, listener: MetadataListener) -> None:
         self.node, self.env, self.node_id, self.listener = node, node.env, node.node_id, listener
         self.applied = 0  # everything below was given to the listener
-        self._to_apply: deque[Steps[None]] = deque()  # the committed batches, in order; the first is being applied
+        self._to_apply: deque[Callable[[], Awaitable[None]]] = deque()  # what is committed, in order; the first is under way
         self._applying: Task[None] | None = None  # what applies the rest, while events go on
         self._inbox: deque[tuple[Callable[..., list[Effect]], tuple[object, ...]]] = deque()
         self._wakeup: Future[None] | None = None
@@ -272,32 +273,32 @@ class Quorum:
     def _commit(self, effect: UpdateHighWatermark) -> None:
         """Give the newly committed records to the broker, batch by batch (I-QRM-2): the effect UpdateHighWatermark."""
         self.env.trace("hw", tp=FOLDER, hw=effect.offset)
-        self._apply(self._apply_up_to(effect.offset))
+        self._apply(partial(self._apply_up_to, effect.offset))
         if self._to_apply:
             self.listener.handle_late_commit(effect.offset - 1)
 
-    def _apply_up_to(self, end: int) -> Steps[None]:
+    async def _apply_up_to(self, end: int) -> None:
         for decision in self.log.decisions(self.applied, end):
             if decision.records:
-                yield from self.listener.handle_commit(decision.records, decision.last_offset, decision.epoch)
+                await self.listener.handle_commit(decision.records, decision.last_offset, decision.epoch)
             assert decision.last_offset >= self.applied, f"I-QRM-2 the batch that ends at {decision.last_offset} comes twice"
             self.applied = decision.last_offset + 1
             self.snapshotter.note(decision)
-            yield None
+            await pace()
         self.snapshotter.make_if_due(self.node.image)
         while self._waiting and self._waiting[0][0] < self.applied:
             _resolve(self._waiting.popleft()[1])
         self._tell_watchers()
 
-    def _apply(self, steps: Steps[None]) -> None:
-        """Apply `steps` now if they are few and nothing is being applied, else in slices, while events go on."""
-        self._to_apply.append(steps)
+    def _apply(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` now if it is short and nothing is being applied, else in slices, while events go on."""
+        self._to_apply.append(work)
         if len(self._to_apply) == 1 and (rest := self.env.turns.begin(self._apply_all())) is not None:
             self._applying = self.env.spawn(self._apply_rest(rest), "apply metadata")
 
-    def _apply_all(self) -> Steps[None]:
+    async def _apply_all(self) -> None:
         while self._to_apply:
-            yield from self._to_apply[0]
+            await self._to_apply[0]()
             self._to_apply.popleft()
 
     async def _apply_rest(self, rest: Awaitable[None]) -> None:
@@ -309,7 +310,7 @@ class Quorum:
         """Load the latest snapshot, which stands for the log below it: the first event of all."""
         latest = self.log.latest_snapshot
         if latest is not None:
-            self._apply(self._load(latest, self.log.snapshots.read(latest)[1]))
+            self._apply(partial(self._load, latest, self.log.snapshots.read(latest)[1]))
         return []
 
     async def _load_received(self, effect: LoadSnapshot) -> None:
@@ -318,10 +319,10 @@ class Quorum:
         if self._applying is not None:
             await self._applying
         self.log.begin_at(snapshot)
-        self._apply(self._load(snapshot, records))
+        self._apply(partial(self._load, snapshot, records))
 
-    def _load(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> Steps[None]:
-        yield from self.listener.handle_load_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
+    async def _load(self, snapshot: SnapshotId, records: list[MetadataRecord]) -> None:
+        await self.listener.handle_load_snapshot(records, snapshot.end_offset - 1, snapshot.epoch)
         self.applied = snapshot.end_offset
         self.snapshotter.restart()
         self._tell_watchers()

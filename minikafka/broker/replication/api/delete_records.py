@@ -18,7 +18,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedDeletio
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import pace
 from minikafka.protocol.errors import Err, KafkaError
 
 INVALID_LOW_WATERMARK = -1
@@ -32,7 +32,7 @@ Begun = tuple[dict[Key, Row], dict[Key, Partition], dict[Partition, int]]
 async def delete_records(ctx: Context, request: DeleteRecordsRequest, replicas: ReplicaManager) -> DeleteRecordsResponse:
     """Delete what stands before the requested offsets; -1 means the high watermark."""
     asked = {(t.name, p.partition_index): p.offset for t in request.topics for p in t.partitions}
-    rows, keys, begun = await ctx.node.env.turns.take(_begin(replicas, asked))
+    rows, keys, begun = await _begin(replicas, asked)
     outcome = await DelayedDeletion(ctx.node.env, begun).outcome(request.timeout_ms / 1000)
     rows |= {key: _outcome(partition, outcome[partition]) for key, partition in keys.items()}
     topics: dict[str, list[Row]] = {}
@@ -41,7 +41,7 @@ async def delete_records(ctx: Context, request: DeleteRecordsRequest, replicas: 
     return DeleteRecordsResponse(throttle_time_ms=0, topics=[Topic(name=n, partitions=p) for n, p in topics.items()])
 
 
-def _begin(replicas: ReplicaManager, asked: dict[Key, int]) -> Steps[Begun]:
+async def _begin(replicas: ReplicaManager, asked: dict[Key, int]) -> Begun:
     """Begin to delete: return the rows of what is refused, the partitions of the others, and for what each of them waits."""
     rows: dict[Key, Row] = {}
     keys: dict[Key, Partition] = {}
@@ -54,7 +54,7 @@ def _begin(replicas: ReplicaManager, asked: dict[Key, int]) -> Steps[Begun]:
             rows[name, index] = _row(index, refused.code, INVALID_LOW_WATERMARK)
         else:
             keys[name, index] = partition
-        yield None
+        await pace()
     return rows, keys, begun
 
 

@@ -27,7 +27,7 @@ Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -41,8 +41,8 @@ from minikafka.broker.replication.fetch_session import FetchContext, Key
 from minikafka.broker.replication.shell.delayed_operations import DelayedFetch, Wanted
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, LogReadResult, Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
-from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, Handled, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.codec import encoded_size
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.maker import maker
@@ -51,7 +51,7 @@ METADATA_TOPIC_ID = UUID(int=1)
 WAITING, REFUSED = 800, 350    # bytes of memory that a partition takes, about, while the request waits
 MANY = 1000                    # partitions whose answer is measured in a thread
 NO_REPLICA = NO_EPOCH = -1
-NEVER = -1                     # no count of moves
+NEVER = -1                     # no change count
 BY_TOPIC_ID, FOLLOWER_READS, TELLS_LEADER, KNOWS_STORAGE_ERROR = 13, 11, 16, 6      # since these versions
 
 Topic = FetchResponse.FetchableTopicResponse
@@ -62,12 +62,12 @@ make_response, make_topic, make_data = maker(FetchResponse), maker(Topic), maker
 
 
 @handles(FetchRequest, on=(CLIENTS, INTERNAL), versions=(4, 18), needs=(ReplicaManager, Quorum))
-def fetch(ctx: Context, request: FetchRequest, replicas: ReplicaManager, quorum: Quorum) -> Handled | Steps[Handled]:
-    """Return the response, or an awaitable of it for a long poll. A fetch of the metadata log goes to the quorum from here
+async def fetch(ctx: Context, request: FetchRequest, replicas: ReplicaManager, quorum: Quorum) -> FetchResponse:
+    """Return the response, at once or after a long poll. A fetch of the metadata log goes to the quorum from here
     (`raft/api.py`); everything below is about partitions of topics."""
     if _of_metadata_log(ctx, request):
-        return fetch_metadata(ctx, request, quorum)
-    return ServedFetch(ctx, request, replicas).serve()
+        return await fetch_metadata(ctx, request, quorum)
+    return await ServedFetch(ctx, request, replicas).serve()
 
 
 def _of_metadata_log(ctx: Context, request: FetchRequest) -> bool:
@@ -82,7 +82,7 @@ class FetchPartitionStatus:
     wanted: Wanted
     name: str                                        # of its topic, as it was when the request came
     partition: Partition | None = None               # once it was found
-    moves: int = NEVER                               # its count of moves when it was read without records
+    change_count: int = NEVER                        # of the partition when it was read without records
     found: LogReadResult | Err = Err.NONE
 
     @property
@@ -94,7 +94,7 @@ class FetchPartitionStatus:
     def stands_still(self) -> bool:
         """Return whether another read would find the same: nothing (I-FET-6)."""
         partition = self.partition
-        return partition is not None and partition.moved.count == self.moves and not partition.failed
+        return partition is not None and partition.moved.change_count == self.change_count and not partition.failed
 
 
 class ServedFetch:
@@ -119,35 +119,42 @@ class ServedFetch:
         self.asked: list[FetchPartitionStatus] = []                 # what is to be read
         self.refused: dict[Key, Err] = {}            # what cannot even be looked for
 
-    def serve(self) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
-        """Return the answer, or an awaitable of it."""
-        context = yield from self._open_session()
-        yield from self._sort_out(context)
+    async def serve(self) -> FetchResponse:
+        """Return the answer, at once or after a long poll."""
+        context = await self._open_session()
+        await self._sort_out(context)
         if self.asked and self.request.isolation_level not in (0, 1):
             return self._refuse_all(Err.UNKNOWN_SERVER_ERROR)
-        paused = yield from self._read_all(count=self.ctx.listener == INTERNAL)
+        paused = await self._read_all(count=self.ctx.listener == INTERNAL)
         if context.error or self._enough():
-            return (yield from self._answer(context))
+            return await self._answer(context)
         if any(one.size for one in self.asked):      # the limits of the request may have left something out
             for one in self.asked:
-                one.moves = NEVER
+                one.change_count = NEVER
+        if (delayed := await self._delay(paused)) is not None:
+            await delayed.finished
+        await self._read_all(count=False)
+        return await self._answer(context)
+
+    async def _delay(self, paused: bool) -> DelayedFetch | None:
+        """Return the wait for more records; None if the answer must not wait: a partition is not here any more."""
         try:
             partitions = {self._partition(one) if paused or one.partition is None else one.partition: one
                           for one in self.asked}
-        except KafkaError:                           # others had a turn, and it is not here any more
-            return (yield from self._read_again(context))
+        except KafkaError:                           # others had a turn
+            return None
         waiting = {partition: one.wanted for partition, one in partitions.items()}
         found = {partition: one.size for partition, one in partitions.items()}
         delayed = DelayedFetch(self.ctx.node.env, waiting, found, self.isolation, self.min_bytes, self.only_leader)
-        delayed.watch([p.moved for p in delayed.waiting], self.request.max_wait_ms / 1000, log_end=self.from_follower)
+        delayed.watch(delayed.waiting, self.request.max_wait_ms / 1000, log_end=self.from_follower)
         if paused:                                   # what moved since it was read was not seen (I-DELAY-2)
-            yield from each(delayed.moved, list(waiting))
+            await each(delayed.moved, list(waiting))
         self._let_go()
-        return self._wait(context, delayed)
+        return delayed
 
     # --- request --------------------------------------------------------------------------------------------------
 
-    def _open_session(self) -> Steps[FetchContext[Wanted]]:
+    async def _open_session(self) -> FetchContext[Wanted]:
         r = self.request
         wanted = {}
         for topic in r.topics:
@@ -155,7 +162,7 @@ class ServedFetch:
                 wanted[self._key(topic, p.partition)] = Wanted(
                     max(p.current_leader_epoch, NO_EPOCH), p.fetch_offset, max(p.last_fetched_epoch, NO_EPOCH),
                     p.log_start_offset, p.partition_max_bytes)
-                yield None
+                await pace()
         forgotten = [self._key(topic, index) for topic in r.forgotten_topics_data or () for index in topic.partitions]
         return self.replicas.sessions.open(r.session_id, r.session_epoch, self.by_id, wanted, forgotten,
                                            self.ctx.node.env.now())
@@ -163,10 +170,10 @@ class ServedFetch:
     def _key(self, topic: FetchRequest.FetchTopic | FetchRequest.ForgottenTopic, index: int) -> Key:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
-    def _sort_out(self, context: FetchContext[Wanted]) -> Steps[None]:
+    async def _sort_out(self, context: FetchContext[Wanted]) -> None:
         image = self.ctx.node.image
         for key, wanted in context.wanted.items():
-            yield None
+            await pace()
             name = self._name(key, context.names)
             if name is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_ID
@@ -186,12 +193,12 @@ class ServedFetch:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def _read_all(self, count: bool) -> Steps[bool]:
+    async def _read_all(self, count: bool) -> bool:
         """Read every partition within the limits of the request, but for those in which nothing has moved since (I-FET-6);
         `count` only at the first time. Return whether others had a turn meanwhile."""
         left, min_one, paused = self.max_bytes, True, False
         for one in self.asked:
-            paused = (yield None) or paused
+            paused = (await pace()) or paused
             if not one.stands_still:
                 try:
                     one.found = self._read(one, min(one.wanted.max_bytes, left), min_one, count)
@@ -210,9 +217,9 @@ class ServedFetch:
         return partition
 
     def _read(self, one: FetchPartitionStatus, max_bytes: int, min_one: bool, count: bool) -> LogReadResult:
-        one.moves = NEVER
+        one.change_count = NEVER
         partition, wanted = self._partition(one), one.wanted
-        moves = partition.moved.count
+        change_count = partition.moved.change_count
         partition.check(wanted.leader_epoch, self.only_leader)
         if self.from_follower:
             partition.replica.check_follower(self.replica, wanted.leader_epoch)
@@ -223,7 +230,7 @@ class ServedFetch:
         if self.from_follower and count and read.diverging_epoch is None:
             partition.follower_fetched(self.replica, self.broker_epoch, wanted.leader_epoch, wanted.offset,
                                        wanted.log_start)
-        one.partition, one.moves = partition, NEVER if read.records else moves
+        one.partition, one.change_count = partition, NEVER if read.records else change_count
         return read
 
     def _enough(self) -> bool:
@@ -244,26 +251,18 @@ class ServedFetch:
                 names.clear()
         self.ctx.memory = WAITING * len(self.asked) + REFUSED * len(self.refused)
 
-    async def _wait(self, context: FetchContext[Wanted], delayed: DelayedFetch) -> FetchResponse:
-        await delayed.done()
-        return await self.ctx.node.env.turns.take(self._read_again(context))
-
-    def _read_again(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
-        yield from self._read_all(count=False)
-        return (yield from self._answer(context))
-
     # --- answer ---------------------------------------------------------------------------------------------------
 
-    def _answer(self, context: FetchContext[Wanted]) -> Steps[FetchResponse]:
+    async def _answer(self, context: FetchContext[Wanted]) -> FetchResponse:
         found: Found = {one.key: one.found if isinstance(one.found, LogReadResult) else self._error_data(one, one.found)
                  for one in self.asked} | {key: _error(key[1], code, []) for key, code in self.refused.items()}
-        if self._has_quota and (wait_ms := (yield from self._over_quota(context, found))):
+        if self._has_quota and (wait_ms := await self._over_quota(context, found)):
             return self._throttled(context, wait_ms)
         follower = self.from_follower and self.ctx.listener == INTERNAL     # clients may call themselves so, too
         error, session_id, told = self.replicas.sessions.answer(
             context, found, self.by_id, follower, self.ctx.node.env.now())
         self.replicas.sessions.check()
-        news = yield from self._all_data(told)
+        news = await self._all_data(told)
         response = make_response(throttle_time_ms=0, error_code=int(error), session_id=session_id,
                                  responses=self._topics(news))
         if self.ctx.version >= TELLS_LEADER and not self.from_follower:
@@ -277,16 +276,16 @@ class ServedFetch:
     def _has_quota(self) -> bool:
         return not self.from_follower and self.ctx.listener == CLIENTS
 
-    def _over_quota(self, context: FetchContext[Wanted], found: Found) -> Steps[int]:
+    async def _over_quota(self, context: FetchContext[Wanted], found: Found) -> int:
         """Return how long this client must wait before it may get what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
         if quotas.most_fetched(self.ctx.client_id) is None:
             return 0
-        told = yield from self._all_data({key: one for key, one in found.items() if context.session is None
-                                          or one.records or not isinstance(one, LogReadResult)})
+        told = await self._all_data({key: one for key, one in found.items() if context.session is None
+                                     or one.records or not isinstance(one, LogReadResult)})
         answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
-        size = (yield partial(encoded_size, answer, self.ctx.version)) if len(told) > MANY else encoded_size(
-            answer, self.ctx.version)
+        measure = partial(encoded_size, answer, self.ctx.version)
+        size = await self.ctx.node.env.aside(measure) if len(told) > MANY else measure()
         return quotas.fetched(self.ctx.client_id, size, self.ctx.node.env.now())
 
     def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
@@ -294,11 +293,11 @@ class ServedFetch:
         error, session_id = self.replicas.sessions.head(context)
         return FetchResponse(throttle_time_ms=wait_ms, error_code=int(error), session_id=session_id, responses=[])
 
-    def _all_data(self, told: Found) -> Steps[Answers]:
+    async def _all_data(self, told: Found) -> Answers:
         data = {}
         for key, one in told.items():
             data[key] = self._data(key, one) if isinstance(one, LogReadResult) else one
-            yield None
+            await pace()
         return data
 
     def _data(self, key: Key, read: LogReadResult) -> Data:

@@ -34,7 +34,7 @@ from kafka.protocol.consumer import (
 from minikafka.broker.replication.shell.partition import HIGH_WATERMARK, LAST_STABLE, LOG_END, Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -60,7 +60,7 @@ class FoundOffset(NamedTuple):
 
 
 @handles(ListOffsetsRequest, on=(CLIENTS, INTERNAL), versions=(1, 11), needs=(ReplicaManager,))
-def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaManager) -> Steps[ListOffsetsResponse]:
+async def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaManager) -> ListOffsetsResponse:
     """Answer for every partition of the request; one that is named twice is refused."""
     if ctx.version >= 2 and request.isolation_level not in ISOLATION_LEVELS:
         return _refuse_all(request)
@@ -73,7 +73,7 @@ def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: ReplicaMan
             answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(
                 ctx, request, replicas, topic.name, p)
             topics.setdefault(topic.name, {})[p.partition_index] = answer
-            yield None
+            await pace()
     return ListOffsetsResponse(
         throttle_time_ms=0, topics=[Topic(name=n, partitions=list(answers.values())) for n, answers in topics.items()])
 
@@ -129,12 +129,12 @@ def _find(partition: Partition, timestamp: int, replica: int, isolation_level: i
 
 
 @handles(OffsetForLeaderEpochRequest, on=(CLIENTS, INTERNAL), versions=(2, 4), needs=(ReplicaManager,))
-def offset_for_leader_epoch(ctx: Context, request: OffsetForLeaderEpochRequest,
-                            replicas: ReplicaManager) -> Steps[OffsetForLeaderEpochResponse]:
+async def offset_for_leader_epoch(ctx: Context, request: OffsetForLeaderEpochRequest,
+                                  replicas: ReplicaManager) -> OffsetForLeaderEpochResponse:
     """Return for each requested epoch the largest known epoch not above it, and where that one ended (rule 20)."""
     topics = []
     for topic in request.topics:
-        ends = yield from each(partial(_epoch_end, replicas, topic.topic), topic.partitions)
+        ends = await each(partial(_epoch_end, replicas, topic.topic), topic.partitions)
         topics.append(EpochTopic(topic=topic.topic, partitions=ends))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=topics)
 

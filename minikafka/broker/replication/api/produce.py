@@ -21,12 +21,10 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Awaitable
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
@@ -35,7 +33,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, CloseConnection, Context, DeferredResponse, Handled, handles
-from minikafka.broker.server.turns import Steps, at_once
+from minikafka.broker.server.turns import at_once, pace
 from minikafka.broker.transactions.shell.verification import Verification
 from minikafka.broker.transactions.transaction import TopicPartition
 from minikafka.log import AppendInfo
@@ -80,48 +78,43 @@ Results = dict[Key, LogAppendResult | KafkaError]
 
 
 @handles(ProduceRequest, on=(CLIENTS,), versions=(3, 13), advertised_min=0, needs=(ReplicaManager, Verification))
-def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Steps[Handled]:
+async def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManager, verification: Verification) -> Handled:
     """Append, and answer now (acks 0 and 1, or nothing to wait for) or when committed."""
     parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
-    refused = _refuse_all(request, batches) or (yield from _refuse_some(ctx, batches))
+    refused = _refuse_all(request, batches) or await _refuse_some(ctx, batches)
     if any(records is None for key, records in batches.items() if key not in refused):
-        return ctx.node.env.future()              # Kafka never answers, nor anything after it on this connection
+        return await ctx.node.env.future()        # Kafka never answers, nor anything after it on this connection
     if request.transactional_id is not None and len(refused) < len(batches):
-        return _produce_verified(ctx, parts, request, batches, refused)
-    return (yield from _append_all(ctx, parts, request, batches, refused, {}))
+        return await _produce_verified(ctx, parts, request, batches, refused)
+    return await _append_all(ctx, parts, request, batches, refused, {})
 
 
-def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
-                refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Steps[Handled]:
-    """Append what is not refused, and return the answer, or an awaitable of it."""
+async def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
+                      refused: dict[Key, KafkaError], guards: dict[Key, object]) -> Handled:
+    """Append what is not refused, and return the answer, at once or once it is committed."""
     results: Results = {}
     for key, records in batches.items():
-        results[key] = refused.get(key) or (yield from _append(ctx, parts, request, key, records, guards.get(key)))
-        yield None
+        results[key] = refused.get(key) or await _append(ctx, parts, request, key, records, guards.get(key))
+        await pace()
     if request.acks == 0:
         return _no_answer(ctx, results)
     waiting = {r.partition: r.info.last_offset + 1 for r in results.values() if isinstance(r, LogAppendResult)}
     if request.acks == 1 or not waiting:
-        return (yield from _answer(ctx, parts, results, {}))
+        return await _answer(ctx, parts, results, {})
     ctx.memory += RESULT * len(results)
     delayed = DelayedProduce(ctx.node.env, waiting)
     if delayed.ready():
-        return (yield from _answer(ctx, parts, results, delayed.errors))
+        return await _answer(ctx, parts, results, delayed.errors)
     timeout = request.timeout_ms / 1000
     if ctx.in_run and len(results) <= FEW and not ctx.node.quotas.limits_producer(ctx.client_id):
-        return DeferredResponse(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.told())))
-    return _answer_later(ctx, parts, results, delayed, timeout)
-
-
-async def _answer_later(ctx: Context, parts: Parts, results: Results, delayed: DelayedProduce,
-                        timeout: float) -> ProduceResponse:
-    return await ctx.node.env.turns.take(_answer(ctx, parts, results, await delayed.outcome(timeout)))
+        return DeferredResponse(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.by_now())))
+    return await _answer(ctx, parts, results, await delayed.outcome(timeout))
 
 
 async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
-                            refused: dict[Key, KafkaError]) -> ApiMessage | None:
+                            refused: dict[Key, KafkaError]) -> Handled:
     """Serve a transactional producer: the coordinator verifies first where that is needed."""
     asked = {key: records for key, records in batches.items()
              if key not in refused and is_transactional(records) and _producer(records).producer_id >= 0}
@@ -131,8 +124,7 @@ async def _produce_verified(ctx: Context, parts: Parts, request: ProduceRequest,
         refused = dict.fromkeys(batches, RejectedBeforeAppend(Err.INVALID_PRODUCER_ID_MAPPING, text))
     elif asked:
         guards = await _verify(ctx, parts, request, asked, refused)
-    answer = await ctx.node.env.turns.take(_append_all(ctx, parts, request, batches, refused, guards))
-    return await answer if isinstance(answer, Awaitable) else answer
+    return await _append_all(ctx, parts, request, batches, refused, guards)
 
 
 async def _verify(ctx: Context, parts: Parts, request: ProduceRequest, batches: Batches,
@@ -181,7 +173,7 @@ def _refuse_all(request: ProduceRequest, batches: Batches) -> dict[Key, KafkaErr
     return dict.fromkeys(batches, refusal) if refusal is not None else {}
 
 
-def _refuse_some(ctx: Context, batches: Batches) -> Steps[dict[Key, KafkaError]]:
+async def _refuse_some(ctx: Context, batches: Batches) -> dict[Key, KafkaError]:
     """Return an error for each partition that does not exist, and for records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
     errors: dict[Err, KafkaError] = {}         # one for all partitions that have the same: many may be named
@@ -193,7 +185,7 @@ def _refuse_some(ctx: Context, batches: Batches) -> Steps[dict[Key, KafkaError]]
                 one_batch(records, ctx.version)
         except KafkaError as bad:
             refused[key] = errors.setdefault(bad.code, RejectedBeforeAppend(bad.code))
-        yield None
+        await pace()
     return refused
 
 
@@ -205,15 +197,16 @@ def _unknown(ctx: Context, key: Key) -> Err:
 # --- the logs -----------------------------------------------------------------------------------------------------
 
 
-def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, records: memoryview,
-            guard: object = None) -> Steps[LogAppendResult | KafkaError]:
+async def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key, records: memoryview,
+                  guard: object = None) -> LogAppendResult | KafkaError:
     if request.acks not in (-1, 0, 1):
         return RejectedBeforeAppend(Err.INVALID_REQUIRED_ACKS)
     try:
         partition = _find(ctx, parts, key)
         checked = None
         if is_heavy(records):
-            checked = yield partial(partition.log.validate_batch, records, ctx.node.env.wall_ms(), ctx.version)
+            env = ctx.node.env
+            checked = await env.aside(partial(partition.log.validate_batch, records, env.wall_ms(), ctx.version))
             partition = _find(ctx, parts, key)          # it may be another's by now
         return LogAppendResult(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
     except KafkaError as refused:
@@ -247,8 +240,7 @@ def _no_answer(ctx: Context, results: Results) -> None:
             raise CloseConnection(f"acks=0 produce to {key[0]}-{key[1]} failed with {result.code.name}")
 
 
-def _answer(ctx: Context, parts: Parts, results: Results,
-            errors: dict[Partition, Err]) -> Steps[ProduceResponse]:
+async def _answer(ctx: Context, parts: Parts, results: Results, errors: dict[Partition, Err]) -> ProduceResponse:
     topics: dict[str | UUID, list[Answer]] = {}
     for key, result in results.items():
         answer = _refusal(ctx, parts, key, result) if isinstance(result, KafkaError) else _success(result, errors)
@@ -257,7 +249,7 @@ def _answer(ctx: Context, parts: Parts, results: Results,
             answer.current_leader = Answer.LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
             answer.tags = {"current_leader"}
         topics.setdefault(key[0], []).append(answer)
-        yield None
+        await pace()
     field = "topic_id" if ctx.version >= BY_TOPIC_ID else "name"
     response = make_response(throttle_time_ms=_throttle(ctx),
                              responses=[make_topic(partition_responses=p, **{field: t}) for t, p in topics.items()])

@@ -1,30 +1,113 @@
 """Answers that wait: for the high watermark, for the log end, for a change of leader, or for their time to run out.
 
-Each delayed answer registers with the partitions it depends on and is checked when one of them moves; it has one
-timer and no task of its own beyond the request it belongs to.
+A partition has one event, `moved`. Each delayed answer is a listener of the partitions that it depends on, and is checked when
+one of them moves; it has one timer and no task of its own beyond the request that it belongs to.
 
-Owns: the registrations and the timer of each delayed answer.
+Owns: the event that a partition has moved (MovedEvent), one wait with its end (Delayed), and its three kinds.
 Invariants
   I-DELAY-1  a delayed answer completes exactly once, and is registered nowhere afterwards.
   I-DELAY-2  it is checked before it waits, and from then on at every move: none can be missed.
 What Kafka does differently: purgatories with a hashed timing wheel and expired entries swept up in bulk.
-Source: kafka.server.DelayedOperation, DelayedProduce, DelayedFetch.
+Source: kafka.server.DelayedOperation, DelayedOperationPurgatory, DelayedProduce, DelayedFetch.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from minikafka.broker.replication.shell.delayed import Delayed
-from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.server.env import Env
 from minikafka.protocol.errors import Err, KafkaError
 
 if TYPE_CHECKING:
     from asyncio import Future
 
+    from minikafka.broker.replication.shell.partition import Partition
 
-class DelayedOutcome(Delayed[Partition]):
+
+class PartitionListener(Protocol):
+    """A delayed answer, or a coordinator's log, which follows a partition for as long as this broker leads it."""
+
+    def moved(self, what: Partition) -> None:
+        """Look at `what`, to which something happened."""
+
+
+class MovedEvent:
+    """The event that one partition has moved: a count of its changes, and its listeners in the order of arrival."""
+
+    def __init__(self) -> None:
+        self.change_count = 0                              # at the same count a read finds the same
+        self._listeners: dict[PartitionListener, None] = {}
+        self._of_log_end: dict[PartitionListener, None] = {}        # those of them that a log's growth concerns too
+
+    def add(self, listener: PartitionListener, log_end: bool = False) -> None:
+        """Call the listener at each move from now on; `log_end`: also if the log has grown, and no more of it is committed."""
+        self._listeners[listener] = None
+        if log_end:
+            self._of_log_end[listener] = None
+
+    def add_first(self, listener: PartitionListener) -> None:
+        """Call this one before all others: what it applies must be seen by answers that leave because of the same move."""
+        self._listeners = {listener: None, **self._listeners}
+
+    def discard(self, listener: PartitionListener) -> None:
+        self._listeners.pop(listener, None)
+        self._of_log_end.pop(listener, None)
+
+    def __len__(self) -> int:
+        return len(self._listeners)
+
+    def __iter__(self) -> Iterator[PartitionListener]:
+        return iter(list(self._listeners))
+
+    def changed(self, times: int = 1) -> None:
+        """Count changes that no listener waits for."""
+        self.change_count += times
+
+    def tell(self, what: Partition, log_end: bool = False) -> None:
+        """Count a move of `what`, and let the listeners look; `log_end`: only the log has grown."""
+        self.changed()
+        for listener in list(self._of_log_end if log_end else self._listeners):
+            listener.moved(what)
+
+
+class Delayed:
+    """A wait that ends when `check` returns True for a partition that moved, or at the timeout: await `finished`."""
+
+    def __init__(self, env: Env) -> None:
+        self.finished: Future[None] = env.future()
+        self._env = env
+        self._watched: list[MovedEvent] = []
+
+    def check(self, moved: Partition) -> bool:
+        """Return whether the answer is ready, now that `moved` has moved."""
+        raise NotImplementedError
+
+    def moved(self, what: Partition) -> None:
+        if not self.finished.done() and self.check(what):
+            self.finished.set_result(None)
+
+    def force(self) -> None:
+        """Complete now, whatever `check` returns."""
+        if not self.finished.done():
+            self.finished.set_result(None)
+
+    def watch(self, watched: Iterable[Partition], timeout: float, log_end: bool = False) -> Future[None]:
+        """Look at every move from now on, for `timeout` seconds at most; return `finished`. Call this in the same step as the
+        first look: a task that begins to wait later misses the moves until it runs (I-DELAY-2)."""
+        self._watched = [partition.moved for partition in watched]
+        for moved in self._watched:
+            moved.add(self, log_end)
+        timer = self._env.later(timeout, self.force)
+        self.finished.add_done_callback(lambda _: (timer.cancel(), self._unwatch()))
+        return self.finished
+
+    def _unwatch(self) -> None:
+        for moved in self._watched:
+            moved.discard(self)
+
+
+class DelayedOutcome(Delayed):
     """Waits until each partition has reached its offset (`required`); collects one error code for each."""
 
     def __init__(self, env: Env, required: dict[Partition, int]) -> None:
@@ -49,13 +132,20 @@ class DelayedOutcome(Delayed[Partition]):
             self.check(partition)
         return not self.pending
 
+    def begin(self, timeout: float) -> Future[None]:
+        """Wait from now on; the result is done when each partition has its error code, or after `timeout` seconds."""
+        if timeout > 0:
+            return self.watch(self.pending, timeout)
+        self.force()
+        return self.finished
+
     async def outcome(self, timeout: float) -> dict[Partition, Err]:
         """Return each partition's error code; REQUEST_TIMED_OUT for those that still wait after `timeout` seconds."""
-        if not self.ready() and timeout > 0:
-            await self.wait([p.moved for p in self.pending], timeout)
-        return self.told()
+        if not self.ready():
+            await self.begin(timeout)
+        return self.by_now()
 
-    def told(self) -> dict[Partition, Err]:
+    def by_now(self) -> dict[Partition, Err]:
         """Return each partition's error code as of now; REQUEST_TIMED_OUT for those that still wait."""
         return self.errors | dict.fromkeys(self.pending, Err.REQUEST_TIMED_OUT)
 
@@ -73,14 +163,6 @@ class DelayedProduce(DelayedOutcome):
     def reached(self, partition: Partition, offset: int) -> Err | None:
         return partition.ack(offset)
 
-    def begin(self, timeout: float) -> Future[None]:
-        """Wait from now on; the result is done when all is committed or refused, or after `timeout` seconds."""
-        if timeout > 0:
-            self.watch([p.moved for p in self.pending], timeout)
-        else:
-            self.force()
-        return self.finished
-
 
 class Wanted(NamedTuple):
     """One partition of a Fetch request, as the session keeps it."""
@@ -92,7 +174,7 @@ class Wanted(NamedTuple):
     max_bytes: int
 
 
-class DelayedFetch(Delayed[Partition]):
+class DelayedFetch(Delayed):
     """A long poll: ready when a partition has something new, has to be refused, has diverged, or was given up."""
 
     def __init__(self, env: Env, waiting: dict[Partition, Wanted], found: dict[Partition, int], isolation: str,

@@ -19,7 +19,7 @@ from minikafka.broker.metadata.records import TOPIC_RESOURCE
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import Key, ReplicaManager
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import pace
 from minikafka.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -36,40 +36,40 @@ class MetadataPublisher:
         self.node, self.env, self.replicas, self.lifecycle = node, node.env, replicas, lifecycle
         self.caught_up = False                         # our own registration has been replayed (I-PUB-1)
 
-    def publish(self, image: MetadataImage, changes: Changes) -> Steps[None]:
+    async def publish(self, image: MetadataImage, changes: Changes) -> None:
         """Follow the image after a batch of committed records."""
         self._forget_configs(changes)
         if self.caught_up:
-            yield from self._publish_changes(image, changes)
+            await self._publish_changes(image, changes)
         elif self._registered(image):
             self.caught_up = True
-            yield from self._apply_all(image, [(state.topic, state.index) for state in image.partitions()])
-            yield from self._discard_strays()
+            await self._apply_all(image, [(state.topic, state.index) for state in image.partitions()])
+            await self._discard_strays()
 
     def _registered(self, image: MetadataImage) -> bool:
         own = image.brokers.get(self.node.node_id)
         return own is not None and own.incarnation == self.lifecycle.incarnation
 
-    def _publish_changes(self, image: MetadataImage, changes: Changes) -> Steps[None]:
+    async def _publish_changes(self, image: MetadataImage, changes: Changes) -> None:
         for topic in changes.deleted.values():
-            yield from self._delete([(topic.name, index) for index in topic.partitions], topic.id)
-        yield from self._apply_all(image, list(changes.partitions))
+            await self._delete([(topic.name, index) for index in topic.partitions], topic.id)
+        await self._apply_all(image, list(changes.partitions))
         if changes.configs:
-            yield from self._reconfigure(changes)
+            await self._reconfigure(changes)
         if changes.brokers:
             self.replicas.check_isr()                  # which brokers are eligible for the ISR has changed
 
     # --- roles ----------------------------------------------------------------------------------------------------
 
-    def _apply_all(self, image: MetadataImage, keys: list[Key]) -> Steps[None]:
+    async def _apply_all(self, image: MetadataImage, keys: list[Key]) -> None:
         own = (key for key in keys if (state := image.partition(*key)) is not None and self.node.node_id in state.replicas)
-        yield from self.replicas.log_manager.make_folders(own)
+        await self.replicas.log_manager.make_folders(own)
         for key in keys:
             state = image.partition(*key)
             if state is not None:
                 with self.replicas.contained(*key):
                     self._apply(state)
-                yield None
+                await pace()
 
     def _apply(self, state: PartitionRegistration) -> None:
         """Host a partition of the image, stop hosting it, or change its role."""
@@ -90,7 +90,7 @@ class MetadataPublisher:
 
     # --- deletion -------------------------------------------------------------------------------------------------
 
-    def _delete(self, keys: list[Key], topic_id: UUID) -> Steps[None]:
+    async def _delete(self, keys: list[Key], topic_id: UUID) -> None:
         """Give up partitions of a topic that is gone. The checkpoints forget all of them at once."""
         gone: list[Key] = []
         logs = self.replicas.log_manager
@@ -100,25 +100,25 @@ class MetadataPublisher:
                 with self.replicas.contained(*key):
                     self.replicas.give_up(partition)
                     gone.append(key)
-                yield None
+                await pace()
         logs.checkpoints.removed(gone)
         for key in gone:
             with self.replicas.contained(*key):
                 logs.set_aside(*key)
-            yield None
+            await pace()
 
     def _delete_one(self, partition: Partition) -> None:
         """Give up a partition of which this broker is no replica any more."""
         self.replicas.give_up(partition)
         self.replicas.log_manager.delete(partition.topic, partition.index)
 
-    def _discard_strays(self) -> Steps[None]:
+    async def _discard_strays(self) -> None:
         """Discard the logs that the metadata does not name."""
         logs = self.replicas.log_manager
         for key in list(logs.unclaimed):
             with self.replicas.contained(*key):
                 logs.discard(*key)
-            yield None
+            await pace()
 
     # --- configuration --------------------------------------------------------------------------------------------
 
@@ -129,13 +129,13 @@ class MetadataPublisher:
         self.replicas.log_manager.forget_configs(
             [*(topic.name for topic in changes.deleted.values()), *(name for _, name in changes.configs)])
 
-    def _reconfigure(self, changes: Changes) -> Steps[None]:
+    async def _reconfigure(self, changes: Changes) -> None:
         everything = _of_brokers(changes)
         for partition in self.replicas.hosted():
             if everything or (TOPIC_RESOURCE, partition.topic) in changes.configs:
                 with self.replicas.contained(partition.topic, partition.index):
                     self.replicas.configure(partition)
-                yield None
+                await pace()
 
 
 def _of_brokers(changes: Changes) -> bool:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
 from minikafka.broker.replication import effects, preferred_replica
+from minikafka.broker.replication.isr import LONG_AGO
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell.delayed import MovedEvent
-from minikafka.broker.replication.shell.follower_lag_trace import FollowerLagTrace
+from minikafka.broker.replication.shell.delayed_operations import MovedEvent
 from minikafka.log import markers
 from minikafka.log.producers import UNGUARDED
 from minikafka.protocol.errors import Err, KafkaError
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from minikafka.broker.replication.isr import ProposedIsr
     from minikafka.broker.server.env import Env
     from minikafka.broker.server.node import Node
-    from minikafka.log import AppendInfo, Log
+    from minikafka.log import AppendInfo, Log, LogConfig
     from minikafka.log.transaction_index import AbortedTransaction
 
+QUIET_S = 0.5  # as long as an idle follower's fetch may take: less is no news for the trace
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
 
 
@@ -81,7 +82,7 @@ class Partition:
         self.manager, self.topic, self.topic_id, self.index = manager, topic, topic_id, index
         self.log, self.replica = log, replica
         self.name = f"{topic}-{index}"
-        self.moved: MovedEvent[Partition] = MovedEvent()  # its high watermark, its role, or only its log end
+        self.moved = MovedEvent()                         # its high watermark, its role, or only its log end
         self.lag_trace = FollowerLagTrace(self)
         self.shown: dict[str, object] = {}                # the settings that the trace has, while we lead
         self.failed = False                            # its disk has
@@ -242,7 +243,7 @@ class Partition:
         with self.storage:
             self.log.delete_old_segments(now_ms, self.high_watermark)
         if self.log.start_offset != before:
-            self.moved.count += 1
+            self.moved.changed()
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
 
     def _begin_at(self, offset: int) -> None:
@@ -252,8 +253,19 @@ class Partition:
             self.log.advance_start(offset)
         self.replica.check()
         if self.log.start_offset != before:
-            self.moved.count += 1
+            self.moved.changed()
             self._env.trace("log_start", tp=self.name, start=self.log.start_offset)
+
+    def configure(self, config: LogConfig, min_insync: int) -> None:
+        """Take over the settings that the topic has now."""
+        self.log.config, self.replica.min_insync = config, min_insync
+        if self.is_leader and (shown := self.manager.shown_settings(self)) != self.shown:
+            self.shown = shown
+            self._env.trace("settings", tp=self.name, **shown)
+
+    def fail(self) -> None:
+        """Answer nothing but KAFKA_STORAGE_ERROR from now on (I-PART-3)."""
+        self.failed = True
 
     async def flush(self) -> None:
         """Flush what has been appended, on another thread: other requests go on."""
@@ -275,7 +287,7 @@ class Partition:
     def carry_out(self, decided: list[effects.Effect]) -> bool:
         """Carry out the effects that the replica has decided on, in order; True if one of them was a move."""
         woken = False
-        self.moved.count += len(decided)
+        self.moved.changed(len(decided))
         for effect in decided:
             woken = self._CARRY_OUT[type(effect)](self, effect) or woken
         self.replica.check()
@@ -350,6 +362,48 @@ class Partition:
     def _trace_role(self, role: str, **more: object) -> None:
         self._env.trace("role", tp=self.name, role=role, epoch=self.leader_epoch, leader=self.replica.leader,
                         isr=list(self.replica.isr.committed), hw=self.high_watermark, **more)
+
+
+class FollowerLagTrace:
+    """The trace of how long each follower has been behind, as the leader measures it.
+
+    A leader judges a follower by one clock, the time at which it was last caught up, and reads it twice in every
+    replica.lag.time.max.ms. A picture that guessed that time from the outside would be wrong by a fetch; so the leader writes it,
+    but only for followers that are late, and only when the figure has changed. `look` is cheap enough for every append, and
+    changes nothing but the trace. Kafka has metrics of the lag in records only (MaxLag).
+
+    Event: behind{tp, epoch, follower, behind, check_in, every}: in leader epoch `epoch`, `behind` seconds ago it was caught up
+    (null: it is again), in `check_in` seconds the leader looks next, then every `every` seconds. Durations, because clocks of
+    processes differ.
+    """
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self._told: dict[int, float] = {}  # follower -> the time it was told to be caught up last
+
+    def reset(self) -> None:
+        """Forget all followers: a new leader epoch begins."""
+        self._told.clear()
+
+    def look(self, now: float) -> None:
+        """Tell of every follower that has become late, later, or caught up."""
+        core = self.partition.replica
+        end = core.log.end_offset
+        for replica, follower in core.followers.items():
+            caught_up = follower.last_caught_up_time
+            if follower.log_end_offset >= end or now - caught_up <= QUIET_S:
+                if replica in self._told:
+                    del self._told[replica]
+                    self._tell(replica, None, now)
+            elif caught_up != LONG_AGO and self._told.get(replica) != caught_up:
+                self._told[replica] = caught_up
+                self._tell(replica, now - caught_up, now)
+
+    def _tell(self, follower: int, behind: float | None, now: float) -> None:
+        manager = self.partition.manager
+        fields = {"check_in": round(manager.next_check - now, 6), "every": manager.check_every}
+        manager.env.trace("behind", tp=self.partition.name, epoch=self.partition.leader_epoch, follower=follower,
+                          behind=None if behind is None else round(behind, 6), **fields)
 
 
 class Storage:

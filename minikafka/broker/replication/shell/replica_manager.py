@@ -26,6 +26,7 @@ from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_fetcher import Fetchers
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.scheduler import Scheduler
+from minikafka.broker.storage.shell.log_dir import HIGH_WATERMARKS
 from minikafka.broker.storage.shell.log_manager import LogManager
 from minikafka.log import AppendInfo
 from minikafka.log.segment import DamagedLog
@@ -125,7 +126,7 @@ class ReplicaManager:
     def host(self, topic: str, topic_id: UUID, index: int) -> Partition:
         """Return a partition that is hosted here from now on, with its log; the metadata gives it its role."""
         opened = self.log_manager.claim(topic, topic_id, index)
-        noted = self.log_manager.dir.high_watermarks.get((topic, index), 0)
+        noted = self.log_manager.dir.noted[HIGH_WATERMARKS].get((topic, index), 0)
         core = Replica(self.node.node_id, opened, self.node.image, self._max_lag, self._min_insync(topic),
                        max(min(noted, opened.end_offset), opened.start_offset))
         partition = self.partitions[topic, index] = Partition(self, topic, topic_id, index, opened, core)
@@ -144,11 +145,7 @@ class ReplicaManager:
 
     def configure(self, partition: Partition) -> None:
         """Give a partition the settings that its topic has now."""
-        partition.log.config = self.log_manager.log_config(partition.topic)
-        partition.replica.min_insync = self._min_insync(partition.topic)
-        if partition.is_leader and (shown := self.shown_settings(partition)) != partition.shown:
-            partition.shown = shown
-            self.env.trace("settings", tp=partition.name, **shown)
+        partition.configure(self.log_manager.log_config(partition.topic), self._min_insync(partition.topic))
 
     def _min_insync(self, topic: str) -> int:
         return int(self.node.topic_setting(topic, "min.insync.replicas"))
@@ -176,7 +173,7 @@ class ReplicaManager:
             self.env.report(f"work on {topic}-{index}", error)
             partition = self.partitions.get((topic, index))
             if partition is not None:
-                partition.failed = True
+                partition.fail()
                 self.fetchers.drop(partition)
                 partition.moved.tell(partition)
 
@@ -187,7 +184,7 @@ class ReplicaManager:
         log.critical("%s: the disk under %s has failed, this broker shuts down", partition.name,
                      self.log_manager.dir.path, exc_info=error)
         for each in self.hosted():
-            each.failed = True
+            each.fail()
             self.fetchers.drop(each)
         for each in self.hosted():
             each.moved.tell(each)

@@ -49,7 +49,7 @@ class Checkpoints:
         self._in_background(self._flush_and_write_points)
 
     def schedule_log_starts(self) -> None:
-        if self._log_starts() != self.dir.log_starts:
+        if self._log_starts() != self.dir.noted[LOG_STARTS]:
             self._in_background(self._write_starts)
 
     def schedule_flushes(self) -> None:
@@ -107,8 +107,8 @@ class Checkpoints:
     def note_watermarks(self) -> None:
         with self.lock:
             hosted = {key: each.high_watermark for key, each in list(self.partitions.items())}
-            self.dir.high_watermarks |= hosted  # those of logs that are not partitions yet stay
-            self.dir.write(HIGH_WATERMARKS, self.dir.high_watermarks)
+            # the high watermarks of logs that are not partitions yet stay
+            self.dir.write(HIGH_WATERMARKS, self.dir.noted[HIGH_WATERMARKS] | hosted)
 
     def note_points(self) -> None:
         self._note_recovery_points()
@@ -116,13 +116,11 @@ class Checkpoints:
 
     def _note_recovery_points(self) -> None:
         with self.lock:
-            self.dir.recovery_points = {key: each.recovery_point for key, each in self._logs()}
-            self.dir.write(RECOVERY_POINTS, self.dir.recovery_points)
+            self.dir.write(RECOVERY_POINTS, {key: each.recovery_point for key, each in self._logs()})
 
     def _note_log_starts(self) -> None:
         with self.lock:
-            self.dir.log_starts = self._log_starts()
-            self.dir.write(LOG_STARTS, self.dir.log_starts)
+            self.dir.write(LOG_STARTS, self._log_starts())
 
     def _log_starts(self) -> Offsets:
         return {key: each.start_offset for key, each in self._logs() if each.start_offset > 0}
@@ -134,11 +132,10 @@ class Checkpoints:
         """Write the files again without these partitions, if a file names one (I-POINTS-3). What the files say counts,
         and not the log that is gone: it may have been cut since."""
         with self.lock:
-            watermarks, points, starts = ([noted.pop(key, 0) for key in keys] for noted in (
-                self.dir.high_watermarks, self.dir.recovery_points, self.dir.log_starts))
-        if any(points) or any(starts):
+            said = {name: [noted.pop(key, 0) for key in keys] for name, noted in self.dir.noted.items()}
+        if any(said[RECOVERY_POINTS]) or any(said[LOG_STARTS]):
             self.note_points()
-        if any(watermarks):
+        if any(said[HIGH_WATERMARKS]):
             self.note_watermarks()
 
     def close(self) -> None:

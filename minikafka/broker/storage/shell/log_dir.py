@@ -30,6 +30,7 @@ META, LOCK, CLEAN = "meta.properties", ".lock", ".kafka_cleanshutdown"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
+CHECKPOINTS = (RECOVERY_POINTS, HIGH_WATERMARKS, LOG_STARTS)
 DELETED = "-delete"
 LONGEST_NAME = 255  # bytes of a file's name; a topic's name has at most 249, of ASCII (Kafka cuts it for this name too)
 METADATA_LOG = "__cluster_metadata-0"
@@ -47,9 +48,7 @@ class LogDir:
     def __init__(self, fs: Fs, path: str, cluster_id: str, node_id: int) -> None:
         self.fs, self.path, self.cluster_id, self.node_id = fs, path, cluster_id, node_id
         self.clean_epoch: int | None = None         # broker epoch of the last clean shutdown, if the last one was clean
-        self.recovery_points: Offsets = {}
-        self.high_watermarks: Offsets = {}
-        self.log_starts: Offsets = {}
+        self.noted: dict[str, Offsets] = {name: {} for name in CHECKPOINTS}     # what each checkpoint says
 
     @property
     def was_clean(self) -> bool:
@@ -71,9 +70,7 @@ class LogDir:
         for name in self.fs.listdir(self.path):
             if name.endswith(DELETED):
                 self.fs.rmtree(self._file(name))
-        self.recovery_points = checkpoint.read(self.fs, self._file(RECOVERY_POINTS))
-        self.high_watermarks = checkpoint.read(self.fs, self._file(HIGH_WATERMARKS))
-        self.log_starts = checkpoint.read(self.fs, self._file(LOG_STARTS))
+        self.noted = {name: checkpoint.read(self.fs, self._file(name)) for name in CHECKPOINTS}
 
     def _check_owner(self, new_id: UUID) -> None:
         path = self._file(META)
@@ -119,6 +116,7 @@ class LogDir:
 
     def write(self, name: str, offsets: Offsets) -> None:
         """Replace one of the checkpoints."""
+        self.noted[name] = offsets
         checkpoint.write(self.fs, self._file(name), offsets)
 
     def write_clean_marker(self, broker_epoch: int) -> None:

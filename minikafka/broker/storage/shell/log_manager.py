@@ -23,10 +23,10 @@ from uuid import UUID
 from minikafka.broker.config.effective import log_config
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.scheduler import Scheduler
-from minikafka.broker.server.turns import Steps
+from minikafka.broker.server.turns import pace
 from minikafka.broker.storage.shell.checkpoints import Checkpoints
 from minikafka.broker.storage.shell.log_cleaner import LogCleaner
-from minikafka.broker.storage.shell.log_dir import LogDir
+from minikafka.broker.storage.shell.log_dir import LOG_STARTS, RECOVERY_POINTS, LogDir
 from minikafka.log import Log, LogConfig
 from minikafka.log.segment import DamagedLog
 
@@ -108,7 +108,7 @@ class LogManager:
 
     # --- logs -----------------------------------------------------------------------------------------------------
 
-    def make_folders(self, keys: Iterable[Key]) -> Steps[None]:
+    async def make_folders(self, keys: Iterable[Key]) -> None:
         """Make the folders of those partitions that have no log yet, so that their names become durable together: a sync is what
         a new partition costs most. Kafka does not sync them."""
         made = False
@@ -116,7 +116,7 @@ class LogManager:
             if key not in self.partitions and key not in self.unclaimed:
                 self.env.fs.mkdir(self.dir.partition_path(*key), durable=False)
                 made = True
-            yield None
+            await pace()
         if made:
             self.env.fs.sync_dir(self.dir.path)
 
@@ -144,8 +144,8 @@ class LogManager:
         key = (topic, index)
         opened = Log.open(self.env.fs, self.dir.partition_path(topic, index), self.log_config(topic),
                           now_ms=self.env.wall_ms(), topic=topic, topic_id=topic_id, clean=self.dir.was_clean,
-                          recovery_point=self.dir.recovery_points.get(key, 0),
-                          start_offset=self.dir.log_starts.get(key))
+                          recovery_point=self.dir.noted[RECOVERY_POINTS].get(key, 0),
+                          start_offset=self.dir.noted[LOG_STARTS].get(key))
         self.env.trace("recover", tp=f"{topic}-{index}", leo=opened.end_offset, truncated_bytes=opened.truncated_bytes,
                        start=opened.start_offset, epochs=[list(entry) for entry in opened.epochs.entries])
         return opened

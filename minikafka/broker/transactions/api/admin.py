@@ -27,7 +27,7 @@ from minikafka.broker.metadata.topic_names import check_name
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.answer_size import ROW, AnswerBudget
 from minikafka.broker.server.registry import Context, handles
-from minikafka.broker.server.turns import Steps, each
+from minikafka.broker.server.turns import each, pace
 from minikafka.broker.transactions.shell.coordinator import TransactionCoordinator
 from minikafka.broker.transactions.states import TransactionState
 from minikafka.broker.transactions.transaction import Transaction
@@ -42,10 +42,10 @@ PRODUCER = 40  # bytes of a producer in an answer, about
 # --- DescribeTransactions -----------------------------------------------------------------------------------------
 
 @handles(DescribeTransactionsRequest, versions=(0, 0), needs=(TransactionCoordinator,))
-def describe_transactions(ctx: Context, request: DescribeTransactionsRequest,
-                          transactions: TransactionCoordinator) -> Steps[DescribeTransactionsResponse]:
+async def describe_transactions(ctx: Context, request: DescribeTransactionsRequest,
+                                transactions: TransactionCoordinator) -> DescribeTransactionsResponse:
     """Describe transactional ids that this broker coordinates."""
-    states = yield from each(partial(_describe, transactions, AnswerBudget()), request.transactional_ids)
+    states = await each(partial(_describe, transactions, AnswerBudget()), request.transactional_ids)
     return DescribeTransactionsResponse(throttle_time_ms=0, transaction_states=states)
 
 
@@ -71,8 +71,8 @@ def _describe(transactions: TransactionCoordinator, room: AnswerBudget, transact
 # --- ListTransactions ---------------------------------------------------------------------------------------------
 
 @handles(ListTransactionsRequest, versions=(0, 2), needs=(TransactionCoordinator,))
-def list_transactions(ctx: Context, request: ListTransactionsRequest,
-                      transactions: TransactionCoordinator) -> Steps[ListTransactionsResponse]:
+async def list_transactions(ctx: Context, request: ListTransactionsRequest,
+                            transactions: TransactionCoordinator) -> ListTransactionsResponse:
     """List the transactional ids that this broker coordinates; clients ask every broker."""
     homes = list(transactions.partitions.values())
     names = {state.value for state in TransactionState}
@@ -89,7 +89,7 @@ def list_transactions(ctx: Context, request: ListTransactionsRequest,
         if wanted(txn) and (pattern is None or pattern.fullmatch(txn.id)):
             rows.append(Listed(transactional_id=txn.id, producer_id=txn.data.producer_id,
                                transaction_state=txn.data.state.value))
-        yield None
+        await pace()
     unknown = [state for state in dict.fromkeys(request.state_filters) if state not in names]
     return ListTransactionsResponse(
         throttle_time_ms=0, error_code=0, unknown_state_filters=unknown,
@@ -122,13 +122,13 @@ def _filter(ctx: Context, request: ListTransactionsRequest) -> Callable[[Transac
 # --- DescribeProducers --------------------------------------------------------------------------------------------
 
 @handles(DescribeProducersRequest, versions=(0, 0), needs=(ReplicaManager,))
-def describe_producers(ctx: Context, request: DescribeProducersRequest,
-                       replicas: ReplicaManager) -> Steps[DescribeProducersResponse]:
+async def describe_producers(ctx: Context, request: DescribeProducersRequest,
+                             replicas: ReplicaManager) -> DescribeProducersResponse:
     """Describe the producers that the logs of these partitions remember."""
     topic, room = DescribeProducersResponse.TopicResponse, AnswerBudget()
     topics = []
     for one in request.topics:
-        rows = yield from each(partial(_producers, ctx, replicas, room, one.name), one.partition_indexes)
+        rows = await each(partial(_producers, ctx, replicas, room, one.name), one.partition_indexes)
         topics.append(topic(name=one.name, partitions=rows))
     return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 

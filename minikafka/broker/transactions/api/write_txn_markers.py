@@ -24,6 +24,7 @@ from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
 from minikafka.broker.replication.shell.partition import Partition
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
+from minikafka.broker.server.turns import pace
 from minikafka.log.markers import marker
 from minikafka.log.producers import ProducerIdAndEpoch
 from minikafka.protocol.errors import Err, KafkaError
@@ -66,7 +67,6 @@ async def _write(ctx: Context, replicas: ReplicaManager, groups: GroupCoordinato
     errors: dict[Key, Err] = {}
     appended: dict[Partition, int] = {}
     in_groups: dict[Key, Future[Err]] = {}
-    pace = ctx.node.env.turns.pace()
     for key in _keys(sent):
         await pace()
         try:
