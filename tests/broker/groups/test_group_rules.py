@@ -81,7 +81,7 @@ def test_a_subscription_whose_names_do_not_fit_is_none(metadata: bytes) -> None:
 
 
 def test_a_huge_group_is_assigned_without_looking_again_and_again(monkeypatch):
-    """Fails if work grows with the square of the topics, or with partitions times members: nobody else was served for minutes."""
+    """Fails if work grows with the square of the topics, or with partitions times members: other clients waited for minutes."""
     looks, moves = [0], [0]
     balance, push = assignors._balance, assignors.heappush
 

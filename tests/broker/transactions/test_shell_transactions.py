@@ -29,7 +29,7 @@ Who = tuple[int, int]
 
 
 class Transactions(Stage):
-    """A world with a topic `t` and a producer that knows the protocol, and waits for `pause` seconds before it asks again."""
+    """A world with a topic `t` and a producer that knows the protocol, and waits for `pause` seconds before it tries again."""
 
     partitions: ClassVar[int] = 2
     pause: ClassVar[float] = 0.05
@@ -152,7 +152,7 @@ async def test_rule_48_a_decision_is_answered_when_it_is_replicated(world: Trans
 @pytest.mark.parametrize("seed", range(3))
 @staged(Transactions)
 async def test_rule_48_a_decision_that_took_too_long_still_happens(world: Transactions, seed: int) -> None:
-    """Fails if a decision in the log is forgotten because its author was told that it timed out."""
+    """Fails if a decision in the log is forgotten because its producer got a timeout."""
     node, who = await world.begin()
     await world.write(who, 0)
     world.brokers[node].transactions.partitions[0].log.timeout_s = 2.0
@@ -301,7 +301,7 @@ async def test_no_append_waits_for_the_end_of_a_long_poll(world: Transactions, s
 
 
 class BackToBack(Transactions):
-    """Four partitions, and a producer that asks again at once."""
+    """Four partitions, and a producer that tries again at once."""
 
     partitions, pause = 4, 0.002
 
@@ -348,7 +348,7 @@ def slow(broker: Broker, purpose: str, delay: Callable[[], Awaitable[None]]) -> 
 @staged(BackToBack, 1)
 async def test_rule_52_a_marker_overtakes_the_question_to_the_coordinator(world: BackToBack) -> None:
     """Fails if the first batch of a transaction is INVALID_TXN_STATE because the marker of the last one came while the
-    coordinator was being asked, though it was asked in time: the leader must ask again."""
+    leader's question was on its way, though the question was sent in time: the leader must send it again."""
     node, who = await world.begin()
     await world.write(who, 0)
     leader, coordinator = world.brokers[await world.leader(0)], world.brokers[node].transactions

@@ -27,7 +27,7 @@ UNREADABLE = (b"", b"\0\1", b"\0\0\0\0\0\1\0\5t")
 
 @dataclass(frozen=True)
 class ExpiringGroup:
-    """A group, from when its offsets age, and the topics that its members read (None: nobody can tell, so all of them)."""
+    """A group, from when its offsets age, and the topics that its members read (None: unknown, so every topic counts)."""
 
     group: Group
     ages: str

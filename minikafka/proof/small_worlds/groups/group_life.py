@@ -112,7 +112,7 @@ class GroupLife(JudgedGroup):
         elif fate < 0.12:
             client.forget()  # it joins again, a member of the consumer protocol under its old name or another
             if isinstance(client, HeartbeatClient) and rng.random() < 0.3:
-                client.name = f"{name}-{self.step}"
+                client.member_id = f"{name}-{self.step}"
         elif fate < 0.135:
             self.fail_over()
         elif fate < 0.24:
@@ -197,19 +197,19 @@ class GroupLife(JudgedGroup):
                                      "odd", "/h", instance, must_return=rng.random() < 0.8))
 
     def odd_beat(self, client: HeartbeatClient, instance: str | None) -> None:
-        """Send a heartbeat of another epoch, under another's id or instance. But nobody says that a member has given up what its
+        """Send a heartbeat of another epoch, under another's id or instance. But it never gives up a partition that its member's
         client still uses."""
         rng = self.rng
         others = [one for one in self.clients.values() if isinstance(one, HeartbeatClient)]
-        member = rng.choice((client.name, client.name, rng.choice(others).name, "nobody"))
+        member = rng.choice((client.member_id, client.member_id, rng.choice(others).member_id, "nobody"))
         epoch = rng.choice((client.epoch, client.epoch - 1, client.epoch + 1, 0, -1, -2))
-        owned = sorted(client.owns) if member == client.name and rng.random() < 0.5 else None
+        owned = sorted(client.owns) if member == client.member_id and rng.random() < 0.5 else None
         if epoch == -2 and instance is None or epoch < -2:
             return  # the shell refuses that before it finds the group
         if epoch == 0 and member in roster(self.present) and instances(self.present).get(instance or "", member) != member:
             return  # one member would have two places
         for one in others:
-            if one.name == member:
+            if one.member_id == member:
                 one.unsure = True  # it does not get the response
                 if epoch == 0:
                     one.forget()  # a member that joins owns nothing
@@ -243,11 +243,10 @@ class GroupLife(JudgedGroup):
         if self.classic is not None:
             return
         members = self.group.state.members
-        for client in self.clients.values():
-            classic = isinstance(client, ClassicClient)
-            me, epoch = (client.member_id, client.generation) if classic else (client.name, client.epoch)
-            sure = not classic or client.sure
-            if sure and me in members and epoch == members[me].current.epoch:
+        for client in self.present_clients():
+            me, classic = client.member_id, isinstance(client, ClassicClient)
+            sure, epoch = (client.sure, client.generation) if classic else (True, client.epoch)
+            if sure and epoch == members[me].current.epoch:
                 others = {p for m, one in members.items() if m != me for p in one.assigned}
                 that("I-GLIFE-1", not client.owns & set(self.names(others)), "a partition is used by two")
 
@@ -288,19 +287,16 @@ class GroupLife(JudgedGroup):
             for expression, resolved in self.group.state.regexes.items():
                 same("I-GLIFE-3", expression, resolved.topics, matching(expression, self.image))
 
+    def present_clients(self) -> list[Client]:
+        """Return the clients that are members."""
+        return [client for client in self.clients.values() if client.member_id in roster(self.present)]
+
     def seen(self) -> tuple[str, list[str]]:
         """Return the group's state, and the partitions that its members use."""
-        inside = [client for client in self.clients.values() if self.inside(client)]
-        return self.present.state_name, sorted(partition for client in inside for partition in client.owns)
+        return self.present.state_name, sorted(partition for client in self.present_clients() for partition in client.owns)
 
     def wanted(self) -> tuple[str, list[str]]:
         """Return what they should be: Stable, and each subscribed partition once."""
-        inside = [client for client in self.clients.values() if self.inside(client)]
-        topics = self.group.state.topics() if self.classic is None else {topic for one in inside for topic in one.topics}
-        known = self.image.topics
+        classic_topics = {topic for client in self.present_clients() for topic in client.topics}
+        known, topics = self.image.topics, self.group.state.topics() if self.classic is None else classic_topics
         return "Stable", sorted(f"{topic}-{index}" for topic in topics & {*known} for index in known[topic].partitions)
-
-    def inside(self, client: Client) -> bool:
-        """Return whether a client is a member."""
-        name = client.member_id if isinstance(client, ClassicClient) else client.name
-        return name in roster(self.present)

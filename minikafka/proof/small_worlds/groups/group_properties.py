@@ -168,7 +168,7 @@ def classic_event(before: GroupPicture, group: ClassicGroup, effects: list[Any],
 
 
 def _session(before: GroupPicture, group: ClassicGroup, member_id: str, renewed: bool, now: float) -> None:
-    """Check I-GTIME-1 of a member that nobody's call waits for."""
+    """Check I-GTIME-1 of a member without a waiting call."""
     m = group.members.get(member_id)
     whole, known = now + m.session_timeout_ms / 1000, ("session", member_id) in before.due
     wanted = whole if renewed else before.due["session", member_id] if known else (
@@ -269,7 +269,7 @@ def _is_fair(before: ConsumerGroupState, after: ConsumerGroupState, context: Gro
 
 def stepped(was: ConsumerGroupMember, after: ConsumerGroupState, me: str, owned: Set[TopicIdPartition] | None,
             image: MetadataImage) -> None:
-    """Check I-GSTEP-1. That nobody else has what the member is given, the group asserts itself (I-CMEMBER-1)."""
+    """Check I-GSTEP-1. The group itself asserts that no other member has what it gives (I-CMEMBER-1)."""
     now, goal = after.members[me], after.target.epoch
     ids = {image.topics[name].id for name in after.topics_of(me) if name in image.topics}
     target = {p for p in after.targets.get(me, ()) if p[0] in ids}

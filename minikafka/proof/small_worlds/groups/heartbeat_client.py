@@ -24,8 +24,8 @@ class HeartbeatClient:
     After a response that was lost it says everything again, as Kafka's does: only then the next one has its assignment whole.
     """
 
-    def __init__(self, world: LoneGroup, name: str, rng: Random, instance: str | None = None) -> None:
-        self.world, self.name, self.rng, self.instance = world, name, rng, instance
+    def __init__(self, world: LoneGroup, member_id: str, rng: Random, instance: str | None = None) -> None:
+        self.world, self.member_id, self.rng, self.instance = world, member_id, rng, instance
         self.epoch, self.owns = 0, set[str]()
         self.told: list[str] | None = None
         self.topics, self.unsure = self.subscription(), False
@@ -38,11 +38,11 @@ class HeartbeatClient:
             self.settle()
         try:
             if self.epoch == 0:
-                answer = self.world.join(self.name, *self.topics, instance_id=self.instance, regex=self.regex)
+                answer = self.world.join(self.member_id, *self.topics, instance_id=self.instance, regex=self.regex)
             else:
                 news = self.news()
                 owned = sorted(self.owns) if self.careful or self.unsure or self.rng.random() < 0.8 else None
-                answer = self.world.beat(self.name, self.epoch, owned, instance_id=self.instance, **news)
+                answer = self.world.beat(self.member_id, self.epoch, owned, instance_id=self.instance, **news)
         except KafkaError:
             self.forget()
             return
@@ -69,7 +69,7 @@ class HeartbeatClient:
     def leave(self) -> None:
         """Leave for good, or, if static, perhaps for a moment."""
         with suppress(KafkaError):
-            self.world.beat(self.name, self.rng.choice((-1, -2)) if self.instance else -1, instance_id=self.instance)
+            self.world.beat(self.member_id, self.rng.choice((-1, -2)) if self.instance else -1, instance_id=self.instance)
         self.forget()
 
     def subscription(self) -> list[str]:

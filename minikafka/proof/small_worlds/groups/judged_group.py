@@ -250,7 +250,7 @@ class JudgedGroup(LoneGroup):
             self.signs = {request.member_id}
 
     def _left(self, before: GroupPicture, leaving: list[Leaving], errors: list[Err]) -> None:
-        """Judge a LeaveGroup: the members that are named and known are gone, and nobody else."""
+        """Judge a LeaveGroup: the members that are named and known are gone, and no other member."""
         named: set[str] = set()
         for one, error in zip(leaving, errors, strict=True):
             who = one.member_id or before.instances.get(one.instance_id or "", "")

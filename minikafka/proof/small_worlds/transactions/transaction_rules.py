@@ -42,7 +42,7 @@ class TransactionHistory:
 
     @property
     def must_wait(self) -> bool:
-        """Return whether producers are told to try again: a decision is on its way into the log, or its markers are."""
+        """Return whether a producer must try again: a decision is on its way into the log, or its markers are."""
         return self.deciding or self.last.state in ENDING
 
     # --- what happened --------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class TransactionHistory:
         return ProducerIdAndEpoch(new_id, 0) if epoch >= TOP else ProducerIdAndEpoch(id_, epoch + 1)
 
     def fence(self, now: int, cluster_version: int) -> TransactionData:
-        """Return the abort that nobody asked for: its epoch is one that the producer does not have."""
+        """Return the abort of a transaction whose producer did not end it: its epoch is one that the producer does not have."""
         return replace(self.last, state=TransactionState.PREPARE_ABORT, epoch=min(self.last.epoch + 1, TOP + 1), update_ms=now,
                        last_epoch=self.last.epoch if cluster_version >= 2 else NONE, version=cluster_version)
 
