@@ -45,14 +45,12 @@ def test_the_lives_meet_every_state_and_every_answer(monkeypatch: pytest.MonkeyP
     def counting(self: LoneTransaction, what: str, *rest: object) -> object:
         answer = decide(self, what, *rest)
         met[answer.state if isinstance(answer, TransactionData) else answer] += 1
+        met["the last epoch"] += isinstance(answer, TransactionData) and answer.next_id >= 0
         return answer
 
     monkeypatch.setattr(LoneTransaction, "decide", counting)
     for seed in range(100):
-        life = TransactionLife(seed)
-        life.live()
-        met.update(data.state for data in life.log)
-        met["the last epoch"] += any(data.next_id >= 0 for data in life.log)
+        TransactionLife(seed).live()
     states = {TransactionState.EMPTY, TransactionState.ONGOING, *PREPARED, *COMPLETE}
     errors = {Err.CONCURRENT_TRANSACTIONS, Err.PRODUCER_FENCED, Err.INVALID_PRODUCER_ID_MAPPING, Err.INVALID_TXN_STATE}
     assert states | errors | {None, "the last epoch"} <= {what for what, count in met.items() if count >= 5}

@@ -6,11 +6,11 @@ coordinator that moves.
 Owns: which request comes next, and what its producer believes afterwards.
 Invariants: I-TXNLIFE-1 a producer that begins anew and is left alone commits, whatever came before.
             I-TXNLIFE-2 the epochs of a producer id never fall, and no producer is given epoch 32767.
+            I-TXNLIFE-3 a producer that is fenced in its last epoch may go on, under another producer id (KIP-360).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 from minikafka.broker.transactions.states import TransactionState
@@ -36,10 +36,7 @@ class TransactionLife(LoneTransaction):
     def __init__(self, seed: int) -> None:
         self.rng = Random(f"{seed}:transaction")
         epoch = self.rng.choice((NONE, NONE, 0, TOP - 3, TOP - 2, TOP - 1, TOP))
-        first = TransactionData(7, epoch, 10_000, TransactionState.EMPTY, update_ms=1_000)
-        if seed % 16 == 15:  # the log of another broker has an open transaction of the epoch that fences
-            first = replace(first, epoch=TOP + 1, state=TransactionState.ONGOING, partitions=(("x", 0),), start_ms=1_000)
-        super().__init__(first)
+        super().__init__(TransactionData(7, epoch, 10_000, TransactionState.EMPTY, update_ms=1_000))
         self.known: list[ProducerIdAndEpoch] = []  # every identity that some producer was given
         self.version = self.rng.choice((0, 2, 2))  # what most producers of this life speak
 
@@ -49,6 +46,8 @@ class TransactionLife(LoneTransaction):
             self.something()
             self.check()
         self.quiet()
+        self.used_up(TOP)
+        self.used_up(TOP + 1)  # as the log of another broker may have it
 
     def something(self) -> None:
         rng = self.rng
@@ -125,3 +124,15 @@ class TransactionLife(LoneTransaction):
         self.mark()
         self.commit()
         that("I-TXNLIFE-1", self.history.last.state is TransactionState.COMPLETE_COMMIT, f"in the end it is {self.history.last}")
+
+    def used_up(self, epoch: int) -> None:
+        """Let a transaction of the last epoch run out of time. Its producer goes on, also if the first response is lost."""
+        me, self.cluster_version = ProducerIdAndEpoch(self.next_id, epoch), 2
+        self.begin(TransactionData(*me, 10_000, TransactionState.ONGOING, (("x", 0),), self.now, self.now))
+        self.pass_time(10_001)
+        for happens in (self.commit, self.mark, self.commit):
+            happens()
+        for _ in range(2):
+            found = self.init(10_000, me)
+            that("I-TXNLIFE-3", isinstance(found, TransactionData) and found.epoch == 0, f"{me} is answered {found}")
+            self.commit()
