@@ -269,7 +269,7 @@ def test_a_class_name_means_one_thing() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_any_in_a_signature_of_the_broker_says_why() -> None:
+def test_any_in_a_signature_of_the_broker_has_a_reason() -> None:
     """A request, an answer or a record has a class; what may truly be anything has a comment `# Any: why` in the signature."""
     silent = []
     for module, tree in trees().items():
@@ -283,7 +283,7 @@ def test_any_in_a_signature_of_the_broker_says_why() -> None:
     assert silent == []
 
 
-def test_every_module_says_what_it_is() -> None:
+def test_every_module_has_a_page() -> None:
     """A module opens with a docstring (style: what it is, what it owns)."""
     mute = [str(module) for module, tree in trees().items() if tree.body and ast.get_docstring(tree) is None]
     assert mute == []

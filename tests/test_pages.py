@@ -74,7 +74,7 @@ def test_the_track_record_names_tests_that_exist() -> None:
             if not (ROOT / path).exists() or f"def {name}(" not in (ROOT / path).read_text() and name] == []
 
 
-def test_each_handler_says_what_its_versions_change() -> None:
+def test_each_handler_lists_what_its_versions_change() -> None:
     """Fails if an API is served to clients in versions that differ, and its module does not say what each version changes."""
     with (ROOT / "tools" / "fidelity.tsv").open() as file:
         names = {int(row["key"]): row["name"] for row in csv.DictReader(file, delimiter="\t")}

@@ -159,7 +159,7 @@ def test_files_and_tests_named_in_the_rules_exist() -> None:
     assert missing == []
 
 
-def test_every_rule_says_where_it_is_kept_and_what_proves_it() -> None:
+def test_every_rule_names_where_it_is_kept_and_what_proves_it() -> None:
     """Fails if a rule lacks one of its parts, or names none of the functions in brackets in the files before them."""
     for rule in sorted(one for one in sections() if one.startswith("Rule")):
         text = section_of(rule)

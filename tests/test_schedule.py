@@ -30,7 +30,7 @@ def test_a_run_on_apache_alone_is_shared(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(units([f"{SHORT}::t[apache]", f"{LONG}::t[apache]", "solutions/00-a.ipynb::Cell 0"], SECONDS)) == 3
 
 
-def test_the_half_on_apache_is_told_by_the_name() -> None:
+def test_the_half_on_apache_is_found_by_its_name() -> None:
     """Fails if a parameter's name hides it, or a word of a parameter is taken for it."""
     assert file_of("tests/t.py::test[0-apache]") == file_of("tests/t.py::test[apache-0]") == "tests/t.py@apache"
     assert file_of("tests/t.py::test_apache[0]") == file_of("tests/t.py::test[minikafka]") == "tests/t.py"

@@ -25,7 +25,7 @@ async def post_all(producer: Any, values: list[str], every: float = 0.0, **kw: A
 
 @pytest.mark.parametrize("acks", [1, -1])
 @story(1)
-async def test_records_are_where_the_producer_was_told(stage: Stage, acks: int) -> None:
+async def test_records_are_at_the_acknowledged_offsets(stage: Stage, acks: int) -> None:
     """Fails if offsets are not those of the log, or records of one batch get one offset."""
     producer = stage.producer(acks=acks, linger=0.01)
     places = await post_all(producer, [f"v{i}" for i in range(30)])
@@ -34,7 +34,7 @@ async def test_records_are_where_the_producer_was_told(stage: Stage, acks: int) 
 
 
 @story(2)
-async def test_acks_0_is_never_told_anything(stage: Stage) -> None:
+async def test_acks_0_gets_no_answer(stage: Stage) -> None:
     """Fails if a producer with acks=0 waits for an answer, or notes a certain outcome in the history."""
     assert await stage.producer(acks=0).send("t", "v") == (0, -1)
     await stage.world.sleep(1)

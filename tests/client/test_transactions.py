@@ -105,7 +105,7 @@ async def test_an_error_leaves_nothing_but_the_abort(stage: Stage, version: int)
 
 @BOTH
 @story(5, topics=TWO)
-async def test_an_end_without_an_answer_is_unknown_and_may_be_asked_for_again(stage: Stage, version: int) -> None:
+async def test_an_end_without_an_answer_is_unknown_and_may_be_sent_again(stage: Stage, version: int) -> None:
     """Fails if a commit that timed out counts as failed, or may be turned into an abort."""
     producer = stage.producer(transactional_id="id", transaction_version=version, max_block=3.0)
     await producer.begin()

@@ -49,7 +49,7 @@ def test_a_producer_and_a_consumer_on_the_console(cluster, name) -> None:
     assert [f"value=b'{word}'" in line for word, line in zip(("one", "two", "three"), lines)] == [True] * 3
 
 
-def test_groups_are_listed_described_and_their_offsets_told(cluster, name) -> None:
+def test_groups_are_listed_and_described_with_their_offsets(cluster, name) -> None:
     """Fails if groups or committed offsets are answered in another shape than Kafka's."""
     make_topic(cluster, name)
     LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"x")] * 3)

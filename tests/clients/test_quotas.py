@@ -90,7 +90,7 @@ def test_librdkafka_stores_a_password_and_kafka_python_sees_it(cluster: Cluster,
         assert "does not exist" in str(admin.describe_user_scram_credentials([name])[name]["error"])
 
 
-def test_a_producer_of_librdkafka_is_told_that_it_is_throttled(cluster: Cluster, quotas: Raw, name: str) -> None:
+def test_a_producer_of_librdkafka_gets_its_throttle_time(cluster: Cluster, quotas: Raw, name: str) -> None:
     """Fails if the client hears nothing of its quota, or a record is lost on the way."""
     make_topic(cluster, name)
     assert alter(quotas, ({"client-id": name}, {"producer_byte_rate": 3000.0}))[0][0] == 0

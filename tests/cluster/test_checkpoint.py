@@ -35,7 +35,7 @@ def watcher(folder: Path, told: list[Any]) -> CheckpointWatcher:
     return made
 
 
-def test_plans_and_commits_are_told_once_and_in_order(tmp_path: Path, told: list[Any]) -> None:
+def test_plans_and_commits_are_reported_once_and_in_order(tmp_path: Path, told: list[Any]) -> None:
     """I-CHECKPOINT-1. Fails if the events of a batch come twice, out of order, or the end before the plan."""
     look = watcher(tmp_path, told).look
     plan(tmp_path, 0, 10)
@@ -89,7 +89,7 @@ def test_other_sources_and_plans_without_one(tmp_path: Path, told: list[Any]) ->
     assert [fields["ends"] for _, fields in told] == [{"flights-0": 10}]
 
 
-def test_it_looks_by_itself_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_it_polls_by_itself_until_stop(tmp_path: Path) -> None:
     """Fails if no event comes before the end, if the last plan before `stop` is lost, or if the thread goes on."""
     said: Queue[str] = Queue()
     made = CheckpointWatcher(tmp_path, lambda kind, **_: said.put(kind), "q", over=lambda: False)

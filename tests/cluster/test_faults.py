@@ -11,7 +11,7 @@ def link(peer: int | str, inbound: bool = False, outbound: bool = False, latency
             "bandwidth": bandwidth}
 
 
-def test_a_cut_is_told_to_both_ends() -> None:
+def test_a_cut_reaches_both_ends() -> None:
     """Fails if a broker is not told: bytes of connections that it opened would still pass (I-FAULT-2)."""
     assert FaultBook().cut(1, 2, one_way=False) == [(1, link(2, True, True)), (2, link(1, True, True))]
 
@@ -42,7 +42,7 @@ def test_a_slow_link_may_be_cut_too() -> None:
     assert book.cut(1, 2, one_way=False)[0] == (1, link(2, True, True, 0.2, 1e6))
 
 
-def test_all_that_stands_is_told_again_and_nothing_else() -> None:
+def test_standing_faults_are_sent_again_and_nothing_else() -> None:
     """Fails if a restarted broker would start healthy (I-FAULT-1), or would be told of faults long healed."""
     book = FaultBook()
     assert book.page(1).commands() == []

@@ -60,7 +60,7 @@ def test_a_fault_is_there_when_the_call_returns(c: Cluster) -> None:
         assert answers(c, 1)
 
 
-def test_answers_cut_off_do_not_undo_what_was_asked(c: Cluster, name: str) -> None:
+def test_answers_cut_off_do_not_undo_the_request(c: Cluster, name: str) -> None:
     """One way: the request arrives and counts, its answer is held. Fails if the directions are exchanged."""
     make_topic(c, name, assignments={0: [1, 2]})
     send(c.bootstrap, name, [Record(b"before")], acks="all")

@@ -77,7 +77,7 @@ def own(engine: str) -> Cluster:
     cluster._end()
 
 
-def test_an_unasked_death_is_raised_once_with_the_log(own: Cluster) -> None:
+def test_an_unexpected_death_is_raised_once_with_the_log(own: Cluster) -> None:
     """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2, I-NODES-1)."""
     os.kill(own.pid(1), signal.SIGKILL)
     own._nodes.children[1].process.wait()
@@ -268,7 +268,7 @@ def test_an_existing_cluster_is_used_by_its_address(cluster: Cluster) -> None:
     assert cluster.alive == cluster.ids
 
 
-def test_what_is_asked_wrongly(tmp_path: Path) -> None:
+def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     """Errors that say what there is. Fails if a typing error starts something else."""
     with pytest.raises(ValueError, match='there are "minikafka", "apache" and "sim"'):
         Cluster(engine="kafka")

@@ -23,7 +23,7 @@ def run(*words: str, env: dict[str, str] | None = None, prefix: tuple[str, ...] 
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=lambda s: s.name)
-def test_start_runs_until_it_is_told_to_end(engine: str, end: signal.Signals) -> None:
+def test_start_runs_until_a_signal_ends_it(engine: str, end: signal.Signals) -> None:
     """Fails if Ctrl-C leaves brokers behind, or the printed address is not the cluster's."""
     if engine == "apache" and end is signal.SIGTERM:
         pytest.skip("one way to end is enough on the slow engine")

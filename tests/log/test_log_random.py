@@ -98,7 +98,7 @@ def test_the_schedules_meet_what_they_are_meant_to_meet() -> None:
             "TRANSACTION_COORDINATOR_FENCED", "commit", "abort", "empty", "a snapshot", "no snapshot"} <= told.keys()
 
 
-def test_the_judge_says_which_rule_fell() -> None:
+def test_the_judge_names_the_rule_that_fell() -> None:
     """Fails if a fallen rule has no name."""
     with replaced(SkimpyOffsetMap, "superseded", lambda self, record: True), pytest.raises(RuleFallen) as fallen:
         for seed in range(10):

@@ -217,7 +217,7 @@ def test_only_the_guard_itself_and_only_its_own_epoch_admit_a_batch_to_a_transac
 
 
 @pytest.mark.parametrize("at", [-1, 1], ids=["its last entry", "its version, beside the checksum"])
-def test_a_snapshot_knows_the_coordinator_and_a_torn_one_is_not_believed(at: int) -> None:
+def test_a_snapshot_has_the_coordinator_and_a_torn_one_is_not_believed(at: int) -> None:
     """Rules 46, 51. Fails if an old coordinator may mark after a restart, or if a torn snapshot is believed."""
     known = open_log(MemFs()).producers
     known.entries[PID], known.end = ProducerEntry(epoch=3, coordinator_epoch=9, txn_first_offset=2), 5

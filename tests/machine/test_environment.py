@@ -108,7 +108,7 @@ def test_a_link_of_another_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most, needed", [(256, True), (2048, False)])
-def test_too_few_files_are_told_with_the_remedy(monkeypatch: pytest.MonkeyPatch, most: int, needed: bool) -> None:
+def test_too_few_files_are_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch, most: int, needed: bool) -> None:
     """Fails if a machine on which Java cannot open its jars passes check 0.0, or if the error has no remedy."""
     monkeypatch.setattr(resource, "getrlimit", lambda which: (most, most))
     (found,) = (finding for finding in findings() if finding.what == "open files")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minikafka.proof.stories.telling.story import Story
 
 
-def test_a_follower_that_diverged_hears_the_high_watermark_although_nothing_new_is_written() -> None:
+def test_a_follower_that_diverged_gets_the_high_watermark_although_nothing_new_is_written() -> None:
     """Fails if the only answer that told the high watermark is the one that said "logs part": the leader's fetch session
     believes that the follower knows it, and an idle partition's follower stays behind for ever."""
     story = Story(1, False, {"brokers": 2})

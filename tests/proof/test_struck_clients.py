@@ -81,7 +81,7 @@ def test_a_paused_client_is_silent_and_then_late() -> None:
     world.close()
 
 
-def test_an_exception_of_a_struck_client_is_told() -> None:
+def test_an_exception_of_a_struck_client_is_reported() -> None:
     """Fails when a client that dies of itself looks like one that has come to its end."""
     async def client(at: ClientProcess) -> None:
         raise ValueError("of itself")

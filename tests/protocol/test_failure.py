@@ -49,7 +49,7 @@ def errors(message: Any, version: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("key", "version"), sorted(one for one in SERVED if one[0] != SNAPSHOT))
-def test_every_response_can_say_that_its_request_failed(key: int, version: int) -> None:
+def test_every_response_can_carry_an_error(key: int, version: int) -> None:
     """Fails if an API has no such response, if it cannot be written, or if an error field has the code of no error."""
     response = failed_response(filled(REQUESTS[key], version), RESPONSES[key], version, Err.UNKNOWN_SERVER_ERROR)
     if response is None:

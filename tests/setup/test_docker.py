@@ -49,7 +49,7 @@ def test_the_address_that_is_printed_opens_the_labs(name):
     assert outside == inside == re.findall(r"--port=(\d+)", command[2])[0]
 
 
-def test_compose_yaml_says_nothing_that_compose_does_not_know():
+def test_compose_yaml_has_only_keys_that_compose_knows():
     """Fails if a key is mistyped, or if a service may start before the one whose network or image it takes: not every
     implementation of compose sees that order without `depends_on`."""
     services = COMPOSE["services"]
@@ -80,7 +80,7 @@ def test_the_profile_kafka_has_the_image_s_brokers_and_jars():
     assert services["brokers"]["network_mode"] == "service:kafka", "all brokers listen on loopback"
 
 
-def test_standing_brokers_have_the_ports_that_are_asked_for(tmp_path):
+def test_standing_brokers_have_the_requested_ports(tmp_path):
     """The command of the service `brokers`, on our engine. Fails if clients would have to look for the ports in a log."""
     (asked,) = (str(node.client) for node in _free_plan(tmp_path / "other").brokers)
     command = ["start", "--brokers", "1", "--data", str(tmp_path / "kept"), "--port", asked]
@@ -100,7 +100,7 @@ def _free_plan(folder: Path) -> Plan:
     return new_plan(folder, "minikafka", 1, None, {})
 
 
-def test_devcontainer_json_says_nothing_that_its_readers_do_not_know():
+def test_devcontainer_json_has_only_keys_that_its_readers_know():
     """Fails if a key is mistyped (the readers ignore it without a word), or if the port that is forwarded is not the labs'."""
     assert set(DEVCONTAINER) == {"name", "build", "remoteUser", "hostRequirements", "onCreateCommand", "postAttachCommand",
                                  "forwardPorts", "portsAttributes", "customizations"}

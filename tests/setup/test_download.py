@@ -286,7 +286,7 @@ def test_a_proxy(web, tmp_path, monkeypatch, name):
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/maven2", "none"])
-def test_without_a_network_make_test_says_one_line(machine, monkeypatch, capsys, address):
+def test_without_a_network_make_test_prints_one_line(machine, monkeypatch, capsys, address):
     """Fails if `make test` on a train ends before its tests, or prints more than a line; without the option it is an error."""
     monkeypatch.setenv("MINIKAFKA_MAVEN", address)
     assert command.main(["jars", "--if-online"]) == 0

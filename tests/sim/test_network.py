@@ -125,7 +125,7 @@ async def test_a_half_open_end_still_answers_until_its_peer_is_gone(p: Pair) -> 
 
 
 @story()
-async def test_a_sender_ahead_of_its_reader_is_told_to_pause(p: Pair) -> None:
+async def test_a_sender_ahead_of_its_reader_is_paused(p: Pair) -> None:
     """Fails if a sender may have any number of bytes under way, or is never told to go on (I-NET-3)."""
     near, far = await p.connect()
     far.transport.pause_reading()
@@ -150,7 +150,7 @@ async def test_who_is_not_there_refuses_and_who_is_dark_is_silent(p: Pair) -> No
 
 
 @story()
-async def test_a_killed_process_is_told_of_by_its_kernel(p: Pair) -> None:
+async def test_a_killed_process_closes_its_connections(p: Pair) -> None:
     """Fails if the peers of a killed process wait for it."""
     near, _ = await p.connect()
     p.b.kill()
@@ -162,7 +162,7 @@ async def test_a_killed_process_is_told_of_by_its_kernel(p: Pair) -> None:
 
 
 @story()
-async def test_a_machine_that_came_back_knows_no_old_connections(p: Pair) -> None:
+async def test_a_machine_that_came_back_has_no_old_connections(p: Pair) -> None:
     """Fails if bytes for a process that lost power are answered while it is dark, or not refused when it is back."""
     near, _ = await p.connect()
     p.b.kill()

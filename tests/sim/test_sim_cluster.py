@@ -160,7 +160,7 @@ def test_a_broker_more_and_racks() -> None:
         assert "serves" in c.log(4) and c.pid(4) == 4001
 
 
-def test_what_is_asked_wrongly() -> None:
+def test_wrong_arguments_are_refused() -> None:
     """Fails if a mistake is carried out in silence."""
     with pytest.raises(NotSupported, match="same seed"):
         Cluster(engine="sim", data="/tmp/x")

@@ -214,7 +214,7 @@ async def test_power_lost_by_one_broker_loses_nothing_acknowledged(w: Shop, seed
 
 
 @story()
-async def test_nobody_is_told_of_a_power_loss_until_the_machine_is_back(w: Shop) -> None:
+async def test_a_power_loss_closes_no_connection_until_the_machine_is_back(w: Shop) -> None:
     """Fails if connections to a dark machine break at once: peers must find out by silence."""
     asked = w.send(b"a", timeout=6.0)
     old = w.leader
@@ -480,7 +480,7 @@ def test_controllers_of_their_own_and_racks() -> None:
     world.close()
 
 
-def test_events_are_told_at_once_and_in_order() -> None:
+def test_events_are_delivered_at_once_and_in_order() -> None:
     """Fails if listeners miss events, or an incarnation's numbers have gaps (I-TRACE-1)."""
     heard: list[dict[str, Any]] = []
 

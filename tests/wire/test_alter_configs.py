@@ -328,7 +328,7 @@ def test_everything_that_has_a_configuration(one: tuple[Raw, str], at: Place) ->
     assert code == 0 and {kind for kind, _ in metrics} <= {CLIENT_METRICS}
 
 
-def test_what_is_listed_can_be_described_and_no_secret_is_told(cluster: Any, at: Place) -> None:
+def test_listed_resources_can_be_described_without_secrets(cluster: Any, at: Place) -> None:
     """I-DESCRIBE-1. Fails if a listed resource is refused, a configuration that is not Kafka's is shown, or a password."""
     kafkas = {TOPIC: set(TOPIC_CONFIGS), BROKER: {key for key in BROKER_CONFIGS if not key.startswith("minikafka.")},
               GROUP: set(GROUP_CONFIGS), CLIENT_METRICS: set(METRICS_CONFIGS)}

@@ -83,7 +83,7 @@ def test_each_partition_has_its_own_verdict(cluster: Any, raw: Raw, name: str) -
     assert delete(raw) == {}
 
 
-def test_without_time_the_leader_deletes_and_says_that_it_does_not_know(cluster: Any, raw: Raw, name: str) -> None:
+def test_without_time_the_leader_deletes_and_answers_request_timed_out(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if timeout 0 waits for the other replicas, or does nothing."""
     fill(cluster, raw, name, [1, 2])
     assert delete(raw, (name, [(0, 4)]), timeout_ms=0) == {(name, 0): (0, 7)}
@@ -97,7 +97,7 @@ def test_a_dead_replica_is_not_waited_for(cluster: Any, raw: Raw, name: str) -> 
     assert delete(raw, (name, [(0, 4)])) == {(name, 0): (4, 0)}
 
 
-def test_a_consumer_below_the_start_is_told(cluster: Any, raw: Raw, name: str) -> None:
+def test_a_consumer_below_the_start_gets_offset_out_of_range(cluster: Any, raw: Raw, name: str) -> None:
     """Fails if deleted records are still served."""
     fill(cluster, raw, name, [1])
     delete(raw, (name, [(0, 4)]))

@@ -114,7 +114,7 @@ def test_find_coordinator_carries_the_text_none(at: Place) -> None:
     assert batch.coordinators[1].node_id == answer.node_id
 
 
-def test_the_wrong_broker_says_so(seat: Seat) -> None:
+def test_the_wrong_broker_answers_not_coordinator(seat: Seat) -> None:
     other = next(a for a in seat.at.addresses.values() if not a.endswith(f":{seat.raw.socket.getpeername()[1]}"))
     with Raw(other) as raw:
         assert seat._replace(raw=raw).heartbeat("x", 1) == NOT_COORDINATOR

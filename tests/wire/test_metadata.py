@@ -83,7 +83,7 @@ def test_requests_that_make_no_sense(at: Place, version: int, by_id: bool, code:
     assert version < 13 or answer.error_code == code
 
 
-def test_a_topic_asked_for_twice_is_answered_once(at: Place) -> None:
+def test_a_topic_requested_twice_is_answered_once(at: Place) -> None:
     """Fails if repeated names are repeated in the answer."""
     assert brief(ask(at, 12, at.name, at.name)) == [(0, at.name, False, 1)]
 

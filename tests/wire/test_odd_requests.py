@@ -167,7 +167,7 @@ def test_resources_without_a_right_name(at: Place, kind: int, resource: str, tex
     assert (good.error_code, good.error_message) == (0, "")
 
 
-def test_a_kind_of_resource_that_nobody_knows_spoils_the_request(at: Place) -> None:
+def test_an_unknown_kind_of_resource_spoils_the_request(at: Place) -> None:
     """Fails if the other resources are described."""
     assert [(r.error_code, r.resource_name) for r in describe_configs(at.raw, (2, at.name), (3, "x"))] == [
         (42, at.name), (42, "x")]

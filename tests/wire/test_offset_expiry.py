@@ -55,7 +55,7 @@ def groups(at: Place) -> list[str]:
     return [g.group_id for g in at.raw.ask(ListGroupsRequest(), 2).groups]
 
 
-def test_an_offset_expires_when_it_was_told_to(forgetful: Cluster, at: Place, name: str) -> None:
+def test_an_offset_expires_at_its_own_time(forgetful: Cluster, at: Place, name: str) -> None:
     """Fails if the retention time of an old OffsetCommit is ignored, or the empty group stays, or one beyond all times ends
     the connection."""
     forgetful.wait(lambda: coordinated(at, name), timeout=60)

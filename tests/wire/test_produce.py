@@ -196,7 +196,7 @@ def test_null_records_spoil_only_what_exists(at: Place) -> None:
     assert at.raw.waits()
 
 
-def test_each_batch_is_asked_whether_it_is_transactional(at: Place) -> None:
+def test_each_batch_is_checked_for_its_transactional_flag(at: Place) -> None:
     """Fails if a transactional batch passes without a transactional id because its partition is named again after it (K3)."""
     part = ProduceRequest.TopicProduceData.PartitionProduceData
     marked = batch(producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)

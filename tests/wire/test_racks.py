@@ -64,7 +64,7 @@ def near(at: Place, rack: str, offset: int = 0, **options: Any) -> tuple[int, li
     return answer.preferred_read_replica, offsets(answer.records)
 
 
-def test_racks_are_told(c: Cluster) -> None:
+def test_racks_are_described(c: Cluster) -> None:
     """Metadata and DescribeCluster of every broker. Fails if registration loses the rack."""
     for broker in c.ids:
         with Raw(c.address(broker)) as raw:
@@ -95,7 +95,7 @@ def test_the_leader_sends_a_consumer_to_the_follower_in_its_rack(c: Cluster, nam
     assert fetch(at, 4, 10).preferred_read_replica == -1
 
 
-def test_it_says_so_without_waiting(c: Cluster, name: str) -> None:
+def test_it_answers_without_waiting(c: Cluster, name: str) -> None:
     """At the log's end a consumer would wait for records. Fails if it waits at the leader."""
     at = led(c, name, [1, 2])
     assert near(at, "b", 6, max_wait_ms=FOREVER) == (2, [])

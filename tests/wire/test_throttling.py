@@ -97,7 +97,7 @@ def produce_request(topic: str, value: bytes, acks: int = 1) -> ProduceRequest:
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_a_producer_is_told_how_long_it_must_wait(at: Place, limit: Ask, name: str, version: int) -> None:
+def test_a_producer_gets_its_throttle_time(at: Place, limit: Ask, name: str, version: int) -> None:
     """Fails if requests are counted otherwise than whole, what is above the limit is refused, or others pay for it."""
     limit(({CLIENT: name}, {PRODUCE: 300.0}))
     with Sent(at.addresses[at.leader], name) as own, Sent(at.addresses[at.leader], "other") as other:

@@ -424,7 +424,7 @@ def test_rule_54_read_committed(desk: Desk) -> None:
     assert desk.latest(committed=True) == 6
 
 
-def test_rule_54_what_was_aborted_is_told_beyond_the_stable_offset(desk: Desk) -> None:
+def test_rule_54_aborted_transactions_are_listed_beyond_the_stable_offset(desk: Desk) -> None:
     """Fails if only aborted transactions below the last stable offset are listed: Kafka lists those of the log that follows."""
     assert desk.produce((-1, -1), -1, transactional=False, transactional_id=None)[0] == "NONE"
     assert desk.produce(desk.begin(), 0)[0] == "NONE"

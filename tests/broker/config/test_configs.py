@@ -119,7 +119,7 @@ def test_unknown_broker_names_are_refused_with_the_nearest():
         BrokerConfig({"num.partitions": "x"})
 
 
-def test_kafkas_other_names_are_taken_and_told_to_have_no_effect():
+def test_kafkas_other_names_are_accepted_with_a_warning():
     """Fails if a file written for Kafka is refused for its threads, or taken without a word (I-CFG-2)."""
     config = BrokerConfig({"num.network.threads": "5", "num.io.threads": "8", "num.replica.fetchers": "2",
                            "share.coordinator.state.topic.min.isr": "1", "num.partitions": "4"})
@@ -145,7 +145,7 @@ def another(config):
 
 
 @pytest.mark.parametrize("config", [row for row in BROKER_CONFIGS.values() if row.effect != "read"], ids=lambda row: row.name)
-def test_what_has_no_effect_is_refused_or_told(config):
+def test_a_setting_without_effect_is_refused_or_warned_of(config):
     """Fails if a broker starts without the protection, the limit or the plug-in that its file sets, if one that runs takes
     it, or if what does nothing is taken without a word (I-CFG-2)."""
     value = another(config)
@@ -164,7 +164,7 @@ def test_what_has_no_effect_is_refused_or_told(config):
 
 @pytest.mark.parametrize(("kind", "table"), [(TOPIC_RESOURCE, TOPIC_CONFIGS), (GROUP, GROUP_CONFIGS),
                                              (CLIENT_METRICS, METRICS_CONFIGS)], ids=["topics", "groups", "client metrics"])
-def test_what_has_no_effect_on_a_resource_is_told_and_described_so(kind, table):
+def test_a_setting_without_effect_on_a_resource_is_described_so(kind, table):
     """Fails if a setting that nobody reads is taken without a word, or described like one that works."""
     ops = tuple(AlterConfigOp(name, SET, "x") for name in table)
     ignored = [name for name, row in table.items() if row.effect != "read"]

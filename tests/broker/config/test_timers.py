@@ -64,7 +64,7 @@ SHOWN = {
         "tests/wire/test_transactions.py::test_rule_50_a_transaction_that_takes_too_long_is_aborted",
     "offsets.retention.minutes": "tests/broker/groups/test_shell_groups.py::"
                                  "test_offsets_that_nobody_renews_are_forgotten_and_the_group_with_them",
-    "offsets.retention.check.interval.ms": "tests/wire/test_offset_expiry.py::test_an_offset_expires_when_it_was_told_to",
+    "offsets.retention.check.interval.ms": "tests/wire/test_offset_expiry.py::test_an_offset_expires_at_its_own_time",
     "group.consumer.session.timeout.ms": f"{GROUPS}::test_a_silent_member_is_missed",
     "group.consumer.heartbeat.interval.ms": f"{GROUPS}::test_assignments_have_an_interval",
     "group.consumer.assignment.interval.ms": f"{GROUPS}::test_assignments_have_an_interval",

@@ -123,7 +123,7 @@ def test_a_new_process_is_a_new_incarnation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("controlled", ["true", "false"])
-def test_a_clean_stop_is_asked_for(tmp_path: Path, controlled: str) -> None:
+def test_a_clean_stop_is_requested(tmp_path: Path, controlled: str) -> None:
     """Fails if shutdown() returns before the controller has recorded the controlled shutdown (rule 32, I-LIFE-3), or if it asks
     for one though controlled.shutdown.enable is false."""
 

@@ -27,7 +27,7 @@ class Consumers(Groups):
 
 @pytest.mark.parametrize("seed", range(3))
 @staged(Consumers)
-async def test_rule_58_nothing_is_told_before_it_is_replicated(world: Consumers, seed: int) -> None:
+async def test_rule_58_nothing_is_answered_before_it_is_replicated(world: Consumers, seed: int) -> None:
     """Fails if an epoch, an assignment or a group is seen that a new coordinator might not know of."""
     node = await world.begin()
     release = world.hold()

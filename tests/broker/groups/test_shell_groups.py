@@ -110,7 +110,7 @@ async def test_rule_60_a_commit_is_acknowledged_and_shown_when_it_is_replicated(
 
 @pytest.mark.parametrize("seed", range(3))
 @staged(Groups)
-async def test_rule_62_the_next_coordinator_knows_what_the_log_knows(world: Groups, seed: int) -> None:
+async def test_rule_62_the_next_coordinator_has_what_the_log_has(world: Groups, seed: int) -> None:
     """Fails if offsets, members, generation or assignment are lost, or a deleted group comes back, at a failover."""
     node = await world.begin()
     member, generation = await world.enter(node)

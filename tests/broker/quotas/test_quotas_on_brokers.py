@@ -93,7 +93,7 @@ async def test_a_consumer_gets_its_limit(w: Limited) -> None:
 
 
 @staged(Limited, 4)
-async def test_for_exactly_as_long_as_it_says_a_client_is_not_listened_to(w: Limited) -> None:
+async def test_a_throttled_client_is_not_read_for_exactly_its_throttle_time(w: Limited) -> None:
     """Fails if the connection is open again before or after the time that the answer names; acks=0 is no way out."""
     leader = await w.begin(producer_byte_rate=100.0)
     answer = await w.ask(leader, PRODUCE, 9)
@@ -132,7 +132,7 @@ async def test_whoever_does_not_want_to_wait_leaves_nothing_behind(w: Limited) -
 
 
 @pytest.mark.parametrize("code", [Err.NOT_CONTROLLER, Err.INVALID_REQUEST])
-def test_a_client_never_hears_that_the_controller_has_moved(code: Err) -> None:
+def test_a_client_gets_no_not_controller_when_the_controller_moves(code: Err) -> None:
     """Fails if such an answer is taken for the controller's, and the request is not sent again (I-FWD-1)."""
     entry = AlterClientQuotasRequest.EntryData
     who = entry(entity=[entry.EntityData(entity_type="user", entity_name=None)], ops=[])

@@ -154,7 +154,7 @@ def test_rule_35_a_vote_goes_only_to_a_log_that_ends_no_earlier(last_epoch: int,
 # --- rules 4 and 36 -----------------------------------------------------------------------------------------------
 
 
-def test_what_a_former_leader_said_is_over_with_its_epoch() -> None:
+def test_messages_of_a_former_leader_end_with_its_epoch() -> None:
     """Fails if a node commits by the word of the leader before, which may have been deposed for good reason."""
     core, fetch = a_follower()
     core.on_response(fetch.id, FetchAnswer(1, 2, high_watermark=2, records=b"1a"), 0.0)

@@ -62,7 +62,7 @@ def test_who_needs_a_snapshot_is_sent_to_the_latest() -> None:
 
 
 @pytest.mark.parametrize(("snapshot", "position"), [(SNAPSHOT, 5), (SnapshotId(4, 3), 0)])
-def test_a_piece_that_was_not_asked_for_is_not_stored(snapshot: SnapshotId, position: int) -> None:
+def test_a_piece_that_was_not_requested_is_not_stored(snapshot: SnapshotId, position: int) -> None:
     """Fails if a piece of another snapshot, or from another place, is put where the next one belongs."""
     core, fetch = a_follower(log="1^", epoch=3)
     (ask,) = only(core.on_response(fetch.id, FetchAnswer(3, 2, snapshot=SNAPSHOT), 0.0), Send)

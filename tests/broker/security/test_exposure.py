@@ -61,7 +61,7 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
     ({"listeners": "PLAINTEXT://myhost:9092,INTERNAL://127.0.0.1:9093"}, "can be reached from other machines"),
     (None, "No such file or directory"),
 ])
-def test_a_file_that_starts_no_broker_is_told_why(tmp_path: Path, lines: dict[str, str] | None, told: str) -> None:
+def test_a_file_that_starts_no_broker_is_refused_with_the_reason(tmp_path: Path, lines: dict[str, str] | None, told: str) -> None:
     """Fails if a broker ends with a traceback, or starts without what its file sets (I-EXP-2)."""
     file = tmp_path / "server.properties"
     whole = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093", "log.dirs": str(tmp_path / "data")}

@@ -44,7 +44,7 @@ def test_lies_are_not_believed(read: Callable[[bytes], list[str] | None], blob: 
     assert read(blob) is None
 
 
-def test_an_assignment_too_large_to_tell_is_not_told() -> None:
+def test_an_assignment_too_large_to_trace_is_not_traced() -> None:
     """Fails if a client's megabyte becomes gigabytes: every partition would be told with the name of its topic."""
     assert len(assigned_partitions(assignment((b"t", list(range(MOST_TRACED))))) or []) == MOST_TRACED
     assert assigned_partitions(assignment((b"t", list(range(MOST_TRACED + 1))))) is None

@@ -58,7 +58,7 @@ BATCHES: dict[str, tuple[Callable[[], bytes], Err, str, str]] = {
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_producer_is_told_the_limit_and_the_remedy(name: str) -> None:
+def test_a_producer_gets_the_limit_and_the_remedy(name: str) -> None:
     """Fails if a refusal of ours has no text, or one without the number or without what to do."""
     make, code, limit, remedy = BATCHES[name]
     batch = make()
@@ -84,7 +84,7 @@ def test_the_text_reaches_the_producer(caplog: pytest.LogCaptureFixture) -> None
     assert limit in caplog.text
 
 
-def test_an_answer_that_is_too_large_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_is_too_large_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     """Fails if the broker's log has no line (some responses have no field for a text), or a line for each row."""
     room = answer_size.AnswerBudget(100)
     room.take(90)

@@ -173,7 +173,7 @@ async def test_a_bad_frame_ends_the_connection_after_the_answers_that_are_owed(w
 
 
 @in_world(Waiting)
-async def test_so_many_answers_are_owed_and_no_more(world: Waiting) -> None:
+async def test_the_number_of_pending_answers_is_bounded(world: Waiting) -> None:
     """Fails if a client can pile up work, or if a run stops for good at the limit."""
     world.client.send(produce() * (AHEAD + 20))
     await world.sleep(1)

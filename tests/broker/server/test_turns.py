@@ -417,7 +417,7 @@ def test_an_answer_between_nodes_may_have_more_elements_than_a_request() -> None
 # --- the monitor ---------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_was_held_up_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_loop_that_was_held_up_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     held, told = [0.0], []
 
     async def story() -> None:

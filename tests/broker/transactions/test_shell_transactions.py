@@ -186,7 +186,7 @@ async def test_rule_55_the_next_coordinator_finishes_what_is_prepared(world: Tra
 
 @pytest.mark.parametrize("seed", range(3))
 @staged(Transactions)
-async def test_rule_55_the_next_coordinator_knows_the_open_transaction(world: Transactions, seed: int) -> None:
+async def test_rule_55_the_next_coordinator_has_the_open_transaction(world: Transactions, seed: int) -> None:
     """Fails if partitions, identity or timeout are lost at a failover."""
     node, who = await world.begin()
     await world.write(who, 0)

@@ -90,7 +90,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_an_error_says_how_things_are_and_what_helps(ran, name):
+def test_an_error_has_the_state_and_the_remedy(ran, name):
     """Fails if a traceback of a client or of our own code is shown, if a lambda is named, or if no remedy is."""
     assert ran[name][0] == f"{SAID[name]} {FOLDED}"
 

@@ -88,7 +88,7 @@ def test_a_name_of_any_letters_is_handed_in(folder: Path, name: Any) -> None:
     assert classroom.read(file).name == str(name).strip()
 
 
-def test_where_nothing_can_be_written_the_cell_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cell_reports_a_folder_without_write_access(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if handing in from a folder that is gone ends in an error."""
     (gone := folder / "gone").mkdir()
     monkeypatch.chdir(gone)

@@ -222,7 +222,7 @@ def test_no_solution_stands_in_a_file_of_the_lab(lab):
 
 
 @every_lab
-def test_the_last_hint_says_where_to_read(lab):
+def test_the_last_hint_names_the_section_to_read(lab):
     """Fails if a file that a hint names is moved, or if the last hint names no file, section or function of a library."""
     for exercise in called(lab)["exercises"]:
         hints.load(exercise)

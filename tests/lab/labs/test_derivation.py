@@ -160,7 +160,7 @@ def test_what_students_do_not_get(project):
     assert student.cells[2].metadata["seeds"] == ["S1.4", "S2.9"]
 
 
-def test_both_notebooks_say_what_is_asked(project):
+def test_both_notebooks_have_every_question(project):
     """Fails if progress() could not know which exercises and predictions a lab has."""
     for notebook in (solved(project), load(project.labs / "42-doubles.ipynb")):
         facts = notebook.metadata.minikafka

@@ -38,7 +38,7 @@ def test_what_comes_from_the_live_cluster_is_hands_on():
     (["a"], ["a", "more"], ("", "more")),
     (["a", "more"], ["a"], ("more", "")),
 ])
-def test_the_first_line_with_other_words_is_told(ours, theirs, told):
+def test_the_first_line_with_other_words_is_shown(ours, theirs, told):
     """Fails if figures count as words, or if a line that one engine lacks is not seen."""
     assert difference(ours, theirs) == told
 
@@ -87,7 +87,7 @@ def test_the_judge_runs_what_hands_on_cells_need():
     assert [cell.id for cell in hands_on_part(cells)] == ["c0", "c1", "c2", "c5", "c6", "c7", "c8"]
 
 
-def test_of_a_students_notebook_what_the_solved_one_does_not_say_is_run():
+def test_cells_of_a_students_notebook_that_the_solved_one_lacks_are_run():
     """Fails if a gap, what goes on from it or what these need is left out, if the live cluster lacks a part of its story, or if
     what the solved notebook says, too, runs again."""
     solved = {

@@ -55,7 +55,7 @@ def slips():
 @pytest.mark.parametrize("answer, told", [
     (slips, f'in slips, line {slips.__code__.co_firstlineno + 1} of its cell: return json.loads("{{")'),
     (no_cluster, ""), (5, "")])
-def test_an_error_is_told_with_the_line_of_the_student(answer, told):
+def test_an_error_is_shown_with_the_line_of_the_student(answer, told):
     """I-LAB-3. Fails if one must look for the line oneself, or is shown one of the library's or the check's."""
     assert check("99.1", answer).excerpt == ((told,) if told else ())
 
@@ -69,7 +69,7 @@ class Secret:
     (([2, 1], {2: 5.0}), "called with first=[2, 1], second={2: 5.0}"),
     ((list(range(999)), "x" * 999), "called with first=[0, 1, 2, 3, 4, 5, 6, 7, …], second='xxxx"),
     ((object(), 1), "called with first=an object, second=1"), ((Secret(), 1), "called with first=a Secret, second=1")])
-def test_an_error_is_told_with_what_the_function_was_given(given, told, monkeypatch):
+def test_an_error_is_shown_with_the_arguments_of_the_function(given, told, monkeypatch):
     """Fails if one must guess for which of a check's many cases the function failed, or if what is told has no end."""
     monkeypatch.setitem(exercise.CHECKS, "99.5", lambda answer: answer(*given))
     line, more = check("99.5", lambda first, second: first + second + None).excerpt
@@ -116,7 +116,7 @@ def test_a_verdict_carries_the_trace_and_the_way_to_see_it_again():
     assert "last=47" in page and "--from 6" in page and "&lt;b&gt;" in page and "<b>it" not in page
 
 
-def test_why_it_matters_is_told_after_a_pass_only():
+def test_why_it_matters_is_shown_after_a_pass_only():
     """Fails if a wrong answer is told what the exercise was for before it is right."""
     @checks("99.3", matters="Pagers ring.")
     def _(answer):
@@ -151,7 +151,7 @@ def test_an_excerpt_may_hold_lines_and_events_without_a_time():
     ([1, 2, 2], ""), ([2, 1, 2], "these are the right ones, in another order: [1, 2, 2] is wanted"), ([1, 2], "you left out 2"),
     ([1, 2, 2, 5], "5 is too much"), ([2, 5], "you left out 1, 2"), ([], "you left out 1, 2, 2"),
     ([1, 2, 2, 7, 8, 9, 6], "7, 8, 9 and 1 more are too much")])
-def test_what_differs_is_told_with_what_is_left_out_first(said, told):
+def test_differences_are_shown_with_missing_keys_first(said, told):
     """Fails if right items in another order are called missing, or if what is too much is told while something is left out."""
     assert difference(said, [1, 2, 2]) == told
     without_brackets = {ord("["): None, ord("]"): None}
@@ -184,7 +184,7 @@ def test_a_sentence_names_nothing_of_ours(text, told):
 @pytest.mark.parametrize("text, told", [
     ("no column `a`;\n'Project ['a]\n+- Relation", "no column `a`"), ("one line", "one line"), ("", ""),
     ("Traceback (most recent call last):\n  File \"/x/y.py\", line 3\nKeyError: 'id'\n", "KeyError: 'id'")])
-def test_an_error_is_told_in_one_line(text, told):
+def test_an_error_is_shown_in_one_line(text, told):
     """Fails if a plan of Spark or a worker's traceback is shown to a student."""
     assert reason(ValueError(text)) == told
 

@@ -40,7 +40,7 @@ def test_only_what_is_there_is_shared(tmp_path: Path, monkeypatch: pytest.Monkey
     assert shared["MINIKAFKA_CACHE"] == str(cache) and shared["JUPYTERHUB_DEFAULT_URL"] == "/lab/tree/labs/03.ipynb"
 
 
-def test_without_jupyterhub_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_jupyterhub_it_names_what_to_install(tmp_path: Path) -> None:
     """Fails if a hub's log shows a traceback instead of the remedy. (The environment of the tests has no JupyterHub.)"""
     done = subprocess.run([sys.executable, "-m", "minikafka.lab.hub"], capture_output=True, text=True, cwd=ROOT,
                           env={"HOME": str(tmp_path), "PATH": ""}, check=False)

@@ -44,7 +44,7 @@ def test_another_minikafka_is_noticed(tmp_path):
     assert verdict.outcome.value == "UNKNOWN" and "make lab" in verdict.why
 
 
-def test_what_was_set_aside_is_told(monkeypatch):
+def test_a_record_that_was_set_aside_is_named(monkeypatch):
     """Fails if a student who misses a variable of another course cannot read where it has gone (I-ENV-2)."""
     monkeypatch.setenv("SPARK_HOME", "/opt/spark-2.4")
     monkeypatch.delenv(SAID, raising=False)
@@ -56,7 +56,7 @@ def test_what_was_set_aside_is_told(monkeypatch):
     ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
     ("0.4", lambda records: len(records), "a dictionary from numbers to numbers is wanted"),
 ])
-def test_an_answer_of_another_kind_is_told_what_is_wanted(exercise, answer, wanted):
+def test_an_answer_of_another_kind_is_refused_with_the_wanted_kind(exercise, answer, wanted):
     """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""
     verdict = check(exercise, answer)
     assert verdict.outcome.value == "FAIL" and wanted in verdict.why

@@ -64,7 +64,7 @@ def test_the_push_broker_keeps_its_promises(seed):
         last.kill()
 
 
-def test_the_drawing_says_every_number():
+def test_the_drawing_has_every_number():
     """Fails if a number of a moment is not written, if letters are small, or if colours come from a page."""
     drawing = side_by_side(flooded(), 13, 20)
     for moment in (flooded().moments[13], flooded().moments[20]):

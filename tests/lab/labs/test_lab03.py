@@ -18,7 +18,7 @@ def record(partition, offset, key, number):
 
 
 @pytest.mark.parametrize("jars, java", [(False, []), (True, ["java"])])
-def test_java_is_asked_only_where_it_is(monkeypatch, jars, java):
+def test_java_runs_only_where_it_is_installed(monkeypatch, jars, java):
     """Section 6 runs without Apache's jars; fails if they, or a Java, were taken for granted."""
     monkeypatch.setattr(clients, "KAFKA", SimpleNamespace(present=jars))
     monkeypatch.setattr(clients, "find_java", lambda: None)
@@ -35,7 +35,7 @@ def test_java_is_asked_only_where_it_is(monkeypatch, jars, java):
 SOME = [record(0, 0, "a-1", 0), record(0, 1, "a-2", 0), record(0, 2, "a-1", 1), record(2, 0, "a-1", 2), record(2, 1, None, 7)]
 
 
-def test_the_picture_says_where_everything_is():
+def test_the_picture_has_the_place_of_everything():
     """Fails if a record stands in another partition, the path of a key in another order, or a step back is not marked."""
     text = picture(SOME, follow="a-1", read=[SOME[3], SOME[0], SOME[2]], partitions=4)[1].splitlines()
     assert text[1:5] == ["partition 0: a-1:0 a-2:0 a-1:1", "partition 1: empty", "partition 2: a-1:2 7", "partition 3: empty"]

@@ -58,7 +58,7 @@ def test_a_group_at_one_glance():
     assert to_text(frame(group), ["another"]) == "no group has joined or committed yet"
 
 
-def test_the_shifts_say_who_and_for_how_long():
+def test_the_shifts_name_the_owner_and_the_duration():
     """Fails if a gap is not told with its seconds, or the drawing depends on colour alone."""
     drawing = shifts({name: change(name, "join") for name in ("classic", "consumer")})
     assert drawing.text.splitlines()[1].startswith("  P0: M1 from ") and "M1 from 4." in drawing.text.splitlines()[1]

@@ -27,7 +27,7 @@ def test_what_the_check_expects_is_what_the_brokers_do(acks, near, far, isr, exp
     assert quantile(times, 0.5) == pytest.approx(expected, abs=0.01)
 
 
-def test_who_waits_for_too_many_records_is_told_how_many_there_are():
+def test_waiting_for_too_many_records_ends_with_their_number():
     """Fails if a wait in vain names a lambda."""
     with AcksCluster() as room, pytest.raises(NotReady, match=r"2000 records are sent \(this writer sends 10 in all\)"):
         room.until_sent(room.writer(1, rate=10, count=10), 2000)

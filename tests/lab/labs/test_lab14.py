@@ -181,7 +181,7 @@ def test_a_registry_is_what_its_topic_says(city):
     assert Registry(city.bootstrap, "schemas").decode(data, as_schema=2) == {"trip": -7, "fare": 3}
 
 
-def test_a_stop_says_what_is_missing(monkeypatch, tmp_path):
+def test_a_stop_names_what_is_missing(monkeypatch, tmp_path):
     """Fails if a machine without jars and network gets an error instead of a sentence."""
     monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path))
     monkeypatch.setenv("MINIKAFKA_MAVEN", "none")

@@ -127,7 +127,7 @@ def test_a_limit_inside_another_one_leaves_the_outer_one_as_it_was():
     (8, "without brackets behind it; you gave 8, of type int"),
     (None, "you gave nothing (None)"),
 ])
-def test_what_a_function_may_do_wrong_is_told_in_words(function, told):
+def test_wrong_results_of_a_function_are_described_in_words(function, told):
     """Fails if a kind of mistake passes, stops the notebook, or ends in Python's own words."""
     verdict = check("99.1", function)
     assert verdict.outcome is Outcome.FAIL and told in verdict.why
@@ -167,7 +167,7 @@ class Doubler:
     (Doubler().method, MISSED), (functools.partial(in_an_if), MISSED), (functools.partial(lambda m, n: None, 1), NONE),
     (sorts, ALWAYS), (lambda n: [n].sort(), NONE), (lambda n: n if n > 100 else None, NONE),
     (functools.lru_cache(in_an_if), MISSED)])
-def test_why_nothing_came_back_is_told_by_the_code(function, told):
+def test_a_missing_return_is_explained_from_the_code(function, told):
     """I-TRIAL-2. Fails if somebody whose `return` stands in a loop or an if is asked whether there is one, if a missing one is
     not asked for, or if the arguments are not shown."""
     verdict = check("99.1", function)
@@ -186,7 +186,7 @@ def asks_a_library(n):
     (Doubler().__getattribute__, "attribute name must be string", None),
     (lambda n: (_ for _ in ()).throw(AssertionError("mine")), "your code raised AssertionError: mine", "lambda"),
 ])
-def test_an_error_is_told_with_the_arguments_wherever_it_was_raised(function, told, line):
+def test_an_error_is_shown_with_the_arguments_wherever_it_was_raised(function, told, line):
     """Fails if the arguments are shown of some kinds of functions only, or if an assertion of the student's is taken for the
     verdict of the check."""
     verdict = check("99.1", function)
@@ -194,12 +194,12 @@ def test_an_error_is_told_with_the_arguments_wherever_it_was_raised(function, to
     assert line is None or line in verdict.excerpt[0]
 
 
-def test_of_two_functions_the_one_that_fails_is_told_with_what_it_was_given():
+def test_of_two_functions_the_failing_one_is_shown_with_its_arguments():
     """Fails if the arguments are lost where several functions are wanted."""
     assert check("99.3", (lambda n: 2 * n, lambda n: n / 0)).excerpt[-1] == "called with n=1"
 
 
-def test_what_is_given_is_told_as_it_was_at_the_call():
+def test_arguments_are_shown_as_they_were_at_the_call():
     """Fails if a function that empties its list is told that it was given an empty one."""
     def empties(values, how):
         while True:
@@ -214,7 +214,7 @@ def test_what_is_given_is_told_as_it_was_at_the_call():
     ("99.3", (endless, 5), "without brackets behind it; you gave 5"),
     ("99.3", (lambda n: 1, lambda n: "x"), "of type str; a number is wanted"),
 ])
-def test_the_shape_of_an_answer_is_told(exercise, answer, told):
+def test_the_shape_of_an_answer_is_shown(exercise, answer, told):
     """Fails if it is only said that something differs."""
     assert told in check(exercise, answer).why
 
@@ -258,24 +258,24 @@ def test_a_few_printed_lines_are_shown_as_they_are(capsys):
     ("6.22", "lab 6 has no exercise 6.22; it has"), ("66.1", "there is no lab 66"), ("6,2", "'6,2' is no number"),
     ("", "is no number"), (6.2, 'in quotes: "6.2"'), (endless, 'comes first, in quotes: "6.2"')])
 @pytest.mark.parametrize("ask", [lambda number: check(number, endless), hint])
-def test_a_mistyped_number_is_told_with_those_that_exist(ask, number, told):
+def test_a_mistyped_number_is_refused_with_the_existing_numbers(ask, number, told):
     """Fails if a mistyped number ends in an exception from inside."""
     verdict = ask(number)
     assert verdict.outcome is Outcome.UNKNOWN and told in verdict.why
 
 
-def test_a_check_without_an_answer_says_where_it_goes():
+def test_a_check_without_an_answer_names_its_place():
     """Fails if `check("99.1")` ends in a TypeError."""
     assert "behind the number" in check("99.1").why
 
 
 @pytest.mark.parametrize("number", [6.1, "6,1", None])
-def test_a_prediction_with_a_number_that_is_none_is_told(number):
+def test_a_prediction_that_is_no_number_is_refused(number):
     """Fails if it ends in an exception, or is kept where nobody looks for it."""
     assert "in quotes" in predict(number, 3).text and "in quotes" in reveal(number, 3).text
 
 
-def test_on_a_full_disk_the_notebook_goes_on_and_says_what_to_do(monkeypatch, tmp_path, capsys):
+def test_on_a_full_disk_the_notebook_goes_on_and_names_the_remedy(monkeypatch, tmp_path, capsys):
     """I-STUDENT-3. Fails if the cell raises, if nothing is said, or if the progress of before is lost."""
     monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress.json"))
     predict("99.1", 3)
@@ -289,7 +289,7 @@ def test_on_a_full_disk_the_notebook_goes_on_and_says_what_to_do(monkeypatch, tm
     assert list(record.read()["predictions"]) == ["99.1"]
 
 
-def test_a_cell_that_is_run_twice_or_before_its_question_says_what_it_knows():
+def test_a_cell_that_is_run_twice_or_before_its_question_shows_the_kept_guess():
     """Fails if cells out of order raise, or if the second run gives another note than the first."""
     assert reveal("99.7", 3).text == "measured 3"
     assert predict("99.7", 3) == predict("99.7", 3)
@@ -305,7 +305,7 @@ CELLS = [("the beginning", "import os\nfrom minikafka import Cluster as Brokers"
     ("Brokers", "from minikafka import Cluster as Brokers", "the beginning"),
     ("broker", "for broker in cluster.ids:", "3 · Loops"), ("total", "for broker in cluster.ids:", "3 · Loops"),
     ("leader", "def leader(topic):", "3 · Loops")])
-def test_a_missing_name_is_told_with_the_cell_that_makes_it(name, line, section):
+def test_a_missing_name_is_shown_with_the_cell_that_makes_it(name, line, section):
     """Fails if a student has to guess which cell did not run."""
     sentence = names.told(name, CELLS)
     assert f"`{name}` is made by the line `{line}` of the section “{section}”" in sentence and "Run All Above" in sentence
@@ -352,12 +352,12 @@ def test_of_two_functions_the_one_that_returned_nothing_is_named():
     assert "forgets returned nothing" in check("99.3", (double, forgets)).why
 
 
-def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_told_with_its_import():
+def test_a_tool_of_the_labs_that_no_cell_has_fetched_is_shown_with_its_import():
     """Fails if `progress()`, of which the page of the labs speaks, ends in Python's own words where no cell imports it."""
     assert names.tool("progress").endswith("from minikafka.lab import progress")
 
 
-def test_after_a_restart_a_cell_says_which_cells_come_first(tmp_path, monkeypatch):
+def test_after_a_restart_a_cell_names_the_cells_that_come_first(tmp_path, monkeypatch):
     """A kernel as `make lab` starts it, in which nothing has run. Fails if the sentence needs an import first, if the cell
     counts as good, if a name of ours stays in the notebook, if a mistyped name gets a sentence, too, or if a Spark that was too
     slow gets none."""

@@ -22,7 +22,7 @@ total = sum(n * n for n in range(3_000_000))
 """
 
 
-def test_what_a_notebook_takes_is_told_and_when_its_first_window_came(tmp_path, monkeypatch):
+def test_the_duration_of_a_notebook_and_of_its_first_window_is_shown(tmp_path, monkeypatch):
     """Fails if the work of the kernel, a process of its own, is not counted, if cells behind the wanted one run, or if the first
     window is taken for the end."""
     project = Project(tmp_path)

@@ -94,7 +94,7 @@ def test_what_did_not_run_was_not_measured(nothing, student):
     assert predict("99.3", nothing).word == NONE
 
 
-def test_words_where_a_number_is_asked_for_are_told_at_once():
+def test_words_where_a_number_is_wanted_are_refused_at_once():
     """Fails if somebody learns only behind the experiment that "less than 5" cannot be compared."""
     assert "one number can be compared" in predict("99.2", "less than 5").text
     assert predict("99.2", "5 %").text == "'5 %'. Now see." and predict("99.2", "neither").text == "'neither'. Now see."
@@ -106,7 +106,7 @@ def test_the_answer_is_in_the_file_before_the_run(student):
     assert json.loads(student.read_text())["predictions"]["99.2"] == {"guess": "{'a': 1}"}
 
 
-def test_a_restarted_kernel_still_knows_the_guess(monkeypatch):
+def test_a_restarted_kernel_still_has_the_guess(monkeypatch):
     """Fails if a guess lives only in the notebook's memory; a cell that was run without a guess takes it back."""
     predict("99.2", (1, 2))
     monkeypatch.setattr(prediction, "GUESSES", {})

@@ -212,7 +212,7 @@ def test_what_is_next_after_everything(student, course, two_exercises):
     assert "every exercise" in progress(course).next
 
 
-def test_the_page_says_when_nothing_is_kept(course, monkeypatch):
+def test_the_page_shows_when_nothing_is_kept(course, monkeypatch):
     """Fails if a student whose progress is switched off is left to wonder."""
     monkeypatch.setenv("MINIKAFKA_PROGRESS", "off")
     assert "nothing is kept" in repr(progress(course))
@@ -225,7 +225,7 @@ def test_the_lab_that_was_worked_in_last_is_next(student, course):
         assert progress(course).next.startswith(f"exercise {exercise_} in lab {lab}")
 
 
-def test_the_page_says_where_it_is_kept(student, course):
+def test_the_page_shows_where_it_is_kept(student, course):
     """Fails if a student cannot find the file, or if a page without surprises shows an empty list."""
     assert repr(progress(course)).splitlines()[-1] == "kept in mine/progress.json"
     assert repr(progress(course / "labs")) .splitlines()[-1] == f"kept in {student}"

@@ -24,7 +24,7 @@ def ran() -> dict[str, tuple[list[Any], list[str]]]:
     return run_cells(CELLS)
 
 
-def test_a_long_wait_says_for_what_and_how_long_and_leaves_nothing(ran):
+def test_a_long_wait_shows_its_condition_and_time_and_leaves_nothing(ran):
     """I-WAIT-1. Fails if nobody sees that a cell works, if seconds stand still, or if a saved notebook keeps them."""
     outputs, shown = ran["long"]
     assert all("&lt;Spark&gt;" in html and "s so far" in html for html in shown[:-1]) and len(set(shown)) >= 3

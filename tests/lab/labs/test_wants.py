@@ -15,7 +15,7 @@ from minikafka.lab.wants import admits_nothing
 
 
 @pytest.mark.parametrize("function", [typing.Callable, collections.abc.Callable], ids=["typing", "collections.abc"])
-def test_a_wanted_function_may_return_none_if_the_annotation_says_so(function: Any) -> None:
+def test_a_wanted_function_may_return_none_if_its_annotation_allows_it(function: Any) -> None:
     """Fails if `Callable[..., None]` of one of the two modules is read as a function that must return something, or another as
     one that need not."""
     for returned in (None, Any, object, int | None, typing.Optional[str]):  # noqa: UP045

@@ -98,7 +98,7 @@ def test_an_empty_run_is_an_empty_chart() -> None:
     assert figure.layout.yaxis3.title.text == "offset" and "<img" in figure._repr_mimebundle_()["text/html"]
 
 
-def test_other_partitions_and_what_clients_say_they_committed_are_left_out() -> None:
+def test_other_partitions_and_commits_reported_by_clients_are_left_out() -> None:
     """Fails if another partition's log is drawn in this one's chart, a client's word beside the coordinator's, or a leader of
     the past leads again by saying so; and if a commit that was told before any watermark stops the chart."""
     mine = read(story(), "flights-0", ZERO)

@@ -43,7 +43,7 @@ def test_nothing_jumps_while_time_passes() -> None:
         assert len({draw(run.at(t, "flights-2"), size)[1] for t in quiet}) == 1
 
 
-def test_without_a_file_it_is_told_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_file_it_is_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if the terminal gets markup."""
     assert main(["picture", RUN, *MOMENT]) == 0
     told = capsys.readouterr().out

@@ -12,7 +12,7 @@ from tests.lab.picture.script import TP, Script
 from tests.lab.picture.stories import recorded
 
 
-def test_nobody_told() -> None:
+def test_no_client_reports() -> None:
     """Fails if the ledger of a cluster without watched clients says 0 (I-LEDGER-2)."""
     assert Script(records=5).frame().ledger == Ledger(None, None, None, None, None, None, None)
 

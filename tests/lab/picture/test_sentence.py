@@ -52,7 +52,7 @@ def test_no_controller() -> None:
     assert "The active controller, broker 1, has been paused for 0.4 s" in Script().fault("pause", 1).after(0.4).sentence()
 
 
-def test_no_leader_says_who_is_out_and_why_nobody_else_may() -> None:
+def test_no_leader_names_the_brokers_that_are_out_and_why_no_other_may_lead() -> None:
     """Fails if the reason for waiting, a clean election only, is left out."""
     s = Script(records=70).lead(2, 1).decide(2, 1, [2], 1).append(2, 70, 100, 1).say("hw", 2, tp=TP, hw=100)
     s.isr([2], 1, 2, 2).fault("kill", 2).after(4.0).decide(-1, 2, [2], 3)
@@ -147,7 +147,7 @@ def test_nothing_holds_anything_up() -> None:
     assert empty.frame(None).sentence.level is Level.UNKNOWN
 
 
-def test_what_is_not_told_is_not_claimed() -> None:
+def test_what_the_trace_lacks_is_not_claimed() -> None:
     """Fails if min.insync.replicas is taken to be 1 where nobody told it (I-SENTENCE-2)."""
     s = Script(min_isr=None, records=5)
     for event in s.events:

@@ -43,13 +43,13 @@ def test_a_process_comes_back() -> None:
     assert processes(paused.frame())[1] == "running"
 
 
-def test_the_start_may_be_told_before_the_restart() -> None:
+def test_the_start_may_be_recorded_before_the_restart() -> None:
     """Fails if the cluster's word, which comes after the broker's own, sets a running broker back."""
     s = Script(records=5).fault("kill", 2).say("start", 2, roles=["broker"]).say("broker", 2, id=2, state="unfenced")
     assert processes(s.fault("restart", 2).frame())[1] == "running"
 
 
-def test_a_death_unasked_for() -> None:
+def test_an_unexpected_death() -> None:
     """Fails if a broker that died by itself is shown alive: `crash` is its own last word, `exit` the cluster's."""
     assert processes(Script(records=5).say("crash", 2, error="ENOSPC").frame())[1] == "killed"
     assert processes(Script(records=5).say("exit", broker=2, how="signal 9").frame())[1] == "killed"
@@ -169,7 +169,7 @@ def test_polled_brokers_tell_less() -> None:
     assert s.frame().chosen.leader == 3                                                 # type: ignore[union-attr]
 
 
-def test_simulated_faults_say_who_wrote_them() -> None:
+def test_simulated_faults_name_their_author() -> None:
     """Fails if the fault of a link overwrites `b`, as "cut from a to b" once did (I-CONDITION-1), or if a broker that cannot
     hear another one bears no mark of it."""
     with cluster(3) as (c, run):
@@ -201,7 +201,7 @@ def test_the_metadata_log_is_a_lane_like_any_other() -> None:
             assert broker is None or lane.end == broker.quorum.log.end_offset
 
 
-def test_members_of_one_name_are_told_apart() -> None:
+def test_members_of_one_name_are_distinguished() -> None:
     """Fails if two consumers that call themselves "kafka-python" are one in the picture, or a watched one loses its name."""
     s = Script(records=20).say("group", 1, group="g", state="Stable", generation=1, members=["k-aaaa", "k-bbbb", "k-cccc"],
                                names=dict.fromkeys(["k-aaaa", "k-bbbb", "k-cccc"], "k"), assignment={"k-aaaa": [TP]})
@@ -226,7 +226,7 @@ def test_a_leader_of_the_past_judges_nobody() -> None:
     assert round(lane(s, 3).behind_for or 0.0, 3) == 4.0
 
 
-def test_a_broker_serves_when_it_says_so() -> None:
+def test_a_broker_serves_from_its_own_event_on() -> None:
     """Fails if the controller's word, or another word of its own, makes a starting broker a running one."""
     s = Script(records=5).fault("kill", 2).say("start", 2, roles=["broker"])
     s.say("broker", 1, id=2, state="unfenced").say("broker", 2, id=2, state="registered")

@@ -45,7 +45,7 @@ def test_the_picture_shows_the_leaders_figure(how: str) -> None:
         c.wait(lambda: figures(c, run, follower) == (0.0, 0.0), timeout=60)
 
 
-def test_the_next_look_is_when_the_leader_looks() -> None:
+def test_the_next_check_is_when_the_leader_checks() -> None:
     """Fails if the ISR shrinks at another moment than the picture announced."""
     with cluster(5) as (c, run):
         producer = c.watch(c.producer(acks=1), "pilot")
@@ -65,7 +65,7 @@ def test_the_next_look_is_when_the_leader_looks() -> None:
         assert abs(shrink - announced[0]) < 0.1, "and a moment for the controller"
 
 
-def test_nothing_is_told_of_followers_that_keep_up() -> None:
+def test_followers_that_keep_up_have_no_entry() -> None:
     """Fails if the leader tells of every fetch: the trace of a healthy, busy partition would be mostly that."""
     with cluster(5) as (c, run):
         producer = c.watch(c.producer(), "pilot")

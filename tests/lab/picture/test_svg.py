@@ -267,7 +267,7 @@ def test_only_what_is_lost_is_red_in_the_ledger() -> None:
     assert red(unclean_loss()) == ["lost"] and red(slow_follower()) == []
 
 
-def test_ghosts_that_were_acknowledged_look_otherwise_than_others() -> None:
+def test_ghosts_that_were_acknowledged_are_drawn_otherwise_than_others() -> None:
     """Fails if a lost promise looks like an ordinary truncation."""
 
     def looks(acked: int) -> set[str]:

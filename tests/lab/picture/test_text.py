@@ -77,7 +77,7 @@ def test_the_text_names_every_broker_partition_and_mark() -> None:
 
 @settings(max_examples=80, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(frames)
-def test_any_frame_can_be_told(frame: Frame) -> None:
+def test_any_frame_can_be_described(frame: Frame) -> None:
     """Fails if a None or an empty tuple somewhere stops the telling."""
     assert frame.sentence.text in to_text(frame)
 
@@ -120,13 +120,13 @@ def test_only_what_went_wrong_with_a_producer_is_marked() -> None:
     assert looks(s) == {"in doubt": "wait", "failed": "wait"}
 
 
-def test_what_nobody_told_of_a_producer_is_asked() -> None:
+def test_a_missing_detail_of_a_producer_is_marked() -> None:
     """Fails if a producer of a library that does not tell its acks (confluent-kafka, aiokafka) is shown without them."""
     frame = Script(records=3).produce(range(3)).frame()
     assert "acks=?" in to_text(frame) and "acks=?" in to_svg(frame)
 
 
-def test_the_ledger_says_redelivered_because_it_cannot_see_what_is_stored_twice() -> None:
+def test_the_ledger_counts_redelivered_because_it_cannot_see_what_is_stored_twice() -> None:
     """Fails if the strip calls what it counts by a name that claims more: a record that a retry appended twice has two
     offsets, and no event tells that they hold the same."""
     s = Script(records=4).say("position", client="one", group="a", tp=TP, first=0, position=4)

@@ -115,7 +115,7 @@ def test_what_a_killed_member_leaves(tmp_path):
     assert group.order_violations == 1
 
 
-def test_spark_knows_the_fields_of_a_flight():
+def test_spark_has_the_fields_of_a_flight():
     """Fails if a field were added to Flight or renamed, and Spark went on reading it as null."""
     assert [column.split()[0] for column in FLIGHT.split(", ")] == [f.name for f in dataclasses.fields(Flight)]
 

@@ -30,7 +30,7 @@ def test_every_trip_is_counted_once(spark: SparkSession, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("counted", "numbers"), [(419, 87_990), (420, 87_991), (420, 87_989)])
-def test_a_wrong_count_is_told(counted: int, numbers: int, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_count_is_reported(counted: int, numbers: int, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if the command ends well though a trip is missing, or one came twice and another not at all."""
     run = ScaleRun("minikafka", "kafka", 420, 1.0, 1.0, None, 1.0, 1.0, 1.0)
     monkeypatch.setattr(module, "_run", lambda *_: (run, counted, numbers))

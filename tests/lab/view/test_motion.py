@@ -72,7 +72,7 @@ def test_the_crown_travels_records_slide_and_the_watermark_moves(browser: Any, w
         assert dict(moved)["crown"] == 4 * dict(fast)["crown"]
 
 
-def test_nothing_moves_for_a_viewer_who_looks_back(browser: Any) -> None:
+def test_nothing_moves_for_a_viewer_at_an_earlier_moment(browser: Any) -> None:
     """Fails if lanes slide over each other after a step, a jump or a drag, or on the way back to the run as it goes on."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="no-preference")
     page.set_content("<body style='margin:0'></body>")

@@ -46,7 +46,7 @@ def test_orders_reach_the_cluster(sim):
     assert [fault for fault in faults(sim) if fault in wanted] == wanted
 
 
-def test_time_passes_in_a_simulated_world_when_asked(sim):
+def test_time_passes_in_a_simulated_world_on_request(sim):
     """Fails if "+10 s" does not drive the world."""
     before = sim.now()
     carry_out(sim, "pass", 10)
@@ -61,7 +61,7 @@ def test_an_error_is_one_line_and_no_traceback(sim, capfd):
     assert "Traceback" not in capfd.readouterr().err and ear.changes == 1
 
 
-def test_where_a_fault_is_not_supported_the_line_says_so(capfd):
+def test_a_fault_that_is_not_supported_is_named_in_the_line(capfd):
     """Fails if NotSupported of a cluster that somebody else runs ends in a thread's traceback."""
     with Cluster(brokers=1, preset="class") as ours:
         theirs = Cluster.connect(ours.bootstrap)

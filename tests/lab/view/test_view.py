@@ -44,7 +44,7 @@ def page(view: View) -> View:
     return view
 
 
-def test_outside_a_notebook_a_view_is_only_asked(sim):
+def test_outside_a_notebook_a_view_only_answers(sim):
     """Fails if `cluster.view()` in a script prints, starts a thread, or does not work."""
     view = sim.view()
     disaster(sim)
@@ -138,7 +138,7 @@ def test_a_stopped_view_has_no_thread_and_no_widget(sim):
     assert view.at().brokers  # what happened can still be asked
 
 
-def test_an_error_in_drawing_is_said_and_the_thread_goes_on(sim):
+def test_an_error_in_drawing_is_shown_and_the_thread_goes_on(sim):
     """I-PAINTER-3: fails if one bad frame ends the picture."""
     view = page(sim.view())
     until(lambda: view._widget.svg)

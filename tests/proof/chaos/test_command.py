@@ -39,7 +39,7 @@ def test_a_saved_history_is_judged_again(tmp_path: Path, capsys: pytest.CaptureF
     assert "1 sent" in capsys.readouterr().out
 
 
-def test_the_last_line_says_it_all() -> None:
+def test_the_last_line_has_the_whole_outcome() -> None:
     """Fails if kills, acknowledged, lost or duplicates are missing, or a problem beside the verdicts is overlooked."""
     assert told(outcome(CLEAN)).splitlines()[-1].endswith("12 kills, 1 acked, 0 lost, 0 duplicates: all is well")
     assert told(outcome(LOST)).splitlines()[-1].endswith("12 kills, 1 acked, 1 lost, 0 duplicates: VIOLATED")

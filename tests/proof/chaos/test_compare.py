@@ -45,7 +45,7 @@ def test_a_row_is_compared_with_its_namesake() -> None:
     assert told(one, other) == [Difference(".topics.partitions.error_code", 3, 100)]
 
 
-def test_a_missing_row_is_told() -> None:
+def test_a_missing_row_is_shown() -> None:
     """Fails if a row that one engine leaves out, or an answer that does not come, is taken for equal."""
     (missing,) = told(answer(("a", [(0, 0), (0, 0)])), answer(("a", [(0, 0)])))
     assert (missing.path, missing.theirs) == (".topics.partitions", None)
@@ -80,7 +80,7 @@ def test_rows_of_other_rounds_are_left_out() -> None:
     assert of_round("closed", "-2") == "closed"
 
 
-def test_what_a_round_began_with_is_told_first() -> None:
+def test_the_request_that_began_a_round_is_shown_first() -> None:
     """Fails if a difference that others may have made stands before one that came first."""
     found = Comparison(2)
     for kind, first in (("later", 0), ("first", 1)):

@@ -216,7 +216,7 @@ def test_what_is_there_is_found(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ALMOST)
-def test_what_only_looks_like_it_is_not(case: str) -> None:
+def test_a_similar_history_has_no_anomaly(case: str) -> None:
     """Nothing is reported, and nothing left in doubt."""
     assert (ALMOST[case].violated, ALMOST[case].valid) == ([], True)
 

@@ -61,14 +61,14 @@ def test_an_operation_without_an_end_ends_after_all_others() -> None:
     assert (story.ops[0].outcome, story.ops[0].end) == ("info", 3)
 
 
-def test_nobody_looked_is_not_the_same_as_fine() -> None:
+def test_records_that_no_read_reached_are_not_fine() -> None:
     """An acknowledged record that no reader came near: the verdict is None, and says why."""
     report = check(Told().send("a", 0).history)
     assert (report.valid, report.violated) == (None, [])
     assert "no read has reached" in report["lost-write"].reason
 
 
-def test_values_sent_twice_are_not_judged_and_it_is_said() -> None:
+def test_values_sent_twice_are_not_judged_and_are_reported() -> None:
     """Fails if a client that repeats its values is told of duplicates, or that all is well."""
     report = check(Told().send("a", 0).send("a", 1).final("a@0 a@1").history)
     assert (report["duplicate"].valid, report.violated) == (None, [])

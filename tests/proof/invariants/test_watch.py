@@ -38,7 +38,7 @@ async def cut_short(kit: Kit) -> None:
     await kit.world.sleep(1.0)
 
 
-def test_it_looks_for_what_it_is_told_and_can_end_the_run() -> None:
+def test_it_checks_the_chosen_invariants_and_can_end_the_run() -> None:
     """Fails if `only` and `without` do not choose, or hide the truth from the others; or if `raises` does not raise the
     violation, with its id, out of world.run."""
     assert Kit(only=("I3",)).run(cut_short) == ["I3"]

@@ -143,7 +143,7 @@ def test_ends_of_epochs_above_a_snapshot() -> None:
     assert [disk.end_offset_for(epoch) for epoch in (1, 3, 4)] == [(1, 3), (3, 4), (3, 4)]
 
 
-def test_a_tame_campaign_is_told_apart() -> None:
+def test_a_tame_campaign_is_reported() -> None:
     """Fails when a campaign in which too little happened passes for a good one."""
     assert coverage.lacking("raft", Counter({"leader": 1}), seeds=10) == []
     assert any("truncations 0" in line for line in coverage.lacking("raft", Counter({"leader": 1}), seeds=100))

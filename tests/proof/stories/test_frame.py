@@ -70,7 +70,7 @@ async def goes(story: Story) -> None:
     story.send("never looked at", to=1)
 
 
-def test_a_story_that_is_told_leaves_nothing_behind() -> None:
+def test_a_story_leaves_nothing_behind() -> None:
     """Fails if its world is not closed: what brokers and clients were about to do would be "never awaited"."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -102,7 +102,7 @@ def test_tables() -> None:
     assert [with_bar(records, at) for at in (0, 1, 2)] == ["| m1/0 m2/0", "m1/0 | m2/0", "m1/0 m2/0 |"]
 
 
-def test_the_narrator_tells_what_was_asked_for_of_the_topics_of_the_story() -> None:
+def test_the_narrator_writes_the_chosen_events_of_the_topics_of_the_story() -> None:
     """Fails if a story is drowned in the events of internal topics, or a kind is told that is not wanted."""
     cut = {"k": "truncate", "b": 2, "tp": "t-0", "to": 1, "records": 1}
     assert narrate.sentence(cut, ("truncate",), {"t": None}) == "2 truncates t-0 to 1, 1 record gone"

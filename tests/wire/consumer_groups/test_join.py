@@ -41,7 +41,7 @@ def test_version_0_names_its_members(group: Group) -> None:
     assert (other.error_code, other.member_epoch) == (NONE, 3) and other.member_id != first.member_id
 
 
-def test_a_full_request_is_told_the_assignment_again(group: Group) -> None:
+def test_a_full_request_gets_the_assignment_again(group: Group) -> None:
     """A client that lost its answer says everything again. Fails if it is not told what it has."""
     topic = group.topic(2)
     member = group.member(topic)

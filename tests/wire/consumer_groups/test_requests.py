@@ -113,7 +113,7 @@ def test_rebalance_timeouts_are_not_bounded(group: Group, timeout_ms: int) -> No
     assert (answer.error_code, answer.member_epoch) == (NONE, 2)
 
 
-def test_the_wrong_broker_says_so(group: Group) -> None:
+def test_the_wrong_broker_answers_not_coordinator(group: Group) -> None:
     """Fails if another broker than the coordinator takes a member."""
     here = f":{group.raw.socket.getpeername()[1]}"
     with Raw(next(a for a in group.bootstrap.split(",") if not a.endswith(here))) as other:
