@@ -101,7 +101,7 @@ async def test_a_topic_deleted_in_the_middle_of_its_cleaning(w: Replicas) -> Non
     await compacted_topic(w)
     await put(w, 30)
     await w.until(lambda: all(len(found(w, n)) < 30 for n in IDS))
-    assert all(not name.endswith(".cleaned") for n in IDS for name in w.disk(n).listdir("/data/c-0"))
+    await w.until(lambda: all(not name.endswith(".cleaned") for n in IDS for name in w.disk(n).listdir("/data/c-0")))
 
 
 def _at_work(cleaner: Any) -> bool:

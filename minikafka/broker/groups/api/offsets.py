@@ -291,7 +291,7 @@ async def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordi
 
 
 async def _verdicts(keys: list[Key], error: Err) -> list[Deleted]:
-    return each(lambda key: Deleted(partition_index=key[1], error_code=int(error)), keys)
+    return await each(lambda key: Deleted(partition_index=key[1], error_code=int(error)), keys)
 
 
 def _has(store: GroupCoordinatorShard, group: Group, key: Key) -> bool:
