@@ -32,7 +32,7 @@ def test_frames_break_nothing(kind: str, seed: int) -> None:
 
 async def still_serves(world: OneBroker) -> None:
     client = await world.connect()
-    assert (await client.ask(ApiVersionsRequest(), 0)).error_code == 0
+    assert (await client.request(ApiVersionsRequest(), 0)).error_code == 0
     client.close()
 
 

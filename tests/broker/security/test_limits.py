@@ -81,7 +81,7 @@ async def test_silence_ends_after_connections_max_idle_ms(world: OneBroker) -> N
     """Fails if idle connections stay, or busy ones go."""
     silent, talking = await world.connect(), await world.connect()
     for _ in range(9):
-        await talking.ask(ApiVersionsRequest(), 0)
+        await talking.request(ApiVersionsRequest(), 0)
         await world.sleep(2)
     assert silent.closed and not talking.closed
 
@@ -104,7 +104,7 @@ async def fill(world: OneBroker, size: int = 900_000) -> bytes:
     """Put a large batch into the topic; returns a Fetch that reads it."""
     batch = build([(b"k", bytes(size))], timestamp_ms=world.client_env().wall_ms())
     client = await world.connect()
-    answer = await client.ask(produce("t", batch, acks=1), 8)
+    answer = await client.request(produce("t", batch, acks=1), 8)
     assert answer.responses[0].partition_responses[0].error_code == 0
     client.close()
     return encode_request(fetch("t"), 4, 1, "never reads")
@@ -151,13 +151,13 @@ async def test_all_connections_are_taken_and_the_idle_one_gives_way(world: OneBr
     way before one that is silent, or one that has asked before one that never did (I-SRV-3)."""
     crowd = [await world.connect() for _ in range(20)]
     for client in crowd[:8]:
-        await client.ask(ApiVersionsRequest(), 0)
+        await client.request(ApiVersionsRequest(), 0)
     await world.sleep(1)
     later = [await world.connect() for _ in range(12)]
     await world.sleep(1)
     assert [client.closed for client in crowd] == [False] * 8 + [True] * 12
     for client in [*later, *crowd[1:8]]:
-        await client.ask(ApiVersionsRequest(), 0)
+        await client.request(ApiVersionsRequest(), 0)
     assert await served(world)
     assert crowd[0].closed and not any(client.closed for client in [*crowd[1:8], *later])
     assert len(world.broker(1).clients.connections) == 19
@@ -176,7 +176,7 @@ async def test_a_crowd_of_clients_does_not_shut_brokers_out(world: OneBroker) ->
     for _ in range(10):
         await world.connect()
     broker = await world.connect(INTERNAL_PORT)
-    assert (await broker.ask(ApiVersionsRequest(), 0)).error_code == 0
+    assert (await broker.request(ApiVersionsRequest(), 0)).error_code == 0
 
 
 @in_world(OneBroker, 11, queued_max_request_bytes=str(10 << 20))

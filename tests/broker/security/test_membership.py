@@ -167,8 +167,8 @@ async def test_a_proof_has_its_time(world: OneBroker) -> None:
     world.hosts[1].env.cluster_secret = b"s" * 16
     silent, told = await world.connect(INTERNAL_PORT), await world.connect(INTERNAL_PORT)
     opener = Opener(b"s" * 16, 1, bytes(CHALLENGE))
-    answer = await told.ask(SaslAuthenticateRequest(auth_bytes=opener.challenge), VERSION)
-    await told.ask(SaslAuthenticateRequest(auth_bytes=opener.answer(bytes(answer.auth_bytes))), VERSION)
+    answer = await told.request(SaslAuthenticateRequest(auth_bytes=opener.challenge), VERSION)
+    await told.request(SaslAuthenticateRequest(auth_bytes=opener.answer(bytes(answer.auth_bytes))), VERSION)
     await world.sleep(PROVE_S - 1)
     assert not silent.closed
     await world.sleep(3)

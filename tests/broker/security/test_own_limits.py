@@ -75,7 +75,7 @@ def test_the_text_reaches_the_producer(caplog: pytest.LogCaptureFixture) -> None
     async def story(world: OneBroker) -> None:
         client = await world.connect()
         for version in range(7, 13):
-            row = (await client.ask(request(make()), version)).responses[0].partition_responses[0]
+            row = (await client.request(request(make()), version)).responses[0].partition_responses[0]
             assert row.error_code == code
             assert version < 8 or limit in row.error_message
 

@@ -150,7 +150,7 @@ def request(batch: bytes) -> ProduceRequest:
 
 
 async def put(client: RawClient, batch: bytes) -> Any:
-    return (await client.ask(request(batch), 9)).responses[0].partition_responses[0]
+    return (await client.request(request(batch), 9)).responses[0].partition_responses[0]
 
 
 def stored(world: OneBroker) -> Iterator[tuple[BatchHeader, bytes]]:

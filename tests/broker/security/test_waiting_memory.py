@@ -38,9 +38,9 @@ class Waiting(OneBroker):
         """Let everything wait from now on; returns the values of fields that ordinary requests have."""
         await self.start()
         client = await self.connect()
-        await client.ask(create_topics(topic("t", 1, 2)), 7)
+        await client.request(create_topics(topic("t", 1, 2)), 7)
         for kind, name in enumerate(("g", "tx")):
-            await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=[name]), 4)
+            await client.request(FindCoordinatorRequest(key_type=kind, coordinator_keys=[name]), 4)
         await self.until(lambda: len(self.partitions) == 3)
         self.kill(2)
         await self.until(lambda: {p.leader for p in self.partitions} == {1})
@@ -58,7 +58,7 @@ class Waiting(OneBroker):
 
     async def producer(self, client: RawClient, name: str) -> dict[str, Any]:
         asked = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=800_000, producer_id=-1, producer_epoch=-1)
-        got = await client.ask(asked, 4)
+        got = await client.request(asked, 4)
         assert got.error_code == 0
         return {"transactional_id": name, "v3_and_below_transactional_id": name, "producer_id": got.producer_id,
                 "v3_and_below_producer_id": got.producer_id, "producer_epoch": got.producer_epoch,

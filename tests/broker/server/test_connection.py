@@ -85,7 +85,7 @@ class Waiting(SimWorld):
 
     async def _begin(self) -> None:
         self.client: Any = await self.connect()
-        await self.client.ask(requests.create_topics(requests.topic("t", assign=[(0, [1, 2])])), 7)
+        await self.client.request(requests.create_topics(requests.topic("t", assign=[(0, [1, 2])])), 7)
         self.client.frames.clear()
         await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
         await self.sleep(1)

@@ -206,7 +206,7 @@ def test_a_request_that_names_much_gives_turns(api: str, counted: Counted) -> No
         client = await world.connect()
         request, version = REQUESTED[api]()
         before = counted.turns, counted.asides
-        await client.ask(request, version)
+        await client.request(request, version)
         return counted.turns - before[0], counted.asides - before[1]
 
     given, asides = OneBroker(1).play(story)
@@ -249,14 +249,14 @@ def test_a_broker_that_makes_many_partitions_serves_and_lives(counted: Counted, 
             return turn(self)
 
         monkeypatch.setattr(Turns, "turn", hold)
-        answer = await client.ask(*create("wide", N))
+        answer = await client.request(*create("wide", N))
         assert [row.error_code for row in answer.topics] == [0] and held
-        answer = await other.ask(*create("more", 1))
+        answer = await other.request(*create("more", 1))
         assert [row.error_code for row in answer.topics] == [0]
         await world.sleep(30)
         assert not world.broker(1).image.brokers[1].fenced
         assert broker.controller.controller.image.brokers[1].fenced is False
-        answer = await other.ask(*produce(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms())))
+        answer = await other.request(*produce(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms())))
         assert answer.responses[0].partition_responses[0].error_code == 0
         held[0].set_result(None)
         await world.until(lambda: len(broker.replicas.partitions) == begun + N + 1)
@@ -282,7 +282,7 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
 
     async def story(world: OneBroker) -> tuple[int, int]:
         client, replicas = await world.connect(), world.broker(1).replicas
-        await client.ask(*create("wide", N))
+        await client.request(*create("wide", N))
         await world.until(lambda: len(replicas.partitions) > N)
         for p in replicas.hosted():
             p.append(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms()), 1)
@@ -291,7 +291,7 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
         write = replicas.log_manager.dir.write
         replicas.log_manager.dir.write = lambda name, offsets: (writes.append(name), write(name, offsets))
         before = counted.turns
-        await client.ask(*made("DeleteTopics", 6, timeout_ms=9000, topics=[
+        await client.request(*made("DeleteTopics", 6, timeout_ms=9000, topics=[
             part("DeleteTopics", "DeleteTopicState", name="wide", topic_id=None)]))
         await world.until(lambda: len(replicas.partitions) <= 1 and not replicas.log_manager._doomed)
         return len(writes), counted.turns - before
@@ -306,7 +306,7 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
 
     async def story(world: OneBroker) -> tuple[float, int]:
         client, broker, turn = await world.connect(), world.broker(1), Turns.turn
-        await client.ask(*create("wide", 3 * SLICE))
+        await client.request(*create("wide", 3 * SLICE))
         await world.until(lambda: len(broker.replicas.partitions) > 3 * SLICE)
         await world.sleep(1)
         arrived = []
@@ -331,7 +331,7 @@ def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Count
 
         monkeypatch.setattr(ServedFetch, "_read_all", reads)
         begun = world.now()
-        answer = await client.ask(*made(
+        answer = await client.request(*made(
             "Fetch", 11, replica_id=-1, max_wait_ms=20000, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
             session_epoch=-1, forgotten_topics_data=[], rack_id="",
             topics=[part("Fetch", "FetchTopic", topic="wide", partitions=rows)]))
@@ -347,7 +347,7 @@ def test_a_heavy_batch_is_checked_in_a_thread_and_a_light_one_is_not(counted: Co
         client, now = await world.connect(), world.broker(1).env.wall_ms()
         for records, asides in ((1, 0), (5000, 1)):
             before = counted.asides
-            answer = await client.ask(*produce(build([(b"k", b"v")] * records, timestamp_ms=now)))
+            answer = await client.request(*produce(build([(b"k", b"v")] * records, timestamp_ms=now)))
             assert answer.responses[0].partition_responses[0].error_code == 0
             assert counted.asides - before == asides
         assert world.log_end == 5001
