@@ -323,8 +323,9 @@ class Administrator:
     def finalize(self) -> None:
         """Send UpdateFeatures."""
         world, now = self.world, dict(self.world.image.features)
-        chosen, rng = self.rng.sample((*SUPPORTED, "nonsense"), self.rng.choice((1, 1, 2))), self.rng
-        updates = [FeatureUpdate(name, rng.choice((0, 1, 2, 30, 31, -1, now.get(name, 1))), rng.choice((1, 1, 2, 3, 0, 4)))
+        rng, some = self.rng, ("group.version", "transaction.version") if self.odd(0.7) else (*SUPPORTED, "nonsense")
+        chosen = rng.sample(some, rng.choice((1, 1, 2)))
+        updates = [FeatureUpdate(name, rng.choice((0, 1, 1, 2, 2, 30, 31, -1, now.get(name, 1))), rng.choice((1, 1, 2, 3, 0, 4)))
                    for name in chosen]
 
         def wrong(one: FeatureUpdate) -> bool:
