@@ -158,7 +158,7 @@ class Administrator:
         configs = [(config, value) for config, value in (
             (MIN_ISR, self.rng.choice("123")), (UNCLEAN, self.rng.choice(("true", "false"))), (INTERNAL, "5000"),
             self.rng.choice(((MIN_ISR, None), (MIN_ISR, "0"), (UNCLEAN, "x"), ("no.such.thing", "1"))))
-            if self.odd(0.04 if value in (None, "0", "x") or config == "no.such.thing" else 0.4)]
+            if self.odd(0.1 if value in (None, "0", "x") or config == "no.such.thing" else 0.4)]
         count = self.rng.choice((-1, -1, 1, 2, 3, 5)) if not self.odd() else self.rng.choice((0, -2, 8, 9, 10))
         factor = self.rng.choice((-1, 1, 2, 3)) if not self.odd() else self.rng.choice((0, -2, 4, 5, 6))
         if self.odd(0.6):
