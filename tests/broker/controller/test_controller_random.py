@@ -45,7 +45,7 @@ class CountingLife(ControllerLife):
 def test_the_schedules_reach_what_they_are_meant_to_reach() -> None:
     """Fails if the random schedules become too simple: each refusal, and each state of a partition, must occur."""
     seen: Counter[str] = Counter()
-    for seed in range(18):
+    for seed in range(24):
         life = CountingLife(seed)
         life.live()
         seen += life.seen
