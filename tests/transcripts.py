@@ -24,6 +24,13 @@ class Told(Protocol):
 W = TypeVar("W", bound=Told)
 
 
+def scenarios(folder: str) -> list[Path]:
+    """Return the transcripts in tests/stories/`folder`; fail if there are none: a test of each would pass on nothing."""
+    found = sorted((Path(__file__).parent / "stories" / folder).glob("*.txt"))
+    assert found, f"no transcript in tests/stories/{folder}"
+    return found
+
+
 def compare(path: Path, now: str, rewrite: bool) -> None:
     """Fail if the file says anything else, or is missing; with `rewrite` make it say what happens now."""
     if rewrite:
