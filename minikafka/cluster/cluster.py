@@ -110,6 +110,7 @@ class Cluster:
         self._poller: Poller | None = None
         self._clock = Clock(self._check)
         self._record_numbers = RecordNumbers()
+        self.members: dict[str, Any] = {}  # by name, with kill(), pause(), resume() and `state`: what the control bar may kill
         number = len(list(self.plan.trace.glob("cluster.*.trace"))) + 1
         self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
         self._nodes = Nodes(self.plan, self._engine, self._writer)

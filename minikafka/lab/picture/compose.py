@@ -170,23 +170,18 @@ def _producers(scene: PictureScene) -> tuple[f.ShownProducer, ...]:
 def _groups(scene: PictureScene) -> tuple[f.ShownGroup, ...]:
     found = []
     for name, g in sorted(scene.state.groups.items()):
-        called = _names(scene, g)
+        called = scene.called(g)
         positions = {tp: (who, at) for who, c in sorted(scene.state.consumers.items())
                      if c.group == name and (c.member is None or c.member in g.members or g.state is None)
                      for tp, at in c.positions.items()}
         assigned = {tp for tps in g.assignment.values() for tp in tps}
         tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]
         found.append(f.ShownGroup(name, g.state, g.generation, tuple(called[m] for m in g.members),
-                             tuple(_progress(scene, g, called, tp, positions.get(tp)) for tp in tps)))
+                             tuple(_progress(scene, g, called, tp, positions.get(tp)) for tp in tps),
+                             tuple(f.ShownMember(who, c.process, scene.t - c.since)
+                                   for who, c in sorted(scene.state.consumers.items())
+                                   if c.group == name and c.process is not None and c.process != "left")))
     return tuple(found)
-
-
-def _names(scene: PictureScene, g: GroupFacts) -> dict[str, str]:
-    """Return member id -> the watched client's name, or what the client calls itself, told apart where several say the same."""
-    watched = {c.member: who for who, c in scene.state.consumers.items() if c.member is not None}
-    plain = {m: watched.get(m) or g.names.get(m) or m for m in {*g.members, *g.assignment}}
-    several = {name for name in plain.values() if list(plain.values()).count(name) > 1}
-    return {m: f"{name}-{m[-4:]}" if name in several else name for m, name in plain.items()}
 
 
 def _progress(scene: PictureScene, g: GroupFacts, called: dict[str, str], tp: str,

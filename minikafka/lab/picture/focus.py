@@ -48,7 +48,7 @@ def extent(chosen: ShownPartition) -> tuple[int, int] | None:
     return (min(found), max(found)) if found else None
 
 
-def focus(marks: Sequence[int], low: int, high: int, room: int, fold: int = FOLD) -> tuple[Span, ...]:
+def focus(marks: Sequence[int], low: int, high: int, room: float, fold: float = FOLD) -> tuple[Span, ...]:
     """Return what is open of [low, high), in order. `room`: how many boxes there may be, if a fold takes `fold` of them.
 
     First the two records at each mark open, then the block round each, then the records before the first mark.
@@ -62,7 +62,7 @@ def focus(marks: Sequence[int], low: int, high: int, room: int, fold: int = FOLD
     return taken
 
 
-def fits(marks: Sequence[int], low: int, high: int, room: int, fold: int = FOLD) -> bool:
+def fits(marks: Sequence[int], low: int, high: int, room: float, fold: float = FOLD) -> bool:
     """Return whether the records at all marks can be open (I-FOCUS-1)."""
     return size(_joined(_pairs(marks, low, high), low, high, fold), low, high, fold) <= room
 
@@ -75,7 +75,7 @@ def folds(opened: Iterable[Span], start: int, end: int) -> Iterator[Span]:
             yield Span(max(left, start), min(right, end))
 
 
-def size(opened: Sequence[Span], low: int, high: int, fold: int = FOLD) -> int:
+def size(opened: Sequence[Span], low: int, high: int, fold: float = FOLD) -> float:
     """Return how many boxes a picture of [low, high) takes."""
     return sum(each.end - each.start for each in opened) + fold * sum(1 for _ in folds(opened, low, high))
 
@@ -99,7 +99,7 @@ def _wishes(marks: Sequence[int], low: int, high: int) -> Iterator[Span]:
         first -= BLOCK
 
 
-def _joined(spans: Iterable[Span], low: int, high: int, fold: int) -> tuple[Span, ...]:
+def _joined(spans: Iterable[Span], low: int, high: int, fold: float) -> tuple[Span, ...]:
     """Return the spans in order, together with the gaps that are no longer than a fold is wide."""
     joined = [Span(low, low)]
     for each in [*sorted(spans, key=lambda span: span.start), Span(high, high)]:

@@ -217,17 +217,33 @@ class ShownProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownMember:
+    """A consumer whose process the trace tells of. `process`: "running", "killed", "died" or "paused", since `since` seconds."""
+
+    name: str
+    process: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
 class ShownGroup:
+    """A group. `members` are those that its coordinator counts; `processes` may be dead ones that it counts no more, or still."""
+
     name: str
     state: str | None
     generation: int | None
     members: tuple[str, ...]
     progress: tuple[ShownProgress, ...]
+    processes: tuple[ShownMember, ...] = ()
 
     @property
     def assignment(self) -> dict[str, list[ShownProgress]]:
         """Return the partitions that each member reads, by member; an idle member has none."""
         return {member: [p for p in self.progress if p.member == member] for member in sorted(self.members)}
+
+    def process(self, member: str | None) -> str:
+        """Return what a member's process does; "running" where nobody tells otherwise."""
+        return next((each.process for each in self.processes if each.name == member), "running")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from minikafka.lab.picture.facts.clients import GroupFacts
 from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.facts.state import LAG, RunState
@@ -60,6 +61,13 @@ class PictureScene:
             return None
         ahead = told.check - self.t
         return ahead if ahead >= 0 else ahead % told.every
+
+    def called(self, group: GroupFacts) -> dict[str, str]:
+        """Return member id -> the watched client's name, or what the client calls itself, told apart where two are equal."""
+        watched = {c.member: who for who, c in self.state.consumers.items() if c.member is not None}
+        plain = {m: watched.get(m) or group.names.get(m) or m for m in {*group.members, *group.assignment}}
+        several = {name for name in plain.values() if list(plain.values()).count(name) > 1}
+        return {m: f"{name}-{m[-4:]}" if name in several else name for m, name in plain.items()}
 
     @property
     def lag_limit(self) -> float | None:

@@ -19,10 +19,10 @@ SLOW_KIB = 1.0  # KiB/s: a slow follower falls behind within seconds in a lab's 
 CLIENTS = "clients"
 
 ORDERS: dict[str, Callable[..., Any]] = {
-    "kill": lambda c, node: c.kill(node),
+    "kill": lambda c, node: _process(c, node, "kill"),
     "stop": lambda c, node: c.stop(node),
-    "pause": lambda c, node: c.pause(node),
-    "resume": lambda c, node: c.resume(node),
+    "pause": lambda c, node: _process(c, node, "pause"),
+    "resume": lambda c, node: _process(c, node, "resume"),
     "restart": lambda c, node: c.restart(node),
     "slow": lambda c, node: c.slow_follower(node, SLOW_KIB),
     "hold": lambda c, node: c.hold_follower(node),
@@ -81,6 +81,14 @@ class Orders:
         self._changed()
 
 
+def _process(cluster: Any, node: int | str, order: str) -> None:
+    """Give an order to a broker, by its id, or to a member of a group that the notebook started, by its name."""
+    if isinstance(node, int):
+        getattr(cluster, order)(node)
+    else:
+        getattr(cluster.members[node], order)()
+
+
 def _turn(cluster: Any) -> AbstractContextManager[Any]:
     """Return a lock: a simulated world is driven by one thread at a time; live brokers take orders from anywhere."""
     return getattr(cluster, "turn", None) or nullcontext()
@@ -88,7 +96,7 @@ def _turn(cluster: Any) -> AbstractContextManager[Any]:
 
 def words(name: str, *args: Any) -> str:
     """Return the order as a sentence's beginning: "cut broker 1 from the clients"."""
-    ends = ["the clients" if a == CLIENTS else f"broker {a}" for a in args]
+    ends = ["the clients" if a == CLIENTS else f"broker {a}" if isinstance(a, int) else f"consumer {a}" for a in args]
     if name == "cut":
         return f"cut {ends[0]} from {ends[1]}"
     if name == "pass":

@@ -6,7 +6,7 @@ const KINDS = [["any", "any mark"], ["fault", "fault"], ["election", "election"]
 const KEYS = {f: "fault", e: "election", i: "isr", h: "stall", x: "loss", r: "rebalance", m: "any"};
 const RUNS = ["running", "cut", "held", "slow", "starting", "unknown"];   // processes that can be killed or paused
 const DOWN = ["killed", "stopped"];
-const SHAPES = {running: "", killed: "✕", stopped: "■", paused: "‖", cut: "¦", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
+const SHAPES = {running: "", killed: "✕", died: "✕", stopped: "■", paused: "‖", cut: "¦", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
 const STEP = 10, RESTS = 150;  // pixels of width that make a difference; milliseconds
 const LINES = 1080;  // of the screen that a projector's picture is made for
@@ -54,38 +54,48 @@ function more(broker, fixed, order) {
   return menu;
 }
 
-function brokerControls(id, fixed, order) {
+// Name, Kill and Pause of a process: a broker, by its number, or a member of a group that the notebook started, by its name.
+function processControls(id, what, order) {
   const state = make("span", {class: "mk-state"}), badge = make("span", {class: "mk-name"}, String(id), state);
-  const kill = button("Kill", `kill broker ${id} (kill -9)`, () => order("kill", [id]), {"data-order": "kill"});
-  const pause = button("Pause", `pause broker ${id}`, () => order(pause.dataset.order, [id]), {"data-order": "pause"});
-  const restart = button("Restart", `restart broker ${id}`, () => order("restart", [id]), {"data-order": "restart"});
-  const menu = more(id, fixed, order);
-  const node = make("div", {class: "mk-broker", role: "group", "aria-label": `broker ${id}`, "data-broker": id},
-    badge, kill, pause, restart, menu);
+  const kill = button("Kill", `kill ${what} ${id} (kill -9)`, () => order("kill", [id]), {"data-order": "kill"});
+  const pause = button("Pause", `pause ${what} ${id}`, () => order(pause.dataset.order, [id]), {"data-order": "pause"});
+  const node = make("div", {class: `mk-${what}`, role: "group", "aria-label": `${what} ${id}`, [`data-${what}`]: id}, badge, kill, pause);
   function update(process, open, busy) {
     const mine = busy.filter(([name, ...args]) => args.includes(id)).map(([name]) => name);
     const runs = RUNS.includes(process), paused = process === "paused";
     node.dataset.process = process;
     state.textContent = mine.length ? "…" : SHAPES[process] ?? "?";
-    badge.title = `broker ${id}: ${process}`;
+    badge.title = `${what} ${id}: ${process}`;
     kill.disabled = !open || !(runs || paused) || mine.includes("kill");
     pause.disabled = !open || !(runs || paused);
     if ((pause.dataset.order === "resume") !== paused) {
       pause.dataset.order = paused ? "resume" : "pause";
       pause.textContent = paused ? "Resume" : "Pause";
-      pause.title = `${pause.dataset.order} broker ${id}`;
+      pause.title = `${pause.dataset.order} ${what} ${id}`;
       pause.setAttribute("aria-label", pause.title);
     }
-    restart.disabled = !open || paused || mine.includes("restart");
-    for (const entry of menu.querySelectorAll("button")) entry.disabled = !open || !runs;
-    menu.classList.toggle("mk-off", !open || !runs);
+    return {mine, runs, paused};
   }
   return {node, update};
 }
 
+function brokerControls(id, fixed, order) {
+  const process = processControls(id, "broker", order);
+  const restart = button("Restart", `restart broker ${id}`, () => order("restart", [id]), {"data-order": "restart"});
+  const menu = more(id, fixed, order);
+  process.node.append(restart, menu);
+  function update(state, open, busy) {
+    const {mine, runs, paused} = process.update(state, open, busy);
+    restart.disabled = !open || paused || mine.includes("restart");
+    for (const entry of menu.querySelectorAll("button")) entry.disabled = !open || !runs;
+    menu.classList.toggle("mk-off", !open || !runs);
+  }
+  return {node: process.node, update};
+}
+
 function controlBar(fixed, order) {
   const bar = make("div", {class: "mk-bar", role: "toolbar", "aria-label": "break and mend the cluster"});
-  const brokers = new Map();
+  const brokers = new Map(), members = new Map();
   const ends = [];
   if (fixed.faults) ends.push(button("Heal", "heal all links and disks", () => order("heal", []), {"data-order": "heal"}));
   ends.push(button("Mend all", "heal, resume and restart everything", () => order("mend", []), {"data-order": "mend"}));
@@ -104,6 +114,15 @@ function controlBar(fixed, order) {
         bar.insertBefore(brokers.get(id).node, last);
       }
       brokers.get(id).update(process, state.open, state.busy ?? []);
+    }
+    const there = new Map(state.members ?? []);
+    for (const [name, {node}] of members) if (!there.has(name)) { node.remove(); members.delete(name); }
+    for (const [name, process] of there) {
+      if (!members.has(name)) {
+        members.set(name, processControls(name, "member", order));
+        bar.append(members.get(name).node);
+      }
+      members.get(name).update(process, state.open, state.busy ?? []);
     }
     for (const one of ends) one.disabled = !state.open;
     bar.hidden = !state.open;

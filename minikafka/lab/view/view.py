@@ -198,7 +198,12 @@ class View:
         return {"t": frame.t, "begin": frame.begin, "end": now.end, "mode": cursor.mode, "speed": cursor.speed,
                 "tp": f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else None,
                 "partitions": list(self.run.partitions), "open": self._going_on(), "busy": self._orders.busy,
-                "brokers": [[b.id, b.process] for b in now.brokers], "sentence": frame.sentence.text, "granted": granted}
+                "brokers": [[b.id, b.process] for b in now.brokers], "members": self._members(),
+                "sentence": frame.sentence.text, "granted": granted}
+
+    def _members(self) -> list[list[str]]:
+        """Return (name, state) of the members of groups that this notebook started and that have not left."""
+        return [[name, member.state] for name, member in getattr(self.cluster, "members", {}).items() if member.state != "left"]
 
     def _say(self, level: str, text: str) -> None:
         if self._widget is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minikafka.lab.picture.draw.axis import Axis
+from minikafka.lab.picture.draw.axis import SLIT, Axis
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.focus import BLOCK, FOLD, fits, focus, folds, marks, size
 from minikafka.lab.picture.frame import Frame, Span
@@ -18,7 +18,7 @@ from tests.lab.picture.test_run import RUNS, events_of, moments
 
 logs = st.tuples(st.integers(0, 1000), st.integers(1, 2000)).flatmap(lambda log: st.tuples(
     st.just(log[0]), st.just(log[0] + log[1]), st.lists(st.integers(log[0], log[0] + log[1]), min_size=1, max_size=12)))
-rooms, fold_sizes = st.integers(8, 120), st.integers(1, FOLD)
+rooms, fold_sizes = st.integers(8, 120), st.sampled_from([SLIT, 1, 2, FOLD])
 many = settings(max_examples=300, derandomize=True, deadline=None)
 
 
@@ -34,7 +34,7 @@ def blocks(*found: int) -> set[int]:
 
 @many
 @given(logs, rooms, fold_sizes)
-def test_marks_are_open_and_boxes_fit(log: tuple[int, int, list[int]], room: int, fold: int) -> None:
+def test_marks_are_open_and_boxes_fit(log: tuple[int, int, list[int]], room: int, fold: float) -> None:
     """I-FOCUS-1, I-FOCUS-2: fails if room goes to the last records before every mark has its own, or if a fold costs nothing."""
     low, high, found = log
     result = focus(found, low, high, room, fold)
@@ -48,7 +48,7 @@ def test_marks_are_open_and_boxes_fit(log: tuple[int, int, list[int]], room: int
 
 @many
 @given(logs, rooms, rooms, fold_sizes)
-def test_with_more_room_nothing_closes(log: tuple[int, int, list[int]], room: int, more: int, fold: int) -> None:
+def test_with_more_room_nothing_closes(log: tuple[int, int, list[int]], room: int, more: int, fold: float) -> None:
     """I-FOCUS-3: fails if a wider picture gives up a place for the sake of another."""
     low, high, found = log
     assert opened(focus(found, low, high, room, fold)) <= opened(focus(found, low, high, room + more, fold))

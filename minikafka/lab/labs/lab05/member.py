@@ -3,13 +3,16 @@
     C1 = Member("C1", cluster, "rides", "meter", enable_auto_commit=True)     # starts the process
     C1.wait(34)                                                               # until it has worked on 34 records
     C1.kill()                                                                 # kill -9: no commit, no farewell
+    C1.pause(); C1.resume()                                                   # it stands still, as in a long garbage collection
 
 The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
 parent knows of it. kafka-python's own messages go to a log in the cluster's folder; a `wait` that times out shows its end.
 
-Owns: the processes, the records that they said they had worked on, and their logs.
+Owns: the processes, the records that they said they had worked on, and their logs; and their place in `cluster.members`, from
+where the picture's control bar kills and pauses them.
 Invariants
   a member ends when its parent does, however that ends (its standard input closes)
+  what becomes of a process stands in the cluster's trace, also if nobody asked for it ("died")
 """
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from minikafka.cluster.trace import TraceWriter
+
 WORK = 0.05  # seconds for a record
 SETTINGS = {"auto_offset_reset": "earliest", "max_poll_records": 10, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
-MEMBERS: dict[tuple[str, str], Member] = {}  # by cluster and name: a cell that runs again ends its earlier member
 
 
 class Member:
@@ -34,17 +38,20 @@ class Member:
     was finished, in order."""
 
     def __init__(self, name: str, cluster: Any, topic: str, group: str, **settings: Any) -> None:
-        if (before := MEMBERS.pop((cluster.bootstrap, name), None)) is not None:
+        if (before := cluster.members.pop(name, None)) is not None:  # a cell that runs again
             before.kill()
-        MEMBERS[cluster.bootstrap, name] = self
-        self.name, self.done, self.times = name, list[int](), list[float]()
+        cluster.members[name] = self
+        self.name, self.group, self.done, self.times = name, group, list[int](), list[float]()
         asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
         trace = str(cluster.trace.path)
         command = [sys.executable, "-m", __name__, name, topic, json.dumps(asked), trace]
         self.log = Path(trace) / f"member-{name}.log"
+        self._session = asked["session_timeout_ms"] / 1000
+        self._write = TraceWriter(Path(trace) / f"process-{name}-{time.time_ns()}.trace")
         with self.log.open("w") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
                                             start_new_session=True)
+        self._tell("running")
         self._grown, self._over = threading.Condition(), False
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
@@ -58,6 +65,14 @@ class Member:
         with self._grown:
             self._over = True
             self._grown.notify_all()
+        if self.state in ("running", "paused"):
+            self._tell("died")
+
+    def _tell(self, state: str) -> None:
+        """Note what became of the process, here and in the cluster's trace."""
+        self.state = "running" if state == "resumed" else state
+        self._write("member", client=self.name, group=self.group, state=state, session=self._session)
+        self._write.flush()
 
     def wait(self, count: int, timeout: float = 60.0) -> int:
         """Wait until it has worked on `count` records and return how many it has. Raises TimeoutError, also if it has ended."""
@@ -74,11 +89,24 @@ class Member:
 
     def kill(self) -> None:
         """Kill the process (kill -9); it has ended when this returns."""
+        if self.state in ("running", "paused"):
+            self._tell("killed")
         self.process.kill()
         self.process.wait()
 
+    def pause(self) -> None:
+        """Let the process stand still (SIGSTOP): it sends no heartbeat until `resume`."""
+        self.process.send_signal(signal.SIGSTOP)
+        self._tell("paused")
+
+    def resume(self) -> None:
+        """Let a paused process go on (SIGCONT)."""
+        self.process.send_signal(signal.SIGCONT)
+        self._tell("resumed")
+
     def leave(self, timeout: float = 30.0) -> None:
         """Ask it to finish its batch, close its consumer and end; returns when it has."""
+        self._tell("left")
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout)
 
@@ -111,7 +139,6 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
 
 def tell_the_picture(consumer: Any, name: str, trace: str) -> None:
     """Write what the consumer reads into the cluster's trace, so that the picture can show its position."""
-    from minikafka.cluster.trace import TraceWriter
     from minikafka.cluster.watch import watch
     writer = TraceWriter(Path(trace) / f"member-{name}-{os.getpid()}.trace")
 

@@ -23,6 +23,7 @@ CAP = 64        # boxes of a lane, at most
 CELL = 30       # pixels of a cell, gap included, where there is room
 LEAST = 9       # pixels of a cell without its number
 GAP = 3
+SLIT = 0.8      # boxes of the narrowest fold
 
 
 class Piece(NamedTuple):
@@ -56,10 +57,10 @@ class Axis:
 
     def _lay_out(self, chosen: ShownPartition, low: int, high: int, most: int) -> list[Piece]:
         places, space = marks(chosen), self.right - self.left - self.tail
-        room, fold = 0, FOLD
+        room, fold = 0.0, float(FOLD)
         number = _numbered(high)
-        for wide, fold in ((number + 2, FOLD), (number + 2, 2), (number + 2, 1), (number, 1), (LEAST, FOLD), (LEAST, 1)):
-            room = min(most, int(space / wide))
+        for wide, fold in ((number + 2, FOLD), (number + 2, 2), (number + 2, 1), (number, SLIT), (LEAST, FOLD), (LEAST, 1)):
+            room = min(most, space / wide)
             if fits(places, low, high, room, fold):
                 break
         hidden = [each for lane in chosen.lanes for each in lane.folded]   # what the frame does not name record by record

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from minikafka.lab.picture.draw.members import BAR, DEAD, draw_lag, draw_members, strike
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
 from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProducer, ShownProgress, ShownQuorum
 from minikafka.lab.picture.sentences import words
@@ -15,6 +16,7 @@ SIDE, GAP = 24, 14
 LINE = 27
 CARD = 330      # least pixels of a card
 PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
+BRIEF = 2       # groups that have a line each where there is room for lines only
 
 
 class Card(NamedTuple):
@@ -112,12 +114,13 @@ def _group(group: ShownGroup, chosen: str) -> Card:
     """Return a card with a line per partition: the chosen one first, then those furthest behind."""
     progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
     shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
-    lines = max(3, 1 + len(shown) + (rest > 0))
+    lines = max(3, 2 + len(shown) + (rest > 0))
+    longest = max([1, *(each.lag or 0 for each in group.progress)])
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
         paper.open("group", name=group.name)
         _title(paper, x, y, wide, f"Group {group.name}", words.group(group), "soft")
-        columns = _columns(shown, wide)
+        columns = _columns(shown, wide - BAR - 8)
         heads = ("partition", "member", "position", "committed", "lag")
         _draw_progress_line(paper, x, y + 50, columns, heads, "soft")
         for place, each in enumerate(shown, 1):
@@ -125,10 +128,14 @@ def _group(group: ShownGroup, chosen: str) -> Card:
             values = (name, words.member(group, each), words.offset(each.position),
                       words.offset(each.committed), words.count(each.lag))
             _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
+            draw_lag(paper, each, longest, x + columns[4][0] + 8, y + 41 + place * LINE, BAR)
+            if group.process(each.member) in DEAD:
+                strike(paper, x + columns[1][0], y + 50 + place * LINE, min(columns[1][1], width(values[1])))
         if not shown:
             paper.text(x, y + 50 + LINE, "no partition told of", "soft")
         if rest > 0:
             paper.text(x, y + 50 + (1 + len(shown)) * LINE, f"and {rest} more partitions", "soft")
+        draw_members(paper, group, x, y + 32 + (1 + max(1, len(shown)) + (rest > 0)) * LINE, wide, 1, False)
         paper.close()
     return Card(lines, draw)
 
@@ -158,18 +165,15 @@ def _draw_progress_line(paper: Paper, x: float, y: float, columns: list[tuple[fl
         paper.text(x + at, y, value, look, 14, place > 1 and not look, anchor, room)
 
 
-def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
-    """Draw the cards as one line each, for a projector, where the class looks at the lanes; return where they end."""
-    chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
+def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> float:
+    """Draw the cards as one line each, for a projector, where the class looks at the lanes (`groups`: only those of groups);
+    return where they end."""
     latest = sorted(frame.producers, key=lambda producer: (-(producer.oldest_wait or 0), producer.since_sent or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
-    for group in frame.groups[:1]:
-        for each in [each for each in group.progress if each.partition == chosen][:1]:
-            lines.append(("group", f"Group {group.name}", [
-                ("position", words.offset(each.position), ""), ("committed", words.offset(each.committed), ""),
-                ("lag", words.count(each.lag), "")]))
     lines.append(("controllers", "Controllers", words.quorum(frame.quorum)))
-    names = min(240.0, max(width(title, 16, True) for _, title, _ in lines))
+    lines = [] if groups else lines
+    titles = ["", *(title for _, title, _ in lines), *(f"Group {group.name}" for group in frame.groups[:BRIEF])]
+    names = min(240.0, max(width(title, 16, True) for title in titles))
     for part, title, pairs in lines:
         y += LINE
         paper.open(part)
@@ -180,6 +184,11 @@ def draw_brief(paper: Paper, frame: Frame, y: float) -> float:
                 break
             x += paper.text(x, y, label, "soft") + 7
             x += paper.text(x, y, value, look, 16, True) + 20
+        paper.close()
+    for group in frame.groups[:BRIEF]:
+        paper.open("group", name=group.name)
+        paper.text(SIDE, y + LINE, f"Group {group.name}", "", 16, True, room=names)
+        y = draw_members(paper, group, SIDE + names + 20, y + LINE - 18, paper.width - 2 * SIDE - names - 20, 2) - 8
         paper.close()
     return y + 14
 

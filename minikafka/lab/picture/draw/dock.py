@@ -1,8 +1,8 @@
 """The picture beside a text: the part of it that fits into the place, so that nothing needs to be scrolled.
 
-Owns: what is left out when the place is low, and in which order: the clients in lines, the traffic of a lane, the tiles of
-the partitions, the lesser entries of the ledger. The crown, the sentence, the lanes, the high watermark, what is lost and
-the time line always stay.
+Owns: what is left out when the place is low, and in which order: the clients in lines, the traffic of a lane, producers and
+controllers, the lesser entries of the ledger, the tiles of the partitions, the groups. The crown, the sentence, the lanes, the
+high watermark, what is lost and the time line always stay.
 
 Invariant
   of the layouts that fit into the place the richest is drawn; if none fits, the poorest
@@ -27,7 +27,7 @@ CHIEF = ("acknowledged", "readable", "in doubt", "lost")
 class Layout(NamedTuple):
     """The parts of the picture for which there is room."""
 
-    cards: str = "cards"     # "cards", "lines", or "" for none
+    cards: str = "cards"     # "cards", "lines", "groups" for the lines of groups alone, or "" for none
     lane: int = LANE
     rows: int = 2            # of tiles
     whole: bool = True       # the ledger
@@ -35,7 +35,8 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (Layout(), Layout("lines"), Layout("lines", rows=1, labels=1), Layout("lines", LOW, 1, labels=1),
-           Layout("", LOW, 1, True, 1), Layout("", LOW, 1, False, 1), Layout("", LOW, 0, False, 1))
+           Layout("groups", LOW, 1, True, 1), Layout("groups", LOW, 1, False, 1), Layout("groups", LOW, 0, False, 1),
+           Layout("", LOW, 0, False, 1))
 
 
 def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tuple[Paper, float]:
@@ -56,8 +57,10 @@ def _draw(frame: Frame, wide: int, layout: Layout) -> tuple[Paper, float]:
         y = draw_strip(paper, frame, y + 4, layout.rows, TILE)
     if frame.chosen is not None:
         y = draw_partition(paper, frame.chosen, frame.flows, y, layout.lane)
-    if layout.cards:
-        y = draw_cards(paper, frame, y + 8) if layout.cards == "cards" else draw_brief(paper, frame, y)
+    if layout.cards == "cards":
+        y = draw_cards(paper, frame, y + 8)
+    elif layout.cards:
+        y = draw_brief(paper, frame, y, layout.cards == "groups")
     y = draw_ledger(paper, frame, y, () if layout.whole else CHIEF)
     y = draw_timeline(paper, frame, y, layout.labels)
     return paper, round(y + 4)

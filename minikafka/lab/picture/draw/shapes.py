@@ -42,8 +42,17 @@ def draw_broker(paper: Paper, broker: int, process: str, x: float, y: float, r: 
     size = 20 if r > 15 else 14
     paper.text(x, y + size * 0.36, str(broker), "", size, True, "middle")
     if glyph:
-        paper.circle(x + r * 0.82, y + r * 0.78, 8, f"{BADGES[ring]} mark")
-        paper.path(glyph, "glyph", x + r * 0.82, y + r * 0.78)
+        draw_state(paper, process, x + r * 0.82, y + r * 0.78)
+
+
+def draw_state(paper: Paper, process: str, x: float, y: float) -> None:
+    """Draw what a process does as a badge; a running one is a ring."""
+    ring, glyph = STATES.get(process, HIDDEN)
+    if glyph is None:
+        paper.circle(x, y, 6.5, ring)
+    else:
+        paper.circle(x, y, 8, f"{BADGES[ring]} mark")
+        paper.path(glyph, "glyph", x, y)
 
 
 def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1) -> None:

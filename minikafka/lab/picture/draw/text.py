@@ -142,7 +142,8 @@ def _producer(producer: ShownProducer) -> str:
 
 
 def _group(group: ShownGroup) -> Iterator[str]:
-    yield f"Group {group.name}: {words.group(group)}: {', '.join(group.members) or 'none'}"
+    members = [f"{each} ({told})" if (told := words.condition(group, each)) else each for each in words.everybody(group)]
+    yield f"Group {group.name}: {words.group(group)}: {', '.join(members) or 'none'}"
     for each in group.progress:
         yield (f"  {each.partition} by {words.member(group, each)}: position {words.offset(each.position)}, "
                f"committed {words.offset(each.committed)}, lag {words.count(each.lag)}")

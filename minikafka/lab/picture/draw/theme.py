@@ -56,6 +56,7 @@ RULES = """.b{font-weight:700}
 .hw{fill:none;stroke:hw;stroke-width:3.5}.lso{fill:none;stroke:lso;stroke-width:2.5;stroke-dasharray:7 4}
 .start{fill:none;stroke:soft;stroke-width:2;stroke-dasharray:2 3}
 .cross{fill:none;stroke:bad;stroke-width:2.5;stroke-linecap:round}.fhidden{fill:soft}
+.struck{fill:none;stroke:bad;stroke-width:1.6}
 .stem{fill:none;stroke:edge;stroke-width:1}.arrow{fill:none;stroke:edge;stroke-width:2}
 .dot{fill:hw}
 .crown{fill:crown;stroke:#16181d;stroke-width:1.4;stroke-linejoin:round}

@@ -77,11 +77,18 @@ class ProducerFacts:
 
 @dataclass(slots=True)
 class ConsumerFacts:
-    """A watched consumer. `positions`: partition -> offset of the next record it will be handed."""
+    """A watched consumer. `positions`: partition -> offset of the next record it will be handed.
+
+    `process` is known of one that a notebook started as a process: "running", "killed", "died", "paused" or "left", `since` when;
+    `session` in seconds.
+    """
 
     group: str | None = None
     member: str | None = None
     positions: dict[str, int] = field(default_factory=dict)
+    process: str | None = None
+    since: float = 0.0
+    session: float | None = None
 
     def copy(self) -> ConsumerFacts:
         return replace(self, positions=self.positions.copy())
@@ -108,6 +115,12 @@ class GroupFacts:
     def owner(self, tp: str) -> str | None:
         """Return the member that this partition was given to; None if it was given to nobody."""
         return next((member for member, tps in self.assignment.items() if tp in tps), None)
+
+    def unassigned(self) -> list[str]:
+        """Return the partitions that no member has, of topics of which members have some."""
+        given = {tp for tps in self.assignment.values() for tp in tps}
+        topics = {tp.rpartition("-")[0] for tp in given}
+        return [tp for tp in sorted(self.committed) if tp not in given and tp.rpartition("-")[0] in topics]
 
 
 def is_in_doubt(event: Event) -> bool:

@@ -60,6 +60,15 @@ def _assigned(state: RunState, event: Event) -> None:
     consumer.positions = {tp: position for tp, position in consumer.positions.items() if tp in kept}
 
 
+def _member(state: RunState, event: Event) -> None:
+    """Take note of what became of a consumer's process; a new process of that name has read nothing yet."""
+    consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
+    if event["state"] == "running":
+        consumer.positions, consumer.member = {}, None
+    consumer.group, consumer.session, consumer.since = event["group"], event.get("session"), event["t"]
+    consumer.process = "running" if event["state"] == "resumed" else event["state"]
+
+
 def _group(state: RunState, event: Event) -> None:
     group = state.groups.setdefault(event["group"], GroupFacts())
     group.state, group.generation, group.members = event["state"], event["generation"], tuple(event["members"])
@@ -82,5 +91,5 @@ def _committed(state: RunState, event: Event) -> None:
 
 
 HANDLERS: dict[str, Any] = {
-    "sent": _sent, "acked": _acked, "failed": _failed, "position": _position, "assigned": _assigned, "group": _group,
-    "commit": _commit, "committed": _committed}
+    "sent": _sent, "acked": _acked, "failed": _failed, "position": _position, "assigned": _assigned, "member": _member,
+    "group": _group, "commit": _commit, "committed": _committed}

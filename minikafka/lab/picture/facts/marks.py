@@ -77,6 +77,10 @@ class Marker:
             self._controller(number, event, state)
         elif kind == "group":
             self._group(number, event)
+        elif kind == "member" and event["state"] in _MEMBERS:
+            text, level = _MEMBERS[event["state"]]
+            self._add(number, event["t"], MomentKind.FAULT, level, (kind, event["client"], text), event["client"],
+                      lambda about: f"consumer {about[0]} {text}")
         if event["t"] - self.scanned >= SCAN:
             self.scanned = event["t"]
             self._scan(number, event["t"], state)
@@ -186,6 +190,8 @@ class Marker:
                       lambda about: about[0])
 
 
+_MEMBERS = {"killed": ("killed", Level.BAD), "died": ("died", Level.BAD), "paused": ("paused", Level.BAD),
+            "resumed": ("goes on", Level.GOOD), "left": ("leaves", Level.WAIT)}
 _OF_PARTITIONS = ("role", "partition", "isr", "truncate", "recover", "removed")
 
 

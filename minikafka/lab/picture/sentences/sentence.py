@@ -10,12 +10,12 @@ Invariants
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN
+from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, ConsumerFacts
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import count, seconds, verb
+from minikafka.lab.picture.sentences.phrases import count, limit, listed, seconds, verb
 from minikafka.lab.picture.sentences.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
 from minikafka.lab.picture.sentences.say_replicas import (
     below_minimum,
@@ -47,6 +47,39 @@ def rebalancing(scene: PictureScene) -> Sentence | None:
             return Sentence(Level.WAIT, f"Group {name} is rebalancing for {seconds(scene.t - group.rebalancing)}: "
                             f"{count(len(group.members), 'member')}, and no assignment until all have joined again.")
     return None
+
+
+def unread(scene: PictureScene) -> Sentence | None:
+    """Say that a partition's reader is dead or stands still, or that no member of a group has it; None if that is not so."""
+    for name, group in sorted(scene.state.groups.items()):
+        called = scene.called(group)
+        for member, tps in sorted(group.assignment.items()):
+            reader = scene.state.consumers.get(called[member])
+            if tps and reader is not None and reader.process in ("killed", "died", "paused"):
+                return Sentence(Level.WAIT, f"Nobody reads {_some(tps)}: consumer {called[member]} of group {name} "
+                                f"{_gone(scene, reader, len(group.members) - 1)}")
+        if group.state == "Stable" and (free := group.unassigned()):
+            return Sentence(Level.WAIT, f"Nobody reads {_some(free)}: no member of group {name} has "
+                            f"{verb(len(free), 'it', 'them')}.")
+    return None
+
+
+def _some(tps: Sequence[str]) -> str:
+    """Return the first partitions by name, and the number of the others."""
+    return listed(tps if len(tps) <= 3 else [*tps[:2], f"{len(tps) - 2} more partitions"])
+
+
+def _gone(scene: PictureScene, reader: ConsumerFacts, others: int) -> str:
+    """Return what a reader's process does, and when its group notices."""
+    waited, session = scene.t - reader.since, reader.session
+    how = (f"has been paused for {seconds(waited)}" if reader.process == "paused" else
+           f"{'was ' if reader.process == 'killed' else ''}{reader.process} {seconds(waited)} ago")
+    if session is None:
+        return f"{how}."
+    then = f"then {verb(others, 'the other member gets', 'others get')} what it read" if others else "then the group is empty"
+    if waited >= session:
+        return f"{how}. Its session of {limit(session)} is over; {then}."
+    return f"{how}. Its session of {limit(session)} ends in at most {seconds(session - waited)}; {then}."
 
 
 def abandoned(scene: PictureScene) -> Sentence | None:
@@ -105,5 +138,5 @@ def calm(scene: PictureScene) -> Sentence:
 
 RULES: tuple[Rule, ...] = (
     no_quorum, no_controller, no_leader, leader_out, below_minimum, suspected, slow_follower, clients_cut, two_leaders,
-    lost_records, rebalancing, abandoned, catching_up, replica_out, nothing_known,
+    lost_records, unread, rebalancing, abandoned, catching_up, replica_out, nothing_known,
     open_transaction, calm)

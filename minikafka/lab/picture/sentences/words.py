@@ -198,6 +198,17 @@ def member(group: ShownGroup, progress: ShownProgress) -> str:
     return progress.member or (UNKNOWN if group.members or group.state is None else "nobody")
 
 
+def condition(group: ShownGroup, member: str) -> str:
+    """Return what is to be said of a member: what its process does, or that it has nothing to read; "" if it reads."""
+    process = group.process(member)
+    return process if process != "running" else "" if group.assignment.get(member) else "idle"
+
+
+def everybody(group: ShownGroup) -> list[str]:
+    """Return the members that the coordinator counts, and the dead ones that it counts no more."""
+    return sorted({*group.members, *(each.name for each in group.processes if each.process != "running")})
+
+
 def group(group: ShownGroup) -> str:
     """Return the state of a group, for the right of its card."""
     generation = "" if group.generation is None else f" · gen. {group.generation}"
