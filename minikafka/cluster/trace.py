@@ -6,9 +6,9 @@ different processes can be ordered.
 
 Owns: reading and merging, and the writer of the events that no broker can write (b = 0). The cluster writes
 `fault{fault, args}` and `exit{broker, how}`; a simulated fault has `node`, or the `ends` of a link, instead of `args`. Watched
-clients write `sent`, `acked`, `failed`, `position`, `assigned`, `committed` (fields in watch.py). Of a member of a group that is a
-process the notebook that started it writes `member{client, group, state, session}`: running, killed, died, paused, resumed, left;
-session in seconds.
+clients write `sent`, `acked`, `failed`, `position`, `assigned`, `committed` (fields in watch.py). Of a member of a group that
+is a process the notebook that started it writes `member{client, group, state, session}`; state is running, killed, died, paused,
+resumed or left, session in seconds.
 
 Invariants
     Reading never blocks a writer and needs no live broker: the picture works when brokers are dead.

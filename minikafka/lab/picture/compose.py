@@ -144,8 +144,9 @@ def _epochs(p: PartitionFacts) -> tuple[f.EpochSpan, ...]:
 
 
 def _fingers(scene: PictureScene, tp: str) -> tuple[f.Finger, ...]:
+    groups = scene.state.groups
     reading = [f.Finger(name, "position", c.positions[tp]) for name, c in sorted(scene.state.consumers.items())
-               if tp in c.positions]
+               if tp in c.positions and not (c.is_dead and groups.get(c.group or "", GroupFacts()).owner(tp) != c.member)]
     return (*reading, *(f.Finger(name, "committed", g.committed[tp]) for name, g in sorted(scene.state.groups.items())
                         if tp in g.committed))
 

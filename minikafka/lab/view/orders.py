@@ -85,8 +85,10 @@ def _process(cluster: Any, node: int | str, order: str) -> None:
     """Give an order to a broker, by its id, or to a member of a group that the notebook started, by its name."""
     if isinstance(node, int):
         getattr(cluster, order)(node)
+    elif (member := cluster.members.get(node)) is not None:
+        getattr(member, order)()
     else:
-        getattr(cluster.members[node], order)()
+        raise LookupError(f"this notebook has started no member {node}")
 
 
 def _turn(cluster: Any) -> AbstractContextManager[Any]:

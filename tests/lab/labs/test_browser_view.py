@@ -32,6 +32,10 @@ while len(cluster.alive) == 3:  # only Kill ends this
     send(number := number + 1)
 for number in range(60):
     send(number)"""
+MEMBERS = """from minikafka.lab.labs.lab05.member import Member
+members = [Member(f"C{number}", cluster, "flights", "tower", enable_auto_commit=False) for number in (1, 2)]
+for number in range(60):
+    producer.send("flights", b"a departure", partition=number % 3).get(60)"""
 VIEW = 'view = cluster.view("flights-0")'
 THREADS = "print(sorted(t.name for t in threading.enumerate() if t.name == 'view-painter'))"
 CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
@@ -69,8 +73,8 @@ def opened() -> Iterator[Any]:
 
 
 def write(folder: Path, name: str, **more: str) -> Path:
-    write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, threads=THREADS, stop="view.stop()",
-                   projector='view = cluster.view("flights-0", size="projector")',
+    write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, members=MEMBERS, threads=THREADS,
+                   stop="view.stop()", projector='view = cluster.view("flights-0", size="projector")',
                    below='view = cluster.view("flights-0", beside=False)', close="cluster.close()", **more)
     return folder / "project" / "labs" / f"{name}.ipynb"
 
@@ -142,11 +146,13 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert page.page.is_enabled(f'.mk-broker[data-broker="{former}"] button[data-order="kill"]')  # it runs again, now
     page.page.keyboard.press("l")
     until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
-    assert len(page.cells()) == 8 + len(FILLER)  # no key reached the notebook: x and d would have cut cells
+    assert len(page.cells()) == 9 + len(FILLER)  # no key reached the notebook: x and d would have cut cells
 
 
 def test_errors_and_menus_stay_in_the_widget(page):
-    """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing."""
+    """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing. And of a group: fails if a
+    member that the notebook started has no buttons, if a dead one is not crossed out, if the sentence stays green while nobody
+    reads its partitions, or if its death is no mark on the line of time."""
     assert page.run("start") and page.run("view"), page.errors()
     crown(page)
     page.page.click('.mk-broker[data-broker="2"] summary')
@@ -161,6 +167,17 @@ def test_errors_and_menus_stay_in_the_widget(page):
     page.page.click('.mk-broker[data-broker="3"] button[data-order="resume"]')
     process(page, "3", "running")
     assert page.page.locator(".mk-said").get_attribute("role") == "status"
+    assert page.run("members"), page.errors()
+    member, buttons = '.mk-stage [data-part="member"][data-name="C1"]', '.mk-member[data-member="C1"] button[data-order={}]'
+    page.page.wait_for_selector(f'{member}[data-process="running"][data-idle="false"]', state="attached")
+    page.page.click(buttons.format("pause"))
+    page.page.wait_for_selector(f'{member}[data-process="paused"]', state="attached")
+    until(page, """() => document.querySelector('[data-part="sentence"]').textContent.includes('Nobody reads flights')""")
+    page.page.click(buttons.format("kill"))
+    page.page.wait_for_selector(f'{member}[data-process="killed"] .struck', state="attached")
+    until(page, """() => document.querySelector('[data-part="timeline"]').textContent.includes('consumer C1 killed')""")
+    look(page, "view-group")
+    assert page.page.is_disabled(buttons.format("kill")) and page.page.is_enabled(buttons.format("kill").replace("C1", "C2"))
     assert page.page.evaluate("[...document.querySelectorAll('.mk-view button')].every(b => b.getAttribute('aria-label'))")
     assert page.errors() == []
 

@@ -107,6 +107,8 @@ def test_with_processes(cluster, name):
 
     one = Member("C1", cluster, name, name, auto_commit_interval_ms=1000)
     one.wait(34)
+    one.pause()
+    one.resume()
     one.kill()
     died, note = time.monotonic(), committed()
     two = Member("C2", cluster, name, name, auto_commit_interval_ms=1000)
@@ -114,5 +116,7 @@ def test_with_processes(cluster, name):
     assert one.done == list(range(len(one.done))) and note <= len(one.done)
     assert two.done[0] == note and two.times[0] - died > 3
     two.leave()
+    assert [(e["client"], e["state"]) for e in cluster.trace.events("member") if e["group"] == name] == [
+        ("C1", "running"), ("C1", "paused"), ("C1", "resumed"), ("C1", "killed"), ("C2", "running"), ("C2", "left")]
     assert two.done == list(range(note, note + len(two.done))) and committed() == two.done[-1] + 1
     admin.close()

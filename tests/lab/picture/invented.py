@@ -124,6 +124,7 @@ groups = st.builds(
     maybe(st.integers(0, 99)),
     tuples(names, 4),
     tuples(progress, 9),
+    tuples(st.builds(f.ShownMember, names, st.sampled_from(["running", "killed", "died", "paused"]), spans_of_time), 3),
 )
 quorums = st.builds(
     f.ShownQuorum,

@@ -54,6 +54,14 @@ def test_losses_rebalances_controllers() -> None:
                        ("election", "broker 3 is the active controller, epoch 2")]
 
 
+def test_the_death_of_a_consumer() -> None:
+    """Fails if what becomes of a member's process is no mark, or if its start is one."""
+    s = Script(records=5).after(1.0)
+    for state in ("running", "paused", "resumed", "killed"):
+        s.say("member", client="C1", group="jobs", state=state, session=6.0).after(1.0)
+    assert told(s) == [("fault", "consumer C1 paused"), ("fault", "consumer C1 goes on"), ("fault", "consumer C1 killed")]
+
+
 def test_without_a_leader() -> None:
     """Fails if the end of a leadership without a successor is not marked as bad."""
     s = Script(records=5).after(1.0).decide(-1, 1, [1], 1)

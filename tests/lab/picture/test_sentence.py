@@ -128,6 +128,29 @@ def test_groups() -> None:
     assert s.sentence() == "Group billing has no members: 15 readable records wait behind what it committed."
 
 
+def test_nobody_reads() -> None:
+    """Fails if the sentence is green while the reader of a partition is dead or stands still, or while no member has it."""
+    def reads(owner: str, *others: str) -> Script:
+        return s.say("group", 1, group="jobs", state="Stable", generation=2, members=[owner, *others],
+                     names={"a": "C1", "b": "C2"}, assignment={owner: [TP], **{other: [] for other in others}})
+
+    s = Script(records=20)
+    for name in ("C1", "C2"):
+        s.say("member", client=name, group="jobs", state="running", session=6.0)
+    assert reads("a", "b").sentence().startswith("Nothing holds flights-0 up")
+    s.say("member", client="C1", group="jobs", state="paused", session=6.0).after(2.0)
+    assert s.sentence() == ("Nobody reads flights-0: consumer C1 of group jobs has been paused for 2.0 s. Its session of 6 s "
+                            "ends in at most 4.0 s; then the other member gets what it read.")
+    s.say("member", client="C1", group="jobs", state="resumed", session=6.0)
+    assert s.sentence().startswith("Nothing holds flights-0 up")
+    s.say("member", client="C1", group="jobs", state="killed", session=6.0).after(7.0)
+    assert s.sentence() == ("Nobody reads flights-0: consumer C1 of group jobs was killed 7.0 s ago. Its session of 6 s is over; "
+                            "then the other member gets what it read.")
+    assert reads("b").sentence().startswith("Nothing holds flights-0 up")
+    s.say("commit", 1, group="jobs", tp=TP, offset=20).say("commit", 1, group="jobs", tp="flights-1", offset=5)
+    assert reads("b").sentence() == "Nobody reads flights-1: no member of group jobs has it."
+
+
 def test_catching_up() -> None:
     """Fails if a broker that comes back is not followed until it is in sync."""
     s = Script(records=90).isr([1, 2]).write(120, 90, [1, 2])

@@ -119,6 +119,22 @@ def test_a_recovered_log() -> None:
     assert {cell.offset: cell.epoch for cell in lane(other, 3).cells}[30] == 3
 
 
+def test_the_dead_stay_in_the_picture_of_their_group() -> None:
+    """Fails if a killed member vanishes with the group's next generation, if one that left politely stays, or if a new process of
+    the name goes on from the position of the dead one."""
+    s = Script(records=20)
+    for name in ("C1", "C2"):
+        s.say("member", client=name, group="jobs", state="running", session=6.0)
+    s.say("position", client="C1", group="jobs", tp=TP, first=0, position=12)
+    s.say("member", client="C1", group="jobs", state="killed", session=6.0).say("member", client="C2", group="jobs", state="left")
+    s.say("group", 1, group="jobs", state="Empty", generation=3, members=[], assignment={})
+    group = s.frame().groups[0]
+    assert [(each.name, each.process) for each in group.processes] == [("C1", "killed")] and group.members == ()
+    assert "C1 (killed)" in to_text(s.frame())
+    s.say("member", client="C1", group="jobs", state="running", session=6.0)
+    assert [each.process for each in s.frame().groups[0].processes] == ["running"] and s.frame().chosen.fingers == ()  # type: ignore[union-attr]
+
+
 def test_groups_know_who_reads_what() -> None:
     """Fails if an assignment is not shown by the client's name, or a partition without a commit shows 0."""
     s = Script(records=20).say("group", 1, group="billing", state="Stable", generation=2, members=["a-1", "b-1"],

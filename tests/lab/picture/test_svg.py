@@ -15,8 +15,8 @@ from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.paper import Label, Paper
 from minikafka.lab.picture.draw.svg import draw, to_svg
 from minikafka.lab.picture.draw.theme import WIDTHS, fitting
-from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow
-from tests.lab.picture.frames import FRAMES, lane, leader, partition, slow_follower, two_crowns, unclean_loss
+from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow, ShownMember
+from tests.lab.picture.frames import FRAMES, GROUP, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.lab.picture.invented import frames
 from tests.lab.picture.script import TP, Script
 
@@ -252,6 +252,18 @@ def test_what_was_deleted_is_hatched_as_far_as_somebody_stands_in_it() -> None:
     assert parts(tree(s.frame()), "deleted") == []
     found = parts(tree(s.say("commit", 1, group="report", tp=TP, offset=12).frame()), "deleted")
     assert [(each.get("data-offset"), each.get("data-end")) for each in found] == [("12", "48")] * 3
+
+
+@pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper != "dock"])  # 500 lines: the lanes fill them
+def test_a_dead_member_is_crossed_out_wherever_there_is_room_for_groups(paper: str) -> None:
+    """Fails if a picture with a group has no chip for each of its members, or if death is told by a colour alone."""
+    group = replace(GROUP, processes=(ShownMember("B", "killed", 2.0),))
+    size, pixels, lines = (*PAPERS[paper], None)[:3]
+    root = tree(replace(slow_follower(), groups=(group,)), size=size, pixels=pixels, lines=lines)
+    members = {each.get("data-name"): each.get("data-process") for each in parts(root, "member")}
+    assert members == {"A": "running", "B": "killed"}
+    (dead,) = parts(root, "member", name="B")
+    assert "struck" in {each.get("class") for each in dead} and "killed" in {each.text for each in dead.iter(f"{SVG}text")}
 
 
 def test_only_what_is_lost_is_red_in_the_ledger() -> None:

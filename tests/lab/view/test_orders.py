@@ -46,6 +46,28 @@ def test_orders_reach_the_cluster(sim):
     assert [fault for fault in faults(sim) if fault in wanted] == wanted
 
 
+def test_orders_reach_the_members_that_a_notebook_started():
+    """Fails if a button beside a member's name does something to a broker, or if one that is not there is a KeyError."""
+    class Clerk:
+        def __init__(self) -> None:
+            self.told: list[str] = []
+
+        def pause(self) -> None:
+            self.told.append("pause")
+
+        def kill(self) -> None:
+            self.told.append("kill")
+
+    class Office:
+        members = {"C1": Clerk()}
+
+    assert carry_out(Office, "pause", "C1").lines[-1] == ("good", "pause consumer C1: done")
+    carry_out(Office, "kill", "C1")
+    assert Office.members["C1"].told == ["pause", "kill"]
+    assert carry_out(Office, "kill", "C9").lines[-1] == (
+        "bad", "kill consumer C9: LookupError: this notebook has started no member C9")
+
+
 def test_time_passes_in_a_simulated_world_on_request(sim):
     """Fails if "+10 s" does not drive the world."""
     before = sim.now()

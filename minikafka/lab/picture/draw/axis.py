@@ -23,7 +23,7 @@ CAP = 64        # boxes of a lane, at most
 CELL = 30       # pixels of a cell, gap included, where there is room
 LEAST = 9       # pixels of a cell without its number
 GAP = 3
-SLIT = 0.8      # boxes of the narrowest fold
+SLIT = 0.7      # boxes of the narrowest fold
 
 
 class Piece(NamedTuple):

@@ -194,9 +194,11 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
 
 
 def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()) -> float:
-    """Draw one strip with what was promised and what became of it (`only` these entries, if any are named); return
-    where it ends."""
+    """Draw one strip with what was promised and what became of it (`only` these entries, if any are named, and if something is
+    known of them); return where it ends."""
     entries = [entry for entry in words.ledger(frame.ledger) if not only or entry[0] in only]
+    if only and all(value == words.UNKNOWN for _, value, _ in entries):
+        return y
     wide = paper.width - 2 * SIDE
     cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]
     rows = next((rows for rows in cuts if all(_gap(row, wide - 32) >= 12 for row in rows)), cuts[-1])

@@ -44,7 +44,7 @@ def draw_members(paper: Paper, group: ShownGroup, x: float, y: float, wide: floa
 def _held(group: ShownGroup, member: str, wide: float) -> list[ShownProgress]:
     """Return the partitions of a member; as one, with the sum of their lags, where there is no room for all."""
     mine = group.assignment.get(member, [])
-    if len(mine) < 2 or _need(group, member, mine) <= wide / 2:
+    if len(mine) < 2 or _need(group, member, mine) <= wide:
         return mine
     lags = [each.lag for each in mine if each.lag is not None]
     return [ShownProgress(f"{len(mine)} partitions", member, None, None, sum(lags) if len(lags) == len(mine) else None)]

@@ -93,6 +93,10 @@ class ConsumerFacts:
     def copy(self) -> ConsumerFacts:
         return replace(self, positions=self.positions.copy())
 
+    @property
+    def is_dead(self) -> bool:
+        return self.process in ("killed", "died")
+
 
 BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a KIP-848 group that has not reached its target assignment
 

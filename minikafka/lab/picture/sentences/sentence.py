@@ -55,7 +55,7 @@ def unread(scene: PictureScene) -> Sentence | None:
         called = scene.called(group)
         for member, tps in sorted(group.assignment.items()):
             reader = scene.state.consumers.get(called[member])
-            if tps and reader is not None and reader.process in ("killed", "died", "paused"):
+            if tps and reader is not None and (reader.is_dead or reader.process == "paused"):
                 return Sentence(Level.WAIT, f"Nobody reads {_some(tps)}: consumer {called[member]} of group {name} "
                                 f"{_gone(scene, reader, len(group.members) - 1)}")
         if group.state == "Stable" and (free := group.unassigned()):
