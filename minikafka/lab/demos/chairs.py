@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minikafka.lab.picture.draw.members import DEAD
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.frame import Frame, ShownProgress
 from minikafka.lab.picture.sentences import words
@@ -20,7 +21,7 @@ def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
     for group in frame.groups[:1]:
         paper.open("group", name=group.name, state=group.state)
         for member, progress in group.assignment.items():
-            _draw_member(paper, member, y, idle=not progress)
+            _draw_member(paper, member, y, idle=not progress, dead=group.process(member) in DEAD)
             if not progress:
                 paper.text(SIDE + MEMBER + 40, y + 38, "idle: there is no partition left", "wait", 18, True)
             _draw_partitions(paper, progress, y)
@@ -34,12 +35,15 @@ def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
     return y
 
 
-def _draw_member(paper: Paper, member: str, y: float, idle: bool) -> None:
-    """Draw a chair with its name; the chair of an idle member is dashed."""
-    paper.open("member", name=member, idle=str(idle).lower())
-    paper.rect(SIDE, y, MEMBER, HIGH, "sunk" if idle else "sgood", 10)
-    paper.text(SIDE + MEMBER / 2, y + 40, member, "soft" if idle else "", 24, True, "middle", room=MEMBER - 16)
-    if not idle:
+def _draw_member(paper: Paper, member: str, y: float, idle: bool, dead: bool) -> None:
+    """Draw a chair with its name; the chair of an idle member is dashed, that of a dead one crossed out."""
+    paper.open("member", name=member, idle=str(idle).lower(), dead=str(dead).lower())
+    paper.rect(SIDE, y, MEMBER, HIGH, "sunk" if idle else "sbad" if dead else "sgood", 10)
+    paper.text(SIDE + MEMBER / 2, y + 40, member, "soft" if idle or dead else "", 24, True, "middle", room=MEMBER - 16)
+    if dead:
+        paper.line(SIDE + 8, y + 8, SIDE + MEMBER - 8, y + HIGH - 8, "cross")
+        paper.line(SIDE + 8, y + HIGH - 8, SIDE + MEMBER - 8, y + 8, "cross")
+    elif not idle:
         paper.path(f"M{SIDE + MEMBER + 6:g} {y + HIGH / 2:g}h26m-8 -6l8 6l-8 6", "arrow")
     paper.close()
 

@@ -11,6 +11,7 @@ from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.lab05.experiment import INTERVAL, POLICIES, WORK
 from minikafka.lab.labs.lab05.stage import ClassStage
+from minikafka.sim.engine.watched import killed
 
 TP = "rides-0"
 RECORDS = 140
@@ -40,6 +41,7 @@ def story(stage: Stage, policy: str = "auto", at: float = AT) -> None:
     stage.moment("kill", f"{len(done['C1'])} rides are charged, one is in work. {marks}.")
     cluster.sleep(0.005)
     working.cancel()
+    killed(cluster.world, "C1", one)
     cluster.run(one.kill())
     two, going_on = start("C2")
     cluster.sleep(3.0)

@@ -8,7 +8,7 @@ from typing import Any
 from minikafka.client import Consumer
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
-from minikafka.sim.engine.watched import Told
+from minikafka.sim.engine.watched import Told, killed
 
 TOPIC, GROUP = "rides", "meter"
 WORK = 0.25               # seconds for a record: a member does four a second, from however many partitions
@@ -53,6 +53,10 @@ class SharedWork:
 
     def kill(self, name: str) -> None:
         """End a member without a farewell."""
+        killed(self.world, name, self._members[name][0])
+        self._end(name)
+
+    def _end(self, name: str) -> None:
         member, working = self._members.pop(name)
         working.cancel()
         self.cluster.run(member.kill())
@@ -86,7 +90,7 @@ class SharedWork:
 
     def close(self) -> None:
         for name in [*self._members]:
-            self.kill(name)
+            self._end(name)
 
 
 def story(stage: Stage) -> None:

@@ -13,6 +13,11 @@ from minikafka.cluster.watch import RecordNumbers
 from minikafka.sim.world.world import World
 
 
+def killed(world: World, name: str, consumer: Any) -> None:
+    """Write to the trace that a simulated member of a group was killed, as lab 5's `Member` does of a process."""
+    world.tell("member", client=name, group=consumer.group, state="killed", session=consumer.membership.session_timeout)
+
+
 class Told(History):
     """A history that repeats its events in the world's trace."""
 

@@ -16,7 +16,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from minikafka.client import Consumer
-from minikafka.sim.engine.watched import Told
+from minikafka.sim.engine.watched import Told, killed
 
 
 class Handed(NamedTuple):
@@ -65,7 +65,8 @@ class Crowd:
     def kill(self, name: str) -> None:
         """End a member without a farewell: the group learns of it when its session has run out."""
         self._tasks.pop(name).cancel()
-        self.cluster.run(self.members.pop(name).kill())
+        killed(self.world, name, member := self.members.pop(name))
+        self.cluster.run(member.kill())
 
     def leave(self, name: str) -> None:
         """End a member politely: it says goodbye to its group."""

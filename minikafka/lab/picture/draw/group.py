@@ -8,16 +8,17 @@ committed nothing in a partition has no lag there that anybody could know: the p
 
 Owns: the drawing. Everything in it comes from the frame.
 Invariants
-  I-GROUP-PIC-1  a partition has at most one filled place in a group; a member without one is called idle
+  I-GROUP-PIC-1  a partition has at most one filled place in a group; a member without one is called idle, a dead one crossed out
   I-GROUP-PIC-2  an offset that the frame does not know is drawn as "?"
 """
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from minikafka.lab.picture.draw.members import DEAD
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
 from minikafka.lab.picture.frame import Frame, PartitionRow, ShownGroup, ShownProgress
-from minikafka.lab.picture.sentences.words import offset
+from minikafka.lab.picture.sentences.words import condition, everybody, offset
 
 WIDE, LEFT, GAP = 1000, 150, 8
 BAR, NUMBERS = 240, 210        # widths of the bar, and of the numbers beside it
@@ -49,6 +50,7 @@ def to_text(frame: Frame, names: Collection[str] = ()) -> str:
             owner = f"{one.member} reads, next {offset(one.position)}" if one.member else "read by nobody"
             lines.append(f"{one.partition}: {owner}; committed {offset(one.committed)} of {offset(ends.get(one.partition))}, "
                          f"lag {offset(one.lag)}")
+        lines += [f"{each.process}: {each.name}" for each in group.processes if each.process != "running"]
         if idle := _idle(group):
             lines.append(f"idle: {', '.join(idle)}")
     return "\n".join(lines) or "no group has joined or committed yet"
@@ -67,31 +69,33 @@ def _idle(group: ShownGroup) -> list[str]:
 # --- drawing ----------------------------------------------------------------------------------------------------------
 
 def _draw_group(sheet: Sheet, group: ShownGroup, rows: dict[str, PartitionRow], y: float) -> float:
-    members, height = sorted(group.members), HEAD + ROW * len(group.progress) + 10
+    members, height = everybody(group), HEAD + ROW * len(group.progress) + 10
     sheet.rect(8, y, WIDE - 16, height, CARD, LINE, radius=8)
     sheet.text(20, y + 26, _title(group), size=18, bold=True, room=WIDE - 40)
     column = (WIDE - LEFT - BAR - NUMBERS - 40) / max(1, len(members))
-    idle = _idle(group)
     for place, member in enumerate(members):
         x = LEFT + place * column
-        sheet.text(x + column / 2, y + 54, member, VERMILLION if member in idle else INK, bold=True, anchor="middle", room=column)
-        if member in idle:
-            sheet.text(x + column / 2, y + 71, "idle", VERMILLION, anchor="middle", room=column)
+        told = condition(group, member)
+        taken = sheet.text(x + column / 2, y + 54, member, VERMILLION if told else INK, bold=True, anchor="middle", room=column)
+        sheet.text(x + column / 2, y + 71, told, VERMILLION, anchor="middle", room=column)
+        if told in DEAD:
+            sheet.path(f"M{x + (column - taken) / 2 - 2:g} {y + 49:g}h{taken + 4:g}", VERMILLION)
     longest = max([1, *(end for row in rows.values() if (end := row.log_end) is not None
                         and any(row.name == one.partition for one in group.progress))])
     sheet.text(WIDE - BAR - NUMBERS - 24, y + 62, "committed | handed out | left", SOFT)
     sheet.text(WIDE - NUMBERS + 2, y + 62, "committed", SOFT)
     sheet.text(WIDE - 24, y + 62, "lag", SOFT, anchor="end")
     for place, one in enumerate(group.progress):
-        _draw_row(sheet, one, rows.get(one.partition), members, column, y + HEAD + place * ROW, longest)
+        alive = [member for member in group.members if group.process(member) not in DEAD]
+        _draw_row(sheet, one, rows.get(one.partition), members, alive, column, y + HEAD + place * ROW, longest)
     return y + height
 
 
-def _draw_row(sheet: Sheet, one: ShownProgress, row: PartitionRow | None, members: Sequence[str], column: float, y: float,
-              longest: int) -> None:
+def _draw_row(sheet: Sheet, one: ShownProgress, row: PartitionRow | None, members: Sequence[str], alive: Collection[str],
+              column: float, y: float, longest: int) -> None:
     sheet.text(20, y + 20, one.partition, bold=True, room=LEFT - 24)
     leader = f"leader {row.leader}" if row is not None and row.leader is not None else "no leader"
-    sheet.text(20, y + 37, leader if one.member in members else "read by nobody", SOFT, room=LEFT - 24)
+    sheet.text(20, y + 37, leader if one.member in alive else "read by nobody", SOFT, room=LEFT - 24)
     for place, member in enumerate(members):
         x, mine = LEFT + place * column + 3, member == one.member
         sheet.rect(x, y + 3, column - 6, ROW - 8, HELD if mine else "#ffffff", BLUE if mine else LINE, wide=2 if mine else 1,

@@ -97,6 +97,11 @@ class ConsumerFacts:
     def is_dead(self) -> bool:
         return self.process in ("killed", "died")
 
+    def lives(self) -> None:
+        """Take note that a consumer of this name reads: after a death it is another one."""
+        if self.is_dead:
+            self.process = "running"
+
 
 BROKERS_ASSIGN = ("Assigning", "Reconciling")  # states of a KIP-848 group that has not reached its target assignment
 

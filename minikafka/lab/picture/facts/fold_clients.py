@@ -43,6 +43,7 @@ def _failed(state: RunState, event: Event) -> None:
 def _position(state: RunState, event: Event) -> None:
     consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
     consumer.group, consumer.member = event.get("group", consumer.group), event.get("member", consumer.member)
+    consumer.lives()
     tp, position = event["tp"], event["position"]
     state.account.consumers_told = True
     first = event.get("first", max(consumer.positions.get(tp, position - 1), 0))
@@ -57,6 +58,8 @@ def _assigned(state: RunState, event: Event) -> None:
     consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
     consumer.group = event.get("group", consumer.group)
     kept = event["partitions"]
+    if kept:
+        consumer.lives()
     consumer.positions = {tp: position for tp, position in consumer.positions.items() if tp in kept}
 
 
