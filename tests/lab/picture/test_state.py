@@ -133,7 +133,8 @@ def test_the_dead_stay_in_the_picture_of_their_group() -> None:
     assert "C1 (killed)" in to_text(s.frame())
     s.say("member", client="C1", group="jobs", state="running", session=6.0)
     assert [each.process for each in s.frame().groups[0].processes] == ["running"] and s.frame().chosen.fingers == ()  # type: ignore[union-attr]
-    s.say("member", client="C1", group="jobs", state="killed").say("position", client="C1", group="jobs", tp=TP, first=0, position=3)
+    s.say("member", client="C1", group="jobs", state="killed")
+    s.say("position", client="C1", group="jobs", tp=TP, first=0, position=3)
     assert [each.process for each in s.frame().groups[0].processes] == ["running"], "one of the same name reads again"
 
 

@@ -74,7 +74,7 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         else:
             hidden = watermark is not None and each.start >= watermark
             paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
-        label = next((text for text in (label, "⋯") if width(text) <= right - left - 3), "")
+        label = next((text for text in (label, "⋯") if width(text) <= right - left - 1), "")
         if label:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
         paper.close()
