@@ -106,9 +106,9 @@ def test_with_processes(cluster, name):
         return found.offset if found else 0
 
     one = Member("C1", cluster, name, name, auto_commit_interval_ms=1000)
-    one.wait(34)
     one.pause()
     one.resume()
+    one.wait(34)
     one.kill()
     died, note = time.monotonic(), committed()
     two = Member("C2", cluster, name, name, auto_commit_interval_ms=1000)
