@@ -60,7 +60,7 @@ def draw_lag(paper: Paper, each: ShownProgress, longest: int, x: float, y: float
 
 
 def strike(paper: Paper, x: float, y: float, wide: float) -> None:
-    """Cross out a label that stands on the line y."""
+    """Draw a line through a label that stands on the line y."""
     paper.line(x - 2, y - 5, x + wide + 2, y - 5, "struck")
 
 
