@@ -52,10 +52,15 @@ def files() -> list[str]:
     return sorted(str(name) for name in names if not any(part.startswith((".", "__pycache__")) for part in name.parts))
 
 
-def docstrings(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+@cache
+def docstrings(source: str) -> list[str]:
+    found, todo = [], [ast.parse(source)]
+    while todo:
+        node = todo.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node) or ""
+            found.append(ast.get_docstring(node) or "")
+        todo += [each for field in ("body", "orelse", "finalbody", "handlers") for each in getattr(node, field, ())]
+    return found
 
 
 def comments(source: str) -> list[str]:

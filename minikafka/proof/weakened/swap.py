@@ -161,7 +161,7 @@ def _without_asserts(name: str) -> Exchange:
 def _differing(module: ModuleType, own: str, source: str, optimize: int) -> dict[Place, tuple[CodeType, CodeType]]:
     """Return (code as it is, code of `source`) of each function whose code differs."""
     file = str(module.__file__)
-    old, new = _codes(compile(own, file, "exec")), _codes(compile(source, file, "exec", optimize=optimize))
+    old, new = _own_codes(own, file), _codes(compile(source, file, "exec", optimize=optimize))
     return {_place(code): (code, new[key]) for key, code in old.items()
             if key in new and code.co_flags & CO_OPTIMIZED and _plain(code) != _plain(new[key])}
 
@@ -180,6 +180,11 @@ def _arguments(code: CodeType) -> int:
 
 
 # --- code ---------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _own_codes(source: str, file: str) -> dict[Key, CodeType]:
+    return _codes(compile(source, file, "exec"))
 
 
 def _codes(module: CodeType) -> dict[Key, CodeType]:
@@ -233,10 +238,9 @@ def _constants(owner: Any, old: ast.Module | ast.ClassDef, new: ast.Module | ast
     if len(old.body) != len(new.body):
         raise CannotSwap(f"{owner.__name__}: the change adds or removes a statement outside of functions")
     for was, now in zip(old.body, new.body, strict=True):
-        if ast.dump(was) == ast.dump(now) or _head(was) == _head(now) and not isinstance(was, ast.ClassDef):
-            continue
-        if isinstance(was, ast.ClassDef) and isinstance(now, ast.ClassDef) and _head(was) == _head(now):
-            yield from _constants(getattr(owner, was.name), was, now)
+        if _head(was) == _head(now):
+            if isinstance(was, ast.ClassDef) and isinstance(now, ast.ClassDef):
+                yield from _constants(getattr(owner, was.name), was, now)
         elif isinstance(was, ast.Assign) and isinstance(now, ast.Assign):
             yield from _bound(owner, old, was, now)
         else:

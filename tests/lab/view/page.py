@@ -23,7 +23,7 @@ import pytest
 
 from minikafka.lab.__main__ import arguments, notebook
 
-PATIENCE = 120_000  # milliseconds that a page may take for anything; a busy machine needs 30 s for a screenshot
+PATIENCE = 240_000  # milliseconds that a page may take for anything; a busy machine needs 30 s for a screenshot
 ROOT = Path(__file__).resolve().parents[3]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
