@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
-from kafka.protocol.admin import CreateTopicsRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
@@ -17,6 +15,7 @@ from minikafka.protocol.apis import BrokerHeartbeatRequest
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.hold import Message
 from minikafka.sim.world.world import World
+from tests.requests import create_topics, produce, topic
 from tests.story import Decorator, Story, as_test
 
 
@@ -25,11 +24,9 @@ class Shop(World):
 
     async def begin(self) -> None:
         await self.start()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[],
-                                                   configs=[])
-        answer = await self.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        answer = await self.ask(1, create_topics(topic("t", 1, 3)), 7)
         assert answer.topics[0].error_code == 0
-        await self.until(lambda: all(self.partition(n) is not None for n in self.nodes) and self.leader is not None)
+        await self.until(lambda: all(self.partition(n) is not None for n in self.brokers) and self.leader is not None)
 
     async def ask(self, node: int, request: Any, version: int, timeout: float = 10.0) -> Any:
         """One question on a connection of its own."""
@@ -46,7 +43,7 @@ class Shop(World):
 
     @property
     def leader(self) -> int | None:
-        leading = [(p.leader_epoch, n) for n in self.nodes if (p := self.partition(n)) is not None and p.is_leader]
+        leading = [(p.leader_epoch, n) for n in self.brokers if (p := self.partition(n)) is not None and p.is_leader]
         return max(leading)[1] if leading else None
 
     @property
@@ -56,9 +53,7 @@ class Shop(World):
     async def send(self, value: bytes, node: int | None = None, timeout: float = 10.0) -> int:
         """One record with acks=all; its offset."""
         data = build([(None, value)], timestamp_ms=self.client_env().wall_ms())
-        named = ProduceRequest.TopicProduceData
-        request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=20_000, topic_data=[
-            named(name="t", partition_data=[named.PartitionProduceData(index=0, records=data)])])
+        request = produce("t", data, timeout_ms=20_000)
         answer = (await self.ask(node or self.leader or 0, request, 9, timeout)).responses[0].partition_responses[0]
         if answer.error_code:
             raise RuntimeError(Err(answer.error_code).name)
@@ -72,24 +67,11 @@ class Shop(World):
         return [bytes(r.value) for _, batch in batches(data) for r in records(batch)]
 
 
-class End(asyncio.Protocol):
-    """One end of a connection that speaks nothing in particular."""
-
-    def __init__(self) -> None:
-        self.received = bytearray()
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-
-
-def story(seed: int = 1, died: bool = False) -> Decorator:
+def story(seed: int = 1, died: bool = False, **options: Any) -> Decorator:
     """Make a test of a story from a topic on; a parameter `seed` of the test is the world's. It fails if anything in the world
     died unasked, unless `died`."""
     def play(told: Story, given: dict[str, Any]) -> None:
-        world = Shop(given.get("seed", seed))
+        world = Shop(given.get("seed", seed), **options)
 
         async def whole() -> None:
             await world.begin()
@@ -118,24 +100,6 @@ async def test_a_killed_leader_is_replaced_and_comes_back_with_its_page_cache(w:
     await w.until(lambda: w.values(old) == [b"a", b"b"])
     booted = [e for e in w.events if e["k"] == "recover" and e["b"] == old and e["tp"] == "t-0" and e["i"] == 2]
     assert [e["leo"] for e in booted] == [1]
-
-
-@story()
-async def test_a_killed_process_runs_no_finally(w: Shop) -> None:
-    """Fails if a task of a killed process gets another turn, be it to clean up (I-SIM-3)."""
-    ran: list[str] = []
-
-    async def cleans_up() -> None:
-        try:
-            await w.hosts[1].env.sleep(1)  # type: ignore[union-attr]
-        finally:
-            ran.append("finally")
-
-    w.hosts[1].loop.create_task(cleans_up())
-    await w.sleep(0.1)
-    w.kill(1)
-    await w.sleep(5)
-    assert ran == []
 
 
 @story()
@@ -262,32 +226,6 @@ async def test_a_one_way_cut_lets_the_other_way_through(w: Shop) -> None:
         await w.send(b"b", timeout=3)
     w.heal()
     assert w.values(w.leader or 0) in ([], [b"a"])  # neither connection was made
-
-
-@story()
-async def test_bytes_that_waited_for_a_heal_arrive_in_order(w: Shop) -> None:
-    """Fails if a healed link delivers late bytes after younger ones, or twice (I-NET-1)."""
-    ends: list[End] = []
-
-    def accept() -> End:
-        ends.append(End())
-        return ends[-1]
-
-    w.net.listen("sink", 1, accept, name="sink")
-    source = End()
-    await w.net.connect("sink", 1, lambda: source, name="clients")
-    await w.until(lambda: ends)
-    sent = bytearray()
-    for number in range(200):
-        if number == 50:
-            w.cut("clients", "sink", one_way=True)
-        if number == 150:
-            w.heal()
-        source.transport.write(b"%06d" % number)
-        sent += b"%06d" % number
-        await w.sleep(0.0005)
-    await w.until(lambda: len(ends[0].received) == len(sent))
-    assert ends[0].received == sent
 
 
 @story()
@@ -458,48 +396,27 @@ async def test_a_held_follower_leaves_the_isr_and_stays_registered(w: Shop) -> N
 # --- the world itself -----------------------------------------------------------------------------------------
 
 
-def test_controllers_of_their_own_and_racks() -> None:
+@story(5, controllers=3, racks=["a", "b", "b"])
+async def test_controllers_of_their_own_and_racks(w: Shop) -> None:
     """Fails if voters that are no brokers, or racks, are not set up as the live cluster sets them up."""
-    async def story(w: Shop) -> None:
-        assert w.nodes == [1, 2, 3, 101, 102, 103] and w.controller() in (101, 102, 103)
-        image = w.broker(1).image  # type: ignore[union-attr]
-        assert {n: b.rack for n, b in image.brokers.items()} == {1: "a", 2: "b", 3: "b"}
-        w.kill(w.controller() or 0)
-        assert await w.send(b"a") == 0
-
-    world = Shop(5, controllers=3, racks=["a", "b", "b"])
-
-    async def whole() -> None:
-        await world.start()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=3, assignments=[],
-                                                   configs=[])
-        await world.ask(1, CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
-        await world.until(lambda: world.leader is not None)
-        await story(world)
-    world.run(whole())
-    world.close()
+    assert w.nodes == [1, 2, 3, 101, 102, 103] and w.controller() in (101, 102, 103)
+    image = w.broker(1).image  # type: ignore[union-attr]
+    assert {n: b.rack for n, b in image.brokers.items()} == {1: "a", 2: "b", 3: "b"}
+    w.kill(w.controller() or 0)
+    assert await w.send(b"a") == 0
 
 
-def test_events_are_delivered_at_once_and_in_order() -> None:
+@story(2)
+async def test_events_are_delivered_at_once_and_in_order(w: Shop) -> None:
     """Fails if listeners miss events, or an incarnation's numbers have gaps (I-TRACE-1)."""
-    heard: list[dict[str, Any]] = []
-
-    async def story(w: Shop) -> None:
-        w.kill(2)
-        await w.restart(2)
-
-    world = Shop(2)
-    world.listeners.append(heard.append)
-
-    async def whole() -> None:
-        await world.begin()
-        await story(world)
-    world.run(whole())
-    assert heard == world.events and [e["t"] for e in heard] == sorted(e["t"] for e in heard)
+    heard: list[dict[str, Any]] = [*w.events]
+    w.listeners.append(heard.append)
+    w.kill(2)
+    await w.restart(2)
+    assert heard == w.events and [e["t"] for e in heard] == sorted(e["t"] for e in heard)
     for b, i in {(e["b"], e["i"]) for e in heard}:
         numbers = [e["n"] for e in heard if (e["b"], e["i"]) == (b, i)]
         assert numbers == list(range(1, len(numbers) + 1))
-    world.close()
 
 
 @story()
