@@ -9,8 +9,6 @@ import pytest
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
     AlterPartitionReassignmentsRequest,
-    CreateTopicsRequest,
-    DescribeConfigsRequest,
     DescribeGroupsRequest,
     DescribeQuorumRequest,
     ElectLeadersRequest,
@@ -231,12 +229,7 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
 
 
 GENERAL = "The server experienced an unexpected error when processing the request."
-AskedTopic, AskedQuota = CreateTopicsRequest.CreatableTopic, AlterClientQuotasRequest.EntryData
-
-
-def _create(name: str) -> CreateTopicsRequest:
-    topic = AskedTopic(name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[])
-    return CreateTopicsRequest(topics=[topic], timeout_ms=20000, validate_only=True)
+AskedQuota = AlterClientQuotasRequest.EntryData
 
 
 def _set_quota(kind: str) -> AlterClientQuotasRequest:
@@ -248,27 +241,22 @@ def test_a_refusal_quotes_a_long_name_whole_or_spoils_the_request(at: Place) -> 
     """Fails if a name is cut in the text of an error, if a spoiled request has an empty text where Kafka has null, or if
     that it is spoiled does not come back from the controller (quotas)."""
     long, longest = "Q" * 9000, "Q" * MAX_STRING
-    [topic] = at.raw.ask(_create(long), 7).topics
+    [topic] = at.raw.ask(requests.create_topics(requests.topic(long), check=True), 7).topics
     assert (topic.error_code, topic.error_message.count("Q")) == (17, 9000)
-    [topic] = at.raw.ask(_create(longest), 7).topics
+    [topic] = at.raw.ask(requests.create_topics(requests.topic(longest), check=True), 7).topics
     assert (topic.name, topic.error_code, topic.error_message) == (longest, UNKNOWN, None)
     [entry] = at.raw.ask(_set_quota(long), 1).entries
     assert (entry.error_code, entry.error_message.count("Q")) == (42, 9000)
     [entry] = at.raw.ask(_set_quota(longest), 1).entries
     assert (entry.error_code, entry.error_message) == (UNKNOWN, GENERAL)
     assert [(part.entity_type, part.entity_name) for part in entry.entity] == [(longest, "x")]
-    resource = DescribeConfigsRequest.DescribeConfigsResource(resource_type=4, resource_name=longest, configuration_keys=None)
-    [result] = at.raw.ask(DescribeConfigsRequest(resources=[resource]), 4).results
+    [result] = describe_configs(at.raw, (4, longest))
     assert (result.error_code, result.error_message) == (UNKNOWN, GENERAL)
 
 
 def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place, name: str) -> None:
     """Fails if another character counts as blank around a state than in Kafka, or the letters' case matters."""
-    topic = OffsetCommitRequest.OffsetCommitRequestTopic
-    partition = topic.OffsetCommitRequestPartition(partition_index=0, committed_offset=0, committed_leader_epoch=-1,
-                                                   committed_metadata="")
-    commit = OffsetCommitRequest(group_id=name, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-                                 topics=[topic(name=at.name, partitions=[partition])])
+    commit = requests.commit(name, at.name, 0)
     cluster.wait(lambda: coordinator["group"].ask(commit, 8).topics[0].partitions[0].error_code == 0, timeout=60)
 
     def listed(state: str) -> bool:

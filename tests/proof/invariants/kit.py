@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from kafka.protocol.admin import CreateTopicsRequest
-
 from minikafka.client import Client, Consumer, Producer, Unsure
 from minikafka.client.client import GROUP
 from minikafka.client.history import History
 from minikafka.proof.invariants.watch import Watch
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.world import World
+from tests.requests import create_topics, topic
 
 Story = Callable[["Kit"], Awaitable[None]]
-TOPIC = CreateTopicsRequest.CreatableTopic
 
 
 class Kit:
@@ -31,10 +29,7 @@ class Kit:
         self.sent = 0
 
     async def create(self, name: str = "t", partitions: int = 1, min_insync: int = 2, **configs: str) -> None:
-        values = {"min.insync.replicas": str(min_insync)} | {k.replace("_", "."): v for k, v in configs.items()}
-        named = [TOPIC.CreatableTopicConfig(name=k, value=v) for k, v in values.items()]
-        topic = TOPIC(name=name, num_partitions=partitions, replication_factor=3, assignments=[], configs=named)
-        request = CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False)
+        request = create_topics(topic(name, partitions, 3, min_insync_replicas=str(min_insync), **configs))
         assert (await self.client.request(-1, request, 7)).topics[0].error_code == 0
         await self.world.until(lambda: self.leader(name) > 0)
         await self.client.topic(name, 10.0)

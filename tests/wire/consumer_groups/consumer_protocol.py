@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID, uuid4
 
-from kafka.protocol.admin import CreateTopicsRequest, DeleteGroupsRequest
+from kafka.protocol.admin import DeleteGroupsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from minikafka.protocol.codec import REQUESTS
+from tests.requests import topic
 from tests.wire.raw import Raw
 
 ConsumerGroupHeartbeat, ConsumerGroupDescribe = REQUESTS[68], REQUESTS[69]
@@ -75,10 +76,7 @@ class Group:
         In Kafka the group coordinator knows a topic a little later than the broker's metadata.
         """
         name = f"{self.name}-{suffix}"
-        kind = CreateTopicsRequest.CreatableTopic
-        row = kind(name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[])
-        (made,) = self.ask(CreateTopicsRequest(topics=[row], timeout_ms=30000, validate_only=False), 7).topics
-        assert made.error_code == 0, made
+        self.raw.create(topic(name, partitions))
         asked = MetadataRequest.MetadataRequestTopic(topic_id=None, name=name)
 
         def known() -> Any:
