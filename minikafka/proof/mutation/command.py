@@ -10,6 +10,7 @@
 Owns: the files that are changed, what is run against a mutant and in which order, and with `--ledger` the table
 tests/seeds/seeds_alone.tsv: a mutant's name, and what noticed it before the house was put in order and now. A random mutant has
 its file, function and change as its name there. So it is the same change in another state of the code, until its line is gone.
+"not log" in a row: no seed of that small world noticed the mutant, and clusters did not run. An empty field: nothing ran.
 """
 
 from __future__ import annotations
