@@ -6,6 +6,7 @@ The slices are made tiny, so that a hundred names are long work; what is counted
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -23,6 +24,7 @@ from minikafka.broker.replication.api.fetch import ServedFetch
 from minikafka.broker.server import connection, peer, turns
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.lag import PERIOD_S, LagMonitor
+from minikafka.broker.server.registry import HANDLERS
 from minikafka.broker.server.turns import Turns, pace
 from minikafka.log.batch import build
 from minikafka.proof.chaos.one_broker import OneBroker
@@ -105,6 +107,12 @@ def test_what_a_future_raises_is_raised_in_the_work() -> None:
     loop = SimLoop(1)
     env = Env(loop, "1")
     assert loop.run(story()) == "mended"
+
+
+def test_a_handler_is_a_function_or_a_coroutine() -> None:
+    """Fails if a handler is a generator: a function answers at once, a coroutine may wait, and there is nothing else."""
+    handlers = [served.handler for table in HANDLERS.values() for served in table.values()]
+    assert len(handlers) > 80 and not [h for h in handlers if inspect.isgeneratorfunction(h) or inspect.isasyncgenfunction(h)]
 
 
 # --- every request -------------------------------------------------------------------------------------------------
