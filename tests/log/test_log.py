@@ -96,39 +96,6 @@ def test_indexes_made_while_appending_are_those_that_recovery_makes() -> None:
     assert made.time_index.values == remade.time_index.values and made.time_index.keys == remade.time_index.keys
 
 
-@given(st.integers(0, 90), st.integers(1, 5))
-def test_truncate_then_append(offset: int, more: int) -> None:
-    """Fails if truncation leaves or removes a batch or an epoch too many, or what is appended next goes astray (rule 23)."""
-    log = open_log(MemFs())
-    fill(log, 20, epoch=2)
-    fill(log, 20, epoch=3)
-    before = stored(log)
-    log.truncate(offset)
-    kept = [b for b in before if header(b).next_offset <= offset]
-    assert stored(log) == kept and log.end_offset == 2 * len(kept)
-    begun = [(2, 0)] * bool(kept) + [(3, 40)] * (len(kept) > 20)
-    assert log.epochs.entries == begun
-    fill(log, more, epoch=5)
-    assert stored(log)[: len(kept)] == kept and len(stored(log)) == len(kept) + more
-    expected = [*begun, (5, 2 * len(kept))]
-    assert log.epochs.entries == expected
-    again = open_log(log.fs.after_kill())  # type: ignore[attr-defined]
-    assert stored(again) == stored(log) and again.epochs.entries == expected
-
-
-def test_truncate_fully() -> None:
-    """Fails if anything of the old log is left: bytes, files, epochs, producers (rule 25)."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 40)
-    log.truncate_fully(1000)
-    assert (log.start_offset, log.end_offset, log.size, log.epochs.entries) == (1000, 1000, 0, [])
-    assert [n for n in fs.listdir(PATH) if n.endswith(".log")] == ["00000000000000001000.log"]
-    fill(log, 2, epoch=9)
-    again = open_log(fs.after_kill())
-    assert (again.start_offset, again.end_offset) == (1000, 1004)
-
-
 def test_truncate_to_a_start_within_a_batch() -> None:
     """Fails if a log of which nothing is left ends before the offset where it begins (a high watermark may be there)."""
     leader, log = open_log(MemFs()), open_log(MemFs())

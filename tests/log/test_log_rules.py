@@ -1,21 +1,18 @@
-"""Rules of a log that a small change could break unnoticed by its random schedules (test_log_random.py), each asked directly."""
+"""Rules of a log that seeds (tests/proof/small_worlds/test_lone_log.py) could miss, each asked directly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
-from minikafka.log import Log, checkpoint
+from minikafka.log import Log, LogConfig, build, checkpoint
 from minikafka.log.checkpoint import replace as replace_file
-from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
-from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
+from minikafka.sim.world.disk import Mount, SimDisk
 from tests.log.kit import NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
 from tests.log.memfs import Killed, MemFs
-from tests.log.test_cleaner import COMPACT, put, roll
 
 LOG_FILE = f"{PATH}/{0:020d}.log"
 
@@ -58,24 +55,6 @@ def test_rule_46_a_cut_takes_the_snapshots_beyond_it() -> None:
 
 
 # --- where a log ends (rules 23, 63, 64) ----------------------------------------------------------------------------------
-
-
-def test_epochs_beyond_the_end_are_no_epochs_of_the_log() -> None:
-    """Fails if a start believes an epoch that the checkpoint has, and no record."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 2, epoch=1)
-    log.epochs.assign(2, 4)
-    log.close()
-    assert open_log(fs, clean=True).epochs.entries == [(1, 0)]
-
-
-@pytest.mark.parametrize("clean_stop", [True, False])
-def test_rule_64_nothing_is_flushed_beyond_the_end(clean_stop: bool) -> None:
-    """Fails if a recovery point from before a cut is believed."""
-    fs = MemFs()
-    fill(open_log(fs), 2)
-    assert open_log(fs.after_kill(), recovery_point=100, clean=clean_stop).recovery_point == 4
 
 
 def test_rule_64_a_new_beginning_is_a_cut() -> None:
@@ -139,49 +118,7 @@ def test_a_flush_makes_a_name_durable_too_where_a_file_was_renamed_or_made() -> 
         log.finish_flush(flush)
 
 
-def test_a_file_of_another_name_is_no_segment() -> None:
-    """Fails if a file that somebody has put into a partition's folder keeps the log from opening, or is removed."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 3)
-    before = stored(log)
-    log.close()
-    fs.open(f"{PATH}/notes.log").pwrite(b"not a segment", 0)
-    assert stored(open_log(fs)) == before and fs.exists(f"{PATH}/notes.log")
-
-
 # --- compaction (rule 66) --------------------------------------------------------------------------------------------
-
-
-def test_a_swap_that_a_kill_interrupted_leaves_nothing_to_be_derived() -> None:
-    """Fails if a start believes the indexes that it has just begun for a compacted segment: they are empty, and the row of an
-    aborted transaction is lost."""
-    fs = MemFs()
-    config = replace(COMPACT, index_interval_bytes=1, segment_bytes=2000)
-    log = open_log(fs, config)
-    put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    for number in range(6):
-        put(log, (b"k%d" % number, b"1"))
-    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
-    roll(log)
-    put(log, (b"z", b"1"))
-    log.flush()
-    cleaning = Cleaning(log, cleanable(log, None, 7, NOW), NOW, 100)
-    cleaned = log.segments[0]
-    cleaned.rename(".swap")  # a compacted segment, killed before the last step
-    again = open_log(fs.after_kill(), config, recovery_point=log.recovery_point)
-    assert len(again.segments[0].index) == len(cleaned.index) > 3
-    assert again.aborted_transactions(0, 9) == log.aborted_transactions(0, 9) != []
-    cleaning.close()
-
-
-def test_rows_that_a_replay_has_found_are_durable_at_once() -> None:
-    """Fails if a loss of power may take what was written anew into the index of a segment that counts as flushed."""
-    fs = MemFs()
-    index = TransactionIndex(fs, "/data/0.txnindex", 0)
-    fs.mkdir("/data")
-    index.agree([AbortedTransaction(7, 0, 3, 4)])
-    assert fs.durable_names["/data/0.txnindex"].durable == bytes(fs.names["/data/0.txnindex"].content) != b""
 
 
 def test_the_id_of_the_topic_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,3 +162,55 @@ def test_a_log_that_ends_holds_no_file(end: Callable[[Log], None]) -> None:
     assert fs.open_files
     end(log)
     assert not fs.open_files
+
+
+@pytest.mark.parametrize(("harm", "id"), [
+    (lambda log: setattr(log, "recovery_point", 99), "I-SEGS-2"), (lambda log: setattr(log, "start_offset", 99), "I-LOG-1"),
+    (lambda log: setattr(log, "end_offset", 1), "I-SEGS-1"),
+    (lambda log: log.roll() or setattr(log.active, "base_offset", 1), "I-SEGS-1"),
+    (lambda log: log.epochs.assign(7, 99), "I-EPOCH-2"), (lambda log: log.epochs._replace([(7, 3), (6, 4)]), "I-EPOCH-1"),
+    (lambda log: log.active.index.append(0, 0) or log.active.index.append(0, 0), "I-INDEX-1")])
+def test_a_log_asserts_its_invariants(harm: Callable[[Log], object], id: str) -> None:
+    """Fails if check() passes a log whose start, end, segments, epochs or durable part cannot be."""
+    log = Log.open(Mount(SimDisk()), "/t-0", LogConfig(), now_ms=NOW)
+    log.append_leader(build([(b"k", b"v")] * 3, timestamp_ms=NOW), 1, NOW)
+    log.check()
+    with pytest.raises(AssertionError, match=id):
+        harm(log)
+        log.check()
+
+
+# --- found by logs alone ----------------------------------------------------------------------------------------------
+
+
+def at(offset: int, value: bytes = b"v") -> bytes:
+    return build([(b"k", value)], base_offset=offset, leader_epoch=0, timestamp_ms=NOW)
+
+
+def test_a_roll_after_a_truncation_into_a_gap_leaves_no_hole() -> None:
+    """Fails if a follower of a compacted log loses flushed records: it was truncated within a gap that compaction had left at
+    its leader, then began a new segment, and was killed. Recovery took the gap for a hole, and dropped all that followed."""
+    disk = SimDisk()
+    log = Log.open(Mount(disk), "/data/t-0", LogConfig(cleanup_policy="compact"), now_ms=NOW)
+    log.append_follower(at(0) + at(1) + at(5), NOW)
+    log.truncate(4)
+    assert log.end_offset == 4
+    log.roll(NOW)
+    log.append_follower(at(4) + at(5), NOW)
+    log.flush()
+    again = Log.open(Mount(disk), "/data/t-0", LogConfig(cleanup_policy="compact"), now_ms=NOW, recovery_point=6)
+    assert (again.end_offset, again.truncated_bytes) == (6, 0)
+    assert again.read(2, 1000, 6) == at(4) + at(5)
+
+
+def test_a_read_of_few_bytes_gives_no_batch_that_is_larger() -> None:
+    """Fails if a log that was opened gives a whole batch where fewer bytes than a header were wanted, and none was needed."""
+    disk, config = SimDisk(), LogConfig(index_interval_bytes=100)  # the second batch is the last, and has an entry of its own
+    log = Log.open(Mount(disk), "/data/t-0", config, now_ms=NOW)
+    for _ in range(2):
+        log.append_leader(at(0), 0, NOW)
+    log.roll(NOW)
+    log.close()
+    log = Log.open(Mount(disk), "/data/t-0", config, now_ms=NOW, clean=True)
+    assert [log.read(offset, 10, 2, min_one=False) for offset in range(2)] == [b"", b""]
+    assert log.read(1, 10, 2) == log.read(1, len(at(0)), 2) != b""

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from minikafka.log import Log, LogConfig
 from tests.log.kit import CONFIG, NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
@@ -93,37 +91,6 @@ def test_leftovers_are_removed() -> None:
     for name in ("leader-epoch-checkpoint.tmp", f"{0:020d}.log.deleted", f"{99:020d}.index", f"{99:020d}.timeindex"):
         fs.open(f"{PATH}/{name}")
     assert open_log(fs, clean=True).end_offset == 10 and set(fs.names) == before
-
-
-def test_recovery_is_idempotent() -> None:
-    """Fails if recovering a recovered log changes a byte of any file."""
-    fs, *_ = history(30)
-    torn = fs.after_kill()
-    last = max(name for name in torn.names if name.endswith(".log"))
-    torn.names[last].content += b"\0" * 17
-    open_log(torn)
-    first = torn.snapshot()
-    again = torn.after_kill()
-    log = open_log(again)
-    assert again.snapshot() == first
-    assert log.truncated_bytes == 0
-
-
-@pytest.mark.parametrize("policy", ["delete", "compact"])
-def test_bad_byte_in_an_early_segment_removes_all_later_ones(policy: str) -> None:
-    """Fails if recovery jumps over a hole: offsets beyond it would not be the acknowledged ones' continuation. In a
-    compacted log, too, where a gap alone means nothing."""
-    fs, written, *_ = history(40)
-    torn = fs.after_kill()
-    logs = sorted(name for name in torn.names if name.endswith(".log"))
-    assert len(logs) > 3
-    torn.names[logs[1]].content[-1] ^= 1
-    log = open_log(torn, replace(CONFIG, cleanup_policy=policy))
-    kept = stored(log)
-    assert kept == written[: len(kept)] and log.active.path(".log") == logs[1]
-    assert not any(torn.exists(name) for name in logs[2:])
-    fill(log, 3)
-    assert stored(log)[: len(kept)] == kept
 
 
 def test_bytes_behind_the_last_batch_of_a_segment_remove_all_later_ones() -> None:
@@ -261,129 +228,6 @@ def test_segments_below_the_recovery_point_are_not_walked() -> None:
         assert open_log(torn.after_kill(), recovery_point=0).end_offset == flushed.base_offset
 
 
-ACTIONS = st.lists(
-    st.one_of(
-        st.tuples(st.just("append"), st.integers(1, 3)),
-        st.tuples(st.just("retry"), st.just(0)),
-        st.tuples(st.just("roll"), st.just(0)),
-        st.tuples(st.just("flush"), st.just(0)),
-        st.tuples(st.just("truncate"), st.integers(0, 40)),
-        st.tuples(st.just("reopen"), st.just(0)),
-    ),
-    min_size=1, max_size=25,
-)  # fmt: skip
-
-
-class Writer:
-    """Drives a log and remembers what must hold of it after a crash."""
-
-    def __init__(self, fs: MemFs) -> None:
-        self.fs = fs
-        self.log = open_log(fs)
-        self.batches: list[bytes] = []  # what is in the log, as stored
-        self.possible: list[list[bytes]] = [[]]  # contents that a crash may fall back to a prefix of
-        self.durable = 0  # offset below which everything was flushed
-        self.sequence: dict[int, int] = {}
-
-    def run(self, actions: list[tuple[str, int]]) -> None:
-        for number, (kind, argument) in enumerate(actions):
-            getattr(self, kind)(argument, number)
-
-    def append(self, count: int, number: int) -> None:
-        pid = number % 2
-        sequence = self.sequence.get(pid, 0)
-        batch = idempotent(pid, 0, sequence, count)
-        from minikafka.log.batch import stamp
-        final = bytearray(batch)
-        stamp(final, self.log.end_offset, number // 5)
-        self.possible.append([*self.batches, bytes(final)])
-        self.log.append_leader(batch, number // 5, NOW)
-        self.sequence[pid] = sequence + count
-        self.batches.append(bytes(final))
-
-    def retry(self, _: int, number: int) -> None:
-        entry = self.log.producers.entries.get(number % 2)
-        if entry and entry.batches:
-            last = entry.batches[-1]
-            batch = idempotent(number % 2, 0, last.first_sequence, last.offset_delta + 1)
-            assert self.log.append_leader(batch, number // 5, NOW).base_offset == last.first_offset
-
-    def roll(self, _: int, number: int) -> None:
-        self.log.roll(NOW)
-
-    def flush(self, _: int, number: int) -> None:
-        self.log.flush()
-        self.durable = self.log.end_offset
-
-    def truncate(self, offset: int, number: int) -> None:
-        kept, end = [], 0
-        from tests.log.kit import header
-        for batch in self.batches:
-            if header(batch).next_offset > offset:
-                break
-            kept.append(batch)
-            end = header(batch).next_offset
-        self.durable = min(self.durable, end)
-        self.possible.append(kept)
-        self.log.truncate(offset)
-        self.batches = kept
-        self.sequence = {pid: e.last_sequence + 1 for pid, e in self.log.producers.entries.items()}
-        self.possible = [*self.possible, kept]
-
-    def reopen(self, _: int, number: int) -> None:
-        self.log.close()
-        self.durable = self.log.end_offset
-        self.log = open_log(self.fs, clean=True)
-
-
-def replayed(content: list[bytes]) -> tuple[dict, list]:
-    """Producer state and epochs by appending the batches to a fresh log as a follower would."""
-    log = open_log(MemFs())
-    for batch in content:
-        log.append_follower(batch)
-    return producers(log, whole=False), log.epochs.entries
-
-
-@settings(max_examples=150)
-@given(ACTIONS, st.floats(0, 1), st.floats(0, 0.99))
-def test_killed_at_any_step(actions: list[tuple[str, int]], when: float, part: float) -> None:
-    """Fails if any order of appends, rolls, truncations and restarts leaves a state that a kill -9 turns into anything
-    but a prefix of what was written, with the epochs and producers of that prefix."""
-    rehearsal = Writer(MemFs())
-    rehearsal.run(actions)
-    fs = MemFs()
-    writer = None
-    fs.kill_at = (1 + int(when * rehearsal.fs.steps), part)
-    try:
-        writer = Writer(fs)
-        writer.run(actions)
-    except Killed:
-        pass
-    log = open_log(fs.after_kill(), recovery_point=writer.log.recovery_point if writer else 0)
-    content = stored(log)
-    allowed = writer.possible if writer else [[]]
-    assert any(content == p[: len(content)] for p in allowed)
-    if writer and len(allowed) > 1 and not any(kind == "truncate" for kind, _ in actions):
-        assert len(content) >= len(writer.batches)  # kill -9 loses nothing that was appended
-    assert (producers(log, whole=False), log.epochs.entries) == replayed(content)
-
-
-@settings(max_examples=150)
-@given(ACTIONS, st.integers(0, 1 << 30))
-def test_power_failure_keeps_what_was_flushed(actions: list[tuple[str, int]], seed: int) -> None:
-    """Fails if flush moves the recovery point before everything below it is on the platter, names included."""
-    fs = MemFs()
-    fs.mkdir(PATH)
-    writer = Writer(fs)
-    writer.run(actions)
-    dark = fs.power_cut(random.Random(seed))
-    log = open_log(dark, recovery_point=writer.log.recovery_point)
-    content = stored(log)
-    assert any(content == p[: len(content)] for p in writer.possible)
-    assert log.end_offset >= writer.durable
-    assert (producers(log, whole=False), log.epochs.entries) == replayed(content)
-
-
 def test_a_recovery_that_is_killed_leaves_no_half_of_the_epochs() -> None:
     """Fails if epochs that are read off the batches, because the checkpoint is torn, are written down one by one: half
     of them, left by a crash, would be believed, for what was flushed is not read again."""
@@ -492,26 +336,6 @@ def test_epochs_of_an_undone_truncation_are_not_believed() -> None:
     assert (log.end_offset, log.epochs.entries) == (8, [(1, 0)])
 
 
-def test_a_stop_marks_nothing_that_may_yet_be_lost() -> None:
-    """Fails if a log's last snapshot of producers is on disk before the records of which it tells: a voter would miss
-    them after a power failure, and not start (I-MLOG-6)."""
-    for step in range(1, 100):
-        fs = MemFs()
-        log = open_log(fs, LogConfig())
-        with_producers(log, 6)
-        fs.kill_at = (fs.steps + step, 1.0)
-        try:
-            log.close()
-        except Killed:
-            for seed in range(8):
-                dark = fs.power_cut(random.Random(seed))
-                marks = [int(name[:20]) for name in dark.listdir(PATH) if name.endswith(".snapshot")]
-                assert open_log(dark, LogConfig()).end_offset >= max(marks, default=0), (step, seed)
-        else:
-            assert step > 3
-            return
-
-
 def test_truncation_killed_at_every_step_leaves_no_hole() -> None:
     """Fails if truncation deletes segments from the middle outwards: what was flushed is not checked again after a
     crash, so a hole there would be served (I-SEGS-3); or if, after the next start, a power failure may bring back
@@ -562,18 +386,6 @@ def test_what_recovery_deletes_does_not_come_back() -> None:
     fs = fs.after_kill()
     fs.names[LOG_FILE].content[-1:] = b""
     assert open_log(fs).truncated_bytes and _logs(fs.durable_names) == {LOG_FILE}
-
-
-def test_truncation_is_durable_before_the_next_flush_counts() -> None:
-    """Fails if segments that a truncation removed or shortened may come back from a power failure although what was
-    appended after it has been written or flushed: the names and the shortened file are durable at once."""
-    fs = MemFs()
-    log = open_log(fs)
-    fill(log, 40)
-    log.flush()
-    log.truncate(9)
-    assert sorted(n for n in fs.durable_names if n.endswith(".log")) == [LOG_FILE]
-    assert fs.names[LOG_FILE].durable == bytes(fs.names[LOG_FILE].content)
 
 
 def test_config_of_the_tests_makes_many_segments() -> None:

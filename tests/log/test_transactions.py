@@ -1,8 +1,10 @@
-"""Transactions in one partition's log: rules 10, 51, 52, 53 and 54. Each docstring says what makes its test fail."""
+"""Transactions in the log of one partition, as a reader meets them: rules 10, 51, 52 and 54.
+
+Everything else is asked of a log alone, by seeds (tests/proof/small_worlds/test_lone_log.py).
+"""
 
 from __future__ import annotations
 
-import random
 import struct
 
 import pytest
@@ -70,14 +72,6 @@ def test_rule_51_an_older_coordinator_is_fenced() -> None:
     end(log, A, COMMIT, epoch=1, coordinator=6)
 
 
-def test_rule_51_clients_write_no_markers() -> None:
-    """Fails if a control batch is accepted from a client: it could commit what the coordinator has aborted."""
-    log = open_log(MemFs())
-    with pytest.raises(KafkaError) as error:
-        log.append_leader(marker(A, 0, 0, COMMIT, NOW), 0, NOW)
-    assert error.value.code is Err.INVALID_RECORD and log.end_offset == 0
-
-
 # --- the last stable offset -----------------------------------------------------------------------------------------
 
 
@@ -127,41 +121,6 @@ def test_rule_52_a_marker_makes_the_guard_void() -> None:
     assert stable(log) == log.end_offset
 
 
-def test_rule_52_the_first_of_several_that_wait_is_written_first() -> None:
-    """Fails if a batch is written while an earlier one of its producer waits for its verification: that one would come
-    too late for ever. A producer that numbers every transaction from 0 is not believed anything else."""
-    log = open_log(MemFs())
-    first = log.producers.guard(A, 0, 0, NOW)
-    second = log.producers.guard(A, 0, 2, NOW)
-    assert first is second
-    assert refused(log, A, 2, guard=second) is Err.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert [write(log, A, sequence, guard=first) for sequence in (0, 2)] == [0, 2]
-    assert refused(log, B, 5, guard=log.producers.guard(B, 0, 5, NOW, from_zero=True)) is Err.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert write(log, B, 0, guard=log.producers.guard(B, 0, 0, NOW)) == 4
-
-
-def test_rule_52_a_new_epoch_waits_for_nothing_before_it() -> None:
-    """Fails if the sequences of an old epoch hold back those of a new one, or the other way round."""
-    log = open_log(MemFs())
-    log.producers.guard(A, 1, 0, NOW)
-    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 2, 7, NOW)) == 0
-    log = open_log(MemFs())
-    log.producers.guard(A, 2, 7, NOW)
-    assert write(log, A, 7, epoch=2, guard=log.producers.guard(A, 1, 0, NOW)) == 0
-
-
-def test_rule_53_an_open_transaction_takes_nothing_else() -> None:
-    """Fails if a producer may write outside of the transaction that it has open here."""
-    log = open_log(MemFs())
-    write(log, A, 0)
-    plain = some_batch(1, producer_id=A, producer_epoch=0, base_sequence=2)
-    with pytest.raises(KafkaError) as error:
-        log.append_leader(plain, 0, NOW)
-    assert error.value.code is Err.INVALID_TXN_STATE
-    end(log, A, COMMIT)
-    assert log.append_leader(plain, 0, NOW).base_offset == 3
-
-
 # --- the index of aborted transactions --------------------------------------------------------------------------------
 
 
@@ -195,75 +154,9 @@ def test_rule_54_only_what_concerns_the_read_is_listed() -> None:
     assert log.aborted_transactions(6, 6) == []
 
 
-def test_rule_54_a_transaction_over_several_segments_is_found_from_each() -> None:
-    """Fails if the search looks only into the segment that is read: the marker may lie in a later one."""
-    log = open_log(MemFs())
-    sequence = 0
-    while len(log.segments) < 4:
-        write(log, A, sequence)
-        sequence += 2
-    at = end(log, A, ABORT)
-    for segment in log.segments:
-        assert log.aborted_transactions(segment.base_offset, log.end_offset) == [AbortedTransaction(A, 0, at, at + 1)]
-
-
-def a_history(log: Log, seed: int, steps: int = 60) -> None:
-    """Producers open, extend, commit and abort transactions; some write without one."""
-    rng = random.Random(seed)
-    sequences = dict.fromkeys(range(1, 5), 0)
-    for _ in range(steps):
-        pid = rng.randrange(1, 5)
-        if log.producers.has_open(pid, 0) and rng.random() < 0.4:
-            end(log, pid, rng.random() < 0.5)
-        else:
-            write(log, pid, sequences[pid], count=rng.randrange(1, 4))
-            sequences[pid] = log.producers.entries[pid].last_sequence + 1
-
-
 def state(log: Log) -> tuple[object, ...]:
     first_open = {pid: entry.txn_first_offset for pid, entry in log.producers.entries.items()}
     return rows(log), first_open, stable(log), log.end_offset
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("clean", [True, False])
-def test_a_replay_gives_the_same_rows(seed: int, clean: bool) -> None:
-    """Fails if rows, open transactions or the stable offset after a restart are not those of before."""
-    fs = MemFs()
-    log = open_log(fs)
-    a_history(log, seed)
-    before = state(log)
-    if clean:
-        log.close()
-    assert state(open_log(fs, clean=clean)) == before
-    if not clean:
-        for name in fs.listdir(PATH):
-            if name.endswith(".txnindex"):
-                fs.remove(f"{PATH}/{name}")
-        assert state(open_log(fs)) == before, "the index is derived: recovery fills it again"
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_truncation_takes_rows_along(seed: int) -> None:
-    """Fails if a row, or an open transaction, of truncated batches survives, or one of kept batches is lost (rule 23)."""
-    whole, short = open_log(MemFs()), open_log(MemFs())
-    a_history(whole, seed, 60)
-    a_history(short, seed, 30)
-    whole.truncate(short.end_offset)
-    assert state(whole) == state(short)
-
-
-def test_a_damaged_index_is_filled_again() -> None:
-    """Fails if an index of odd size is believed after a clean stop."""
-    fs = MemFs()
-    log = open_log(fs)
-    a_history(log, 3)
-    before = state(log)
-    assert before[0]
-    log.close()
-    damaged = next(f"{PATH}/{name}" for name in fs.listdir(PATH) if name.endswith(".txnindex"))
-    fs.open(damaged).truncate(33)
-    assert state(open_log(fs, clean=True)) == before
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -281,17 +174,3 @@ def test_zeros_are_no_aborted_transaction(clean: bool) -> None:
     (damaged,) = [f"{PATH}/{name}" for name in fs.listdir(PATH) if name.endswith(".txnindex")]
     fs.open(damaged).pwrite(bytes(34), 0)
     assert state(open_log(fs, clean=clean)) == before
-
-
-def test_retention_takes_the_index_along() -> None:
-    """Fails if the index of a deleted segment stays in the folder."""
-    fs = MemFs()
-    log = open_log(fs)
-    write(log, A, 0)
-    end(log, A, ABORT)
-    while len(log.segments) < 3:
-        log.append_leader(some_batch(1), 0, NOW)
-    assert fs.exists(INDEX)
-    log.advance_start(log.segments[1].base_offset)
-    assert log.delete_old_segments(NOW, log.end_offset) == 1
-    assert not fs.exists(INDEX)

@@ -15,16 +15,14 @@ from minikafka.proof.small_worlds.controller.lone_election import elections_alon
 from minikafka.proof.small_worlds.groups.assignors_life import assignors_alone
 from minikafka.proof.small_worlds.groups.group_life import classic_group_alone, consumer_group_alone, mixed_group_alone
 from minikafka.proof.small_worlds.groups.offsets_life import offsets_alone
-from minikafka.proof.small_worlds.logs import lone_batch, lone_log, lone_metadata_log
-from minikafka.proof.small_worlds.logs.compacted_life import log_compacted
-from minikafka.proof.small_worlds.logs.producers_life import producers_alone
+from minikafka.proof.small_worlds.logs import lone_batch, lone_metadata_log
+from minikafka.proof.small_worlds.logs.log_life import log_alone, log_dying
 from minikafka.proof.small_worlds.replication.fetch_session_life import fetch_sessions_alone
 from minikafka.proof.small_worlds.replication.replica_life import replica_alone
 from minikafka.proof.small_worlds.transactions.transaction_life import transaction_alone
 
 WORLDS: dict[str, tuple[Callable[[int], tuple[str, ...]], ...]] = {
-    "log": (lone_log.log_alone, lone_log.log_truncated, lone_log.log_of_producers, lone_log.log_refused,
-            lone_metadata_log.voter_alone, lone_batch.batch_alone, log_compacted, producers_alone),
+    "log": (log_alone, log_dying, lone_metadata_log.voter_alone, lone_batch.batch_alone),
     "group": (classic_group_alone, consumer_group_alone, mixed_group_alone, offsets_alone, assignors_alone),
     "controller": (controller_alone, elections_alone),
     "replica": (replica_alone, fetch_sessions_alone),

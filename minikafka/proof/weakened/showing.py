@@ -48,4 +48,4 @@ def fallen(one: Weakened, seed: int) -> tuple[str, ...]:
         assert one.world is not None, f"{one.name} names neither story nor world"
         with without(one.name):
             everything = BY_NAME[one.world[0]](seed)
-    return tuple(id for id in everything if id in one.falls)
+    return tuple(id for id in (text.partition(":")[0] for text in everything) if id in one.falls)

@@ -151,7 +151,8 @@ def judge_epochs(log: Log, rules: CompactionRules, start: int, fs: Fs, rng: Rand
     if log.epochs.entries != wanted:
         wanted = [entry for entry in wanted if entry[1] < end]
     same("I-LOOKS-4", "the epochs", log.epochs.entries, wanted)
-    lines = fs.read(log.epochs.path).decode().split("\n") if fs.exists(log.epochs.path) else ["0", "0", ""]
+    data = fs.read(log.epochs.path) if fs.exists(log.epochs.path) else b""
+    lines = (data or b"0\n0\n").decode().split("\n")
     same("I-LOOKS-4", "the file", lines, ["0", str(len(wanted)), *(f"{epoch} {offset}" for epoch, offset in wanted), ""])
     asked = rng.randint(-1, max([0, *(epoch for epoch, _ in wanted)]) + 2)
     same("I-LOOKS-4", f"the end of epoch {asked}", log.epochs.end_offset_for(asked, end), _end_of(wanted, asked, end))

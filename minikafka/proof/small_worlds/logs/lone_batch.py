@@ -1,6 +1,6 @@
 """One batch of a client, alone: sound, or spoiled in one way. What becomes of it is known from how it was made.
 
-    batch_alone(seed)      () if each of its batches is taken or refused as it should be, else ("I16",)
+    batch_alone(seed)      () if each of its batches is taken or refused as it should be, else what was wrong
 
 Owns: the ways to spoil a batch, and the error code that each must get.
 Invariants: I-LBATCH-1 a sound batch is taken, and every record is what it was, but for the topic's own time or codec.
@@ -22,7 +22,7 @@ from minikafka.log import LogConfig, compression
 from minikafka.log.batch import CRC_AT, HEADER_SIZE, BatchHeader, build, records
 from minikafka.log.records import MalformedRecord
 from minikafka.log.validate import client_batch, own_batch
-from minikafka.proof.small_worlds.logs.lone_log import Fallen
+from minikafka.proof.small_worlds.checks import fallen, same, that
 from minikafka.protocol.errors import Err, KafkaError
 
 NOW, HOUR = 1_700_000_000_000, 3_600_000
@@ -34,12 +34,7 @@ Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]], int]  # 
 def batch_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
     rng = Random(f"{seed}:lone batch")
-    try:
-        for _ in range(BATCHES):
-            LoneBatch(rng).judge()
-    except AssertionError as fallen:  # the world's, or the log's own
-        return (fallen.id if isinstance(fallen, Fallen) else str(fallen),)
-    return ()
+    return fallen(lambda: [LoneBatch(rng).judge() for _ in range(BATCHES)])
 
 
 class LoneBatch:
@@ -86,18 +81,18 @@ class LoneBatch:
         return Err.NONE if in_time else Err.INVALID_TIMESTAMP
 
     def judge(self) -> None:
-        """Send it, as it is or spoiled. Raises Fallen."""
+        """Send it, as it is or spoiled. Raises RuleFallen."""
         spoil = self.rng.choice((None, None, None, *SPOILS))
         if spoil is not None and self.wanted is not Err.UNSUPPORTED_COMPRESSION_TYPE:
             self.wanted = spoil(self)
-        told, stored = Err.NONE, bytearray()
+        answer, stored = Err.NONE, bytearray()
         try:
             stored = client_batch(bytes(self.data), self.config, "t-0", NOW, self.version)
         except KafkaError as refused:
-            told = refused.code
-        if told is not self.wanted and self.wanted is not Err.UNKNOWN_SERVER_ERROR:
-            raise Fallen(f"{spoil}: {told.name}, not {self.wanted.name}, for {BatchHeader.parse(self.data)}")
-        if told is Err.NONE:
+            answer = refused.code
+        if self.wanted is not Err.UNKNOWN_SERVER_ERROR:
+            same("I-LBATCH-1", f"the answer to {spoil}, {self.data[:HEADER_SIZE].hex()}", answer, self.wanted)
+        if answer is Err.NONE:
             self._compare(stored)
 
     def _compare(self, stored: bytearray) -> None:
@@ -105,16 +100,15 @@ class LoneBatch:
         header, time = BatchHeader.parse(stored), NOW if self.config.log_append_time else None
         found = [(r.key, r.value, list(r.headers), r.timestamp) for r in records(stored)]
         wanted = [(key, value, headers, at if time is None else time) for key, value, headers, at in self.rows]
-        if found != wanted or [r.offset for r in records(stored)] != [*range(len(wanted))]:
-            raise Fallen(f"I-LBATCH-1 {len(wanted)} records became {len(found)}, or others")
+        offsets = [r.offset for r in records(stored)]
+        same("I-LBATCH-1", "the offsets", offsets, [*range(len(wanted))])
+        that("I-LBATCH-1", found == wanted, f"{len(wanted)} records became others")
         codec = compression.NAMES.get(self.config.compression_type, self.codec)
         latest = NOW if self.config.log_append_time else max(row[3] for row in self.rows)
-        kept = (header.codec, header.max_timestamp, header.is_log_append_time, (header.producer_id, header.producer_epoch,
-                header.base_sequence), header.count)
-        if kept != (codec, latest, self.config.log_append_time, self.producer, len(self.rows)):
-            raise Fallen(f"I-LBATCH-1 its header became {header}")
-        if own_batch(stored) != stored:
-            raise Fallen("a broker would not take what it has stored")
+        same("I-LBATCH-1", "its header", (header.codec, header.max_timestamp, header.is_log_append_time, (header.producer_id,
+             header.producer_epoch, header.base_sequence), header.count),
+             (codec, latest, self.config.log_append_time, self.producer, len(self.rows)))
+        same("I-LBATCH-1", "what a broker takes of the batch that it stored", own_batch(stored), stored)
 
     # --- the faults -----------------------------------------------------------------------------------------------------
 

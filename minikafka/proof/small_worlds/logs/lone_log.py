@@ -1,355 +1,266 @@
-"""One log alone on one disk: it grows, is flushed, truncated or compacted, and dies at any change of the disk.
+"""One log alone on one disk, and beside it the model that knows what must be in it: every change is made in both.
 
-    log_alone(seed)         () if every start finds what it should, else ("I16",)
-    LoneLog(seed).live()    the same; raises Fallen, which says what is wrong
+    lone = LoneLog(rng, config)
+    lone.lead(batch, client=True)           append as a leader does; lone.follow([batch, ...]) as a follower
+    lone.judge()                            compare everything
 
-Most faults of recovery show without a cluster, and a seed takes milliseconds. After each death the log is opened again, as a
-broker opens it after an unclean stop, and compared with the records that were written to it.
-
-Owns: the model of what was written, and the moments of death.
-Invariants: I-LONE-1 after the death of the process alone, every appended record is there; after a loss of power, every one
-              below the recovery point.
-            I-LONE-2 the log has nothing but written batches, whole, in order, none missing in between; a compacted log has
-              the last record of every key.
-            I-LONE-3 opening once more changes nothing.
+Owns: the log, the model of it, the clock and the high watermark; the content that the change in progress leads to.
+Invariants: I-LCLOG-1 the files have the batches of the model, in the same segments, and nothing else lies beside them.
+            I-LCLOG-2 an append is answered as producer_rules.py says; what was refused changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import struct
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from random import Random
-from typing import Any
+from uuid import UUID
 
 from minikafka.log import Log, LogConfig
-from minikafka.log.batch import batches, build, crc_ok, records
-from minikafka.log.cleaner import Cleaning, cleanable
+from minikafka.log.batch import build
+from minikafka.log.log import AppendInfo, UnexpectedAppendOffset
 from minikafka.log.markers import marker
-from minikafka.protocol.errors import KafkaError
-from minikafka.sim.world.disk import Mount, SimDisk
+from minikafka.log.producers import UNGUARDED
+from minikafka.log.transaction_index import AbortedTransaction
+from minikafka.proof.small_worlds.checks import Twin, same, that
+from minikafka.proof.small_worlds.logs.compaction_rules import CompactionRules
+from minikafka.proof.small_worlds.logs.counted_files import CountedFiles
+from minikafka.proof.small_worlds.logs.log_rules import (
+    epochs_of,
+    judge_epochs,
+    judge_index,
+    judge_last_records,
+    judge_lookups,
+    judge_reads,
+    look,
+)
+from minikafka.proof.small_worlds.logs.producer_rules import ProducerRules, row
+from minikafka.proof.small_worlds.logs.seen import COMMIT, SeenBatch
+from minikafka.protocol.errors import Err, KafkaError
+from minikafka.sim.world.disk import SimDisk
 
-FOLDER, NOW = "/data/t-0", 1_700_000_000_000
-DEATHS, STEPS, KEYS = 3, 40, 4
-Row = tuple[int, bytes, bytes]  # offset, key, value
-
-
-class Died(Exception):
-    """Death of the process or the machine, at a change of the disk."""
-
-
-@contextmanager
-def killed_after(disk: SimDisk, changes: int) -> Iterator[None]:
-    """Let the process die after so many changes of the disk, and leave the block there."""
-    left = changes
-
-    def change() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Died
-
-    disk.on_change = change
-    try:
-        yield
-    except Died:
-        pass
-    finally:
-        disk.on_change = None
-
-
-class Fallen(AssertionError):
-    """A start found something other than what was written; `id` of the invariant."""
-
-    id = "I16"
-
-
-class Forgotten(Fallen):
-    """A start remembers other producers than those in the log."""
-
-    id = "I11"
-
-
-def log_alone(seed: int) -> tuple[str, ...]:
-    """Run one seed: the world of the weakened rules that need nothing but a log."""
-    return _fallen(LoneLog(seed))
-
-
-def log_truncated(seed: int) -> tuple[str, ...]:
-    """Run one seed with small segments, whose indexes know every batch, flushed and truncated often."""
-    log = LoneLog(seed, compacts=False, mix=(6, 4, 4, 0))
-    log.log.config = log.config = replace(log.config, segment_bytes=200, index_interval_bytes=1)
-    return _fallen(log)
-
-
-def log_of_producers(seed: int) -> tuple[str, ...]:
-    """Run one seed with idempotent and transactional producers; ("I11",) if the log remembers them wrongly."""
-    return _fallen(ProducersLog(seed, compacts=False, mix=(12, 2, 2, 0)))
-
-
-def log_refused(seed: int) -> tuple[str, ...]:
-    """Run one seed on a disk that now and then fails to fsync."""
-    return _fallen(RefusedLog(seed, compacts=False, mix=(8, 3, 1, 0)))
-
-
-def _fallen(log: LoneLog) -> tuple[str, ...]:
-    try:
-        log.live()
-    except AssertionError as fallen:  # the world's, or the log's own
-        return (fallen.id if isinstance(fallen, Fallen) else str(fallen),)
-    return ()
+FOLDER, TOPIC = "/data/t-0", UUID(int=77)
+STRANGERS = {"notes.log", "x.snapshot", "00000000000000000000.snapshot.old"}  # files of other names, which nothing touches
 
 
 class LoneLog:
-    """One life of a log, with several deaths; every third seed compacts. `mix`: how often it appends, is flushed, truncated,
-    compacted."""
+    """A log and its model. `met`: what has happened, and how often."""
 
-    def __init__(self, seed: int, compacts: bool | None = None, mix: tuple[int, int, int, int] = (12, 2, 1, 3)) -> None:
-        self.rng, self.mix = Random(f"{seed}:lone log"), mix
-        self.compacts = seed % 3 == 0 if compacts is None else compacts
+    def __init__(self, rng: Random, config: LogConfig) -> None:
+        self.rng, self.config, self.now = rng, config, 1_700_000_000_000
         self.disk = SimDisk()
-        self.config = LogConfig(
-            segment_bytes=self.rng.choice((500, 1200)), index_interval_bytes=self.rng.choice((1, 300, 4096)),
-            cleanup_policy="compact" if self.compacts else "delete")
-        self.point = 0  # the recovery point, as checkpointed
-        self.written: list[Row] = []  # the records that append has taken
-        self.doubtful: list[Row] = []  # in flight when the disk died
-        self.past: list[Row] = []  # the records before a truncation that may not be durable
-        self.epoch = 0
-        self.log = self._open()
+        self.fs = CountedFiles(self.disk)
+        self.rules, self.producers = CompactionRules(), ProducerRules()
+        self.aborted: dict[int, AbortedTransaction] = {}  # rows of the index, by the offset of the marker
+        self.high_watermark = self.start = self.end = self.leader_epoch = self.recovery_point = 0
+        self.next: list[SeenBatch] | None = None  # the content after the change in progress
+        self.met: Counter[str] = Counter()
+        self.fs.mkdir(FOLDER)
+        for name in STRANGERS:
+            self.fs.open(f"{FOLDER}/{name}").close()
+        self.fs.sync_dir(FOLDER)
+        self.log = Log.open(self.fs, FOLDER, config, now_ms=self.now, topic_id=TOPIC)
 
-    def _open(self) -> Log:
-        return Log.open(Mount(self.disk), FOLDER, self.config, now_ms=NOW, recovery_point=self.point)
+    @property
+    def stable(self) -> int:
+        return self.producers.last_stable_offset(self.high_watermark)
 
-    # --- life -----------------------------------------------------------------------------------------------------
+    @property
+    def straddled(self) -> bool:
+        """Return whether a batch below the log's start is of a transaction that goes on there, or was aborted. A start without a
+        snapshot would not know of it, and nobody reads it; the model has no words for that."""
+        return any(batch.last < self.start and (one.marker is None or one.aborted or one.marker.last >= self.start)
+                   for batch in self.rules.stored if not batch.ends and (one := self.rules.of.get(batch.base)) is not None)
 
-    def live(self) -> None:
-        """Play all deaths. Raises Fallen."""
-        for _ in range(DEATHS):
-            self._until_death()
-            lost_power = self.rng.random() < 0.6
-            if self.rng.random() < 0.5:  # a checkpoint, just in time
-                self.point = self.log.recovery_point
-            if lost_power:
-                self.disk.powerloss(self.rng)
-            self._start(lost_power)
+    # --- writing --------------------------------------------------------------------------------------------------
 
-    def _until_death(self) -> None:
-        with killed_after(self.disk, self.rng.randrange(1, 60)):
-            for _ in range(STEPS):
-                self._step()
+    @contextmanager
+    def becoming(self, content: list[SeenBatch]) -> Iterator[None]:
+        """Note that the log will have this content after the block: a death inside may leave either."""
+        self.next = content
+        yield
+        self.next = None
 
-    def _step(self) -> None:
-        do = self.rng.choices((self._append, self._flush, self._truncate, self._compact), self.mix)[0]
-        do()
+    def lead(self, batch: SeenBatch, client: bool, guard: object = UNGUARDED) -> None:
+        """Append one batch as a leader; see that it is answered as it should be."""
+        raw = bytes_of(batch)
+        duplicate, wanted = None, Err.NONE
+        if client and self.config.compact and any(one.key is None for one in batch.rows):
+            wanted = Err.INVALID_RECORD
+        elif batch.producer >= 0:
+            duplicate = self.producers.duplicate(batch) if client else None
+            wanted = self.producers.refusal(batch, client, guard, guard is not UNGUARDED) if duplicate is None else Err.NONE
+        if wanted is Err.NONE and duplicate is None and len(raw) > self.config.segment_bytes:
+            wanted = Err.RECORD_LIST_TOO_LARGE
+        stored = batch
+        if client and self.config.log_append_time:
+            stored = batch._replace(timestamp=self.now, append_time=True,
+                                    rows=tuple(one._replace(timestamp=self.now) for one in batch.rows))
+        with self.becoming([*self.rules.stored, *([stored] if wanted is Err.NONE and duplicate is None else [])]):
+            try:
+                origin = "client" if client else "coordinator"
+                info = self.log.append_leader(raw, self.leader_epoch, self.now, origin, guard=guard)
+                found = Err.NONE
+            except KafkaError as refused:
+                found, info = refused.code, None
+        same("I-LCLOG-2", f"the answer to {batch}", found, wanted)
+        self.met[wanted.name if duplicate is None else "DUPLICATE"] += 1
+        if duplicate is not None:
+            epoch = max((epoch for epoch, begin in epochs_of(self.rules, self.start) if begin <= duplicate.base), default=-1)
+            wanted_info = AppendInfo(duplicate.base, duplicate.last, duplicate.timestamp, duplicate.timestamp, True,
+                                     len(batch.rows), 0, epoch)
+            same("I-LCLOG-2", f"what {batch} is told", info, wanted_info)
+        elif wanted is Err.NONE:
+            self.written([stored], info, len(raw))
+        self.judge_ends()
 
-    def _append(self) -> None:
-        """Append a batch of up to three records, each with a new value."""
-        base = self.log.end_offset
-        keys = [b"k%d" % self.rng.randrange(KEYS) for _ in range(self.rng.randrange(1, 4))]
-        rows = [(base + i, key, b"%d-%08x" % (base + i, self.rng.getrandbits(32))) for i, key in enumerate(keys)]
-        self.doubtful = rows
-        self.epoch += self.rng.random() < 0.1
-        self.log.append_leader(build([(key, value) for _, key, value in rows], timestamp_ms=NOW), self.epoch, NOW)
-        self.written += rows
-        self.doubtful = []
+    def follow(self, batches: list[SeenBatch], torn: int = 0, damaged: bool = False) -> None:
+        """Append what a leader sent; the last batch may be cut short, or a byte be wrong."""
+        data = bytearray(b"".join(bytes_of(batch, True) for batch in batches))
+        if damaged:
+            data[-1] ^= 1
+        if torn:
+            del data[-torn:]
+        whole = batches[:-1] if torn else batches
+        before = self.log.end_offset
+        if self.start == before and whole and whole[0].base < before <= whole[0].last and not damaged:
+            self.begin_at(whole[0].base, self.start)  # the log's start lies inside the batch
+        bad = any(a.end > b.base for a, b in zip(whole, whole[1:])) or bool(whole) and whole[0].base < self.end
+        with self.becoming([*self.rules.stored, *whole]):
+            try:
+                info = self.log.append_follower(bytes(data), self.now)
+                found = "taken" if info else "nothing"
+            except KafkaError as refused:
+                found, info = refused.code.name, None
+            except UnexpectedAppendOffset:
+                found, info = "unexpected", None
+        wanted = "CORRUPT_MESSAGE" if damaged and not torn else "nothing" if not whole else "unexpected" if bad else "taken"
+        same("I-LCLOG-2", "the answer to a leader's batches", found, wanted)
+        self.met[f"follower: {wanted}"] += 1
+        if wanted == "taken":
+            self.written(whole, info, sum(len(bytes_of(batch)) for batch in whole))
+        self.judge_ends()
 
-    def _flush(self) -> None:
-        self.log.flush()
-        self.point, self.past = self.log.recovery_point, []
+    def written(self, batches: list[SeenBatch], info: AppendInfo | None, size: int) -> None:
+        """Note in the model what the log has taken."""
+        bases = [segment.base_offset for segment in self.log.segments]
+        last, newest = batches[-1], max(batch.timestamp for batch in batches)
+        self.flushed_by_itself([batch.end for batch in batches])
+        for batch in batches:
+            if self.written_end in bases:
+                self.rolled()
+            self.end = batch.end
+            self.rules.appended(batch)
+            ended = self.producers.note(batch)
+            if ended is not None and ended.aborted:
+                self.aborted[batch.last] = row(ended)
+        same("I-LCLOG-1", "the segments", bases, self.rules.bases)
+        assert info is not None
+        same("I-LCLOG-2", f"what is said of {batches}", info[:-1], (
+            batches[0].base, last.last, newest, newest if last.append_time else -1, False,
+            sum(len(batch.rows) for batch in batches), size, last.leader_epoch))
+        if len(batches) == 1:
+            same("I-LCLOG-2", "its transaction", info.transactional is not None, last.transactional)
+        that("I-LCLOG-1", self.log.active.size <= self.config.segment_bytes, "a segment is too large")
 
-    def _truncate(self) -> None:
-        """Truncate as a follower does; not below what compaction has removed."""
-        if self.compacts or not self.written:
-            return
-        offset = self.rng.randrange(max(0, self.log.end_offset - 6), self.log.end_offset + 1)
-        below = max((row[0] for row in self.written if row[0] < offset), default=-1)
-        end = self._batch_of(below + 1)
-        self.past, self.written = self.written, [row for row in self.written if row[0] < end]
-        self.log.truncate(offset)
-        self.past = []
-        self.point = min(self.point, self.log.recovery_point)
+    def flushed_by_itself(self, ends: list[int]) -> None:
+        """Note a flush because of flush.messages; batches of a leader are written, and flushed, in some portions."""
+        most, before, now = self.config.flush_messages, self.recovery_point, self.log.recovery_point
+        due = now == before or now in ends and now - before >= most
+        that("I-LCLOG-2", due and ends[-1] - now < most, f"flushed up to {now}")
+        self.recovery_point = now
 
-    def _batch_of(self, offset: int) -> int:
-        """Return where the batch that holds `offset` begins: batches are truncated whole."""
-        if offset >= self.log.end_offset:
-            return offset
-        header, _ = next(batches(read(self.log, offset)))
-        return header.base_offset
+    @property
+    def written_end(self) -> int:
+        """Return where the last batch ends: the log may end behind it, after a truncation in a gap."""
+        return max(self.rules.bases[-1], self.rules.stored[-1].end if self.rules.stored else 0)
 
-    def _compact(self) -> None:
-        """Compact as the broker's cleaner does: flush, note how far, clean."""
-        if not self.compacts:
-            return
-        self._flush()
-        todo = cleanable(self.log, None, self.log.end_offset, NOW)
-        if not todo.dirty_bytes:
-            return
-        cleaning = Cleaning(self.log, todo, NOW, 1000)
-        for _ in cleaning.read_keys():
-            pass
-        for group in cleaning.groups():
-            for _ in group.rewrite():
-                pass
-            group.finish()
+    def rolled(self) -> None:
+        if self.written_end > self.rules.bases[-1]:
+            self.producers.end = self.written_end
+            self.producers.snapshot()
+            self.rules.bases.append(self.written_end)
+            self.met["rolled"] += 1
 
-    # --- death ----------------------------------------------------------------------------------------------------
+    def roll(self) -> None:
+        self.log.roll(self.now)
+        self.rolled()
 
-    def _start(self, lost_power: bool) -> None:
-        """Open what is left, compare it, and go on with it."""
-        self.log = opened(self._open)
-        found = self._found()
-        end = 1 + max((row[0] for row in self.written), default=-1)
-        self._compare(found, min(self.point, end) if lost_power else end)
-        self._open_again()
-        self.written = [row for row in self._written(found) if row[0] < self.log.end_offset]
-        self.doubtful, self.past = [], []
-        self.point = min(self.point, self.log.end_offset)
-        self.log.recovery_point = min(self.log.recovery_point, self.point)
+    def flush(self) -> None:
+        """Flush; what is appended or cut meanwhile does not count as flushed."""
+        flush = self.log.start_flush()
+        flush.sync()
+        self.log.finish_flush(flush)
+        self.recovery_point = self.end
 
-    def _found(self) -> list[Row]:
-        """Return every record of the log; raises Fallen for bytes that are no batch."""
-        rows: list[Row] = []
-        at = self.log.start_offset
-        while at < self.log.end_offset:
-            before, data = at, read(self.log, at)
-            for header, raw in batches(data):
-                if not crc_ok(raw, 0, header) or header.next_offset <= at:
-                    raise Fallen(f"no good batch at {at}")
-                rows += [(r.offset, bytes(r.key or b""), bytes(r.value or b"")) for r in records(raw)]
-                at = header.next_offset
-            if at == before:
-                raise Fallen(f"no whole batch at {at}")
-        return rows
+    def begin_at(self, offset: int, start: int) -> None:
+        """Let the model be empty, from this offset on."""
+        self.rules, self.aborted = CompactionRules(), {}
+        self.rules.bases = [offset]
+        self.end = self.recovery_point = offset
+        self.start = start
+        self.producers.reload(offset, offset)
+        self.met["empty"] += 1
 
-    def _compare(self, found: list[Row], safe: int) -> None:
-        """Check I-LONE-1 and I-LONE-2. Records in flight may be there, as far as they came."""
-        end = self.log.end_offset
-        should = [row for row in self._written(found) if row[0] < end]
-        if end < safe:
-            raise Fallen(f"I-LONE-1 the log ends at {end}, {safe} was safe")
-        if not set(found) <= set(should):
-            raise Fallen(f"I-LONE-2 never written: {sorted(set(found) - set(should))[:3]}")
-        must = set(should) if not self.compacts else {max(r for r in should if r[1] == key) for _, key, _ in should}
-        if not must <= set(found):
-            raise Fallen(f"I-LONE-1 lost: {sorted(must - set(found))[:3]} of a log that ends at {end}")
+    # --- what is seen ---------------------------------------------------------------------------------------------
 
-    def _written(self, found: list[Row]) -> list[Row]:
-        """Return the records of which the log must be a prefix: those written or, if it died during a truncation, those before
-        it; never a mixture."""
-        now = self.written + self.doubtful
-        return now if set(found) <= set(now) else self.past
+    def judge_ends(self) -> None:
+        """Check the offsets and the producers."""
+        same("I-LCLOG-2", "start, end, recovery point", (self.log.start_offset, self.log.end_offset, self.log.recovery_point),
+             (self.start, self.end, self.recovery_point))
+        self.producers.judge(self.log.producers)
+        same("I-LCLOG-2", "the last stable offset", self.log.producers.last_stable_offset(self.high_watermark), self.stable)
 
-    def _open_again(self) -> None:
-        """Check I-LONE-3."""
-        before = self._bytes()
-        opened(self._open)
-        if self._bytes() != before:
-            raise Fallen("I-LONE-3 opening once more changed the log")
-        self.log = self._open()
+    def judge(self) -> None:
+        """Check everything."""
+        self.judge_ends()
+        segments = look(self.log, self.fs)
+        same("I-LCLOG-1", "the segments", [segment.base for segment in segments], self.rules.bases)
+        found = [batch for segment in segments for batch in segment.batches]
+        for batch, wanted in zip(found, self.rules.stored):
+            same("I-LCLOG-1", "a batch", batch, wanted)
+        same("I-LCLOG-1", "the number of batches", len(found), len(self.rules.stored))
+        same("I-LCLOG-1", "the ends", [segment.end for segment in segments[:-1]], self.rules.bases[1:])
+        names = {path.rsplit("/", 1)[1] for path in self.disk.files(FOLDER)} - {"leader-epoch-checkpoint", "partition.metadata"}
+        that("I-LCLOG-1", names >= STRANGERS, "a file of another name is gone")
+        stems = {f"{base:020d}" for base in self.rules.bases}
+        snapshots = {f"{at:020d}.snapshot" for at in self.producers.snapshots}
+        indexes = {name for name in names if name.endswith(".txnindex") and name[:20] in stems}
+        same("I-LCLOG-1", "the files", names - indexes - STRANGERS,
+             {stem + suffix for stem in stems for suffix in (".log", ".index", ".timeindex")} | snapshots)
+        judge_reads(self.log, self.rules, self.start, self.high_watermark, self.stable, self.rng)
+        judge_lookups(self.log, self.rules, segments, self.start, self.rng)
+        judge_epochs(self.log, self.rules, self.start, self.fs, self.rng)
+        judge_index(self.log, self.aborted, self.rules, self.start, self.rng)
+        judge_last_records(self.rules, self.start, self.stable)
+        self.judge_producers()
 
-    def _bytes(self) -> dict[str, bytes]:
-        return {path: Mount(self.disk).read(path) for path in self.disk.files(FOLDER) if path.endswith(".log")}
-
-
-class RefusedLog(LoneLog):
-    """A log whose disk refuses every fourth flush, and fails every fifth start: the process ends with the error, and the next one
-    opens what it finds.
-
-    It does not die of something else between the refusal and the mark that the refusal leaves: nobody could know then.
-    """
-
-    def _open(self) -> Log:
-        self.disk.failures["sync"] = int(FOLDER in self.disk.names and self.rng.random() < 0.2)
-        try:
-            return super()._open()
-        except OSError:
-            pass  # the process has ended with it
-        finally:
-            self.disk.failures["sync"] = 0
-        return super()._open()
-
-    def _flush(self) -> None:
-        dies, refuses = self.disk.on_change, self.rng.random() < 0.25
-        self.disk.failures["sync"], self.disk.on_change = int(refuses), None if refuses else dies
-        try:
-            super()._flush()
-        except KafkaError as error:
-            raise Died from error
-        finally:
-            self.disk.failures["sync"], self.disk.on_change = 0, dies
-
-
-class ProducersLog(LoneLog):
-    """A log to which two producers write as well, in transactions or not.
-
-    Invariant I-LONE-4: the state of producers and the index of aborted transactions are what a replay of the whole log
-    gives (rule 46): snapshots and indexes only save the reading.
-    """
-
-    def _append(self) -> None:
-        producer = self.rng.choice((None, 1, 2))
-        if producer is None:
-            super()._append()
-            return
-        known = self.log.producers.entries.get(producer)
-        if known is not None and known.txn_first_offset >= 0 and self.rng.random() < 0.4:
-            self._put(marker(producer, known.epoch, self.epoch, self.rng.random() < 0.5, NOW), "coordinator")
-            return
-        epoch, sequence = (known.epoch, known.last_sequence + 1) if known is not None else (0, 0)
-        if self.rng.random() < 0.1 and (known is None or known.txn_first_offset < 0):
-            epoch, sequence = epoch + 1, 0
-        is_open = known is not None and known.txn_first_offset >= 0
-        value = b"%d-%08x" % (self.log.end_offset, self.rng.getrandbits(32))
-        self._put(build([(b"p", value)], timestamp_ms=NOW, producer_id=producer, producer_epoch=epoch,
-                        base_sequence=sequence, transactional=is_open or self.rng.random() < 0.5), "client")
-
-    def _put(self, data: bytes, origin: str) -> None:
-        base = self.log.end_offset
-        self.doubtful = [(base, bytes(r.key or b""), bytes(r.value or b"")) for r in records(data)]
-        self.log.append_leader(data, self.epoch, NOW, origin=origin)
-        self.written, self.doubtful = self.written + self.doubtful, []
-
-    def _truncate(self) -> None:
-        super()._truncate()
-        self._remembers()
-
-    def _start(self, lost_power: bool) -> None:
-        super()._start(lost_power)
-        self._remembers()
-
-    def _remembers(self) -> None:
-        """Check I-LONE-4, against a copy of the log without snapshots and indexes."""
-        copy = Mount(SimDisk())
-        copy.mkdir(FOLDER)
-        for path in self.disk.files(FOLDER):
-            if not path.endswith((".snapshot", ".txnindex")):
-                copy.open(path).pwrite(Mount(self.disk).read(path), 0)
-        replayed = Log.open(copy, FOLDER, self.config, now_ms=NOW)
-        if memory(self.log) != memory(replayed):
-            raise Forgotten(f"it remembers {memory(self.log)}, its batches say {memory(replayed)}")
+    def judge_producers(self) -> None:
+        """Check who may write to a transaction, and the newest snapshot."""
+        memory = Twin("I-PPAST-2", self.log.producers, self.producers)
+        for producer, past in self.producers.past.items():
+            for guard in (None, object(), *(one.guard for waiting in self.producers.waiting.values() for one in waiting)):
+                memory.same("admits", producer, past.epoch - self.rng.choice((0, 0, 1)), guard)
+            memory.same("has_open", producer, past.epoch)
+        for offset in (self.high_watermark, self.end):
+            memory.same("last_stable_offset", offset)
+        snapshots = self.producers.snapshots
+        same("I-PPAST-5", "the snapshots", self.log.producers.snapshots, sorted(snapshots))
+        if snapshots and max(snapshots) not in self.producers.damaged:
+            self.producers.judge_snapshot(max(snapshots), self.fs.read(f"{FOLDER}/{max(snapshots):020d}.snapshot"))
 
 
-def memory(log: Log) -> tuple[Any, ...]:
-    """Return what a log knows of producers, as far as a snapshot keeps it, and of aborted transactions."""
-    producers = {producer: (entry.epoch, entry.coordinator_epoch, entry.txn_first_offset, entry.batches[-1:])
-                 for producer, entry in sorted(log.producers.entries.items())}
-    return producers, log.aborted_transactions(log.start_offset, log.end_offset), log.end_offset
-
-
-def opened(open_it: Callable[[], Any]) -> Any:
-    """Return what `open_it` returns. Raises Fallen if the log cannot be opened at all."""
-    try:
-        return open_it()
-    except (KafkaError, AssertionError, ValueError, IndexError, OSError) as error:
-        raise Fallen(f"cannot be opened: {error!r}") from error
-
-
-def read(log: Log, at: int) -> bytes:
-    try:
-        data = log.read(at, 1 << 20, log.end_offset)
-    except (KafkaError, IndexError, ValueError) as error:
-        raise Fallen(f"cannot be read at {at}: {error!r}") from error
-    if not data:
-        raise Fallen(f"nothing at {at} of a log that ends at {log.end_offset}")
-    return data
+def bytes_of(batch: SeenBatch, stamped: bool = False) -> bytes:
+    """Return a batch as it comes from a client or a coordinator; `stamped`: as a leader stores it."""
+    if batch.ends:
+        raw = bytearray(marker(batch.producer, batch.epoch, batch.coordinator, batch.ends == COMMIT, batch.timestamp))
+    else:
+        raw = bytearray(build([(one.key, one.value, one.headers, one.timestamp) for one in batch.rows],
+                              timestamp_ms=batch.timestamp, codec=batch.codec, producer_id=batch.producer,
+                              producer_epoch=batch.epoch, base_sequence=batch.sequence, transactional=batch.transactional))
+    if stamped:
+        struct.pack_into(">q", raw, 0, batch.base)
+        struct.pack_into(">i", raw, 12, batch.leader_epoch)
+    return bytes(raw)

@@ -1,7 +1,7 @@
 """A voter's metadata log alone on one disk: it grows, is cut, is replaced by a snapshot, and dies at any change.
 
-    voter_alone(seed)            () if every start finds what this voter must not forget, else ("I8",)
-    LoneMetadataLog(seed).live() the same; raises Fallen, which says what is wrong
+    voter_alone(seed)            () if every start finds what this voter must not forget, else what it did
+    LoneMetadataLog(seed).live() the same; raises RuleFallen
 
 The quorum's simulator (small_worlds/raft/world.py) has a disk of entries; this is the real MetadataLog, on files. It also
 dies while it is being opened.
@@ -25,7 +25,8 @@ from minikafka.broker.raft.messages import SnapshotId
 from minikafka.broker.raft.shell.metadata_log import MetadataLog
 from minikafka.broker.raft.shell.snapshot_files import build
 from minikafka.broker.storage.shell.log_dir import LogDirError
-from minikafka.proof.small_worlds.logs.lone_log import Fallen, killed_after
+from minikafka.proof.small_worlds.checks import RuleFallen, fallen
+from minikafka.proof.small_worlds.logs.lone_mortal_log import killed_after
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.disk import Mount, SimDisk
 
@@ -76,11 +77,7 @@ class LoneEnv:
 
 def voter_alone(seed: int) -> tuple[str, ...]:
     """Run one seed: the world of the weakened rules of the metadata log."""
-    try:
-        LoneMetadataLog(seed).live()
-    except AssertionError as fallen:  # the world's, or the log's own
-        return ("I8" if isinstance(fallen, Fallen) else str(fallen),)
-    return ()
+    return fallen(LoneMetadataLog(seed).live)
 
 
 class LoneMetadataLog:
@@ -99,7 +96,7 @@ class LoneMetadataLog:
     # --- life -----------------------------------------------------------------------------------------------------
 
     def live(self) -> None:
-        """Play all deaths. Raises Fallen."""
+        """Play all deaths. Raises RuleFallen."""
         dead = lost_power = False
         for _ in range(DEATHS):
             dead = self._until_death(dead, lost_power)
@@ -197,11 +194,11 @@ class LoneMetadataLog:
         least = 0 if lost_power else min(self.now.end, self.next.end) if self.next else self.now.end
         kept = self._is_beginning_of(found, self.now) and found.end >= least  # it may have died half way through a cut
         if not kept and (self.next is None or not self._is_beginning_of(found, self.next)):
-            raise Fallen(f"{found} of {self.now}, changing to {self.next}; {self.flushed} was flushed")
+            raise RuleFallen("I8", f"{found} of {self.now}, changing to {self.next}; {self.flushed} was flushed")
         if self.log.start_offset > self.committed and found.snapshot != (self.next and self.next.snapshot):
-            raise Fallen(f"it begins at {self.log.start_offset}, only {self.committed} was committed")
+            raise RuleFallen("I8", f"it begins at {self.log.start_offset}, only {self.committed} was committed")
         if (self.log.end_offset, self.log.last_epoch) != (found.end, found.epoch):
-            raise Fallen(f"it says {self.log.end_offset}, epoch {self.log.last_epoch} of {found}")
+            raise RuleFallen("I8", f"it says {self.log.end_offset}, epoch {self.log.last_epoch} of {found}")
         self.now, self.next = found, None
         self.flushed = self.log.end_offset  # a start syncs what it found
         self.committed = max(self.committed, self.log.start_offset)
@@ -213,12 +210,12 @@ class LoneMetadataLog:
                 self.log.snapshots.read(self.log.latest_snapshot)
             decisions = list(self.log.decisions(self.log.start_offset, self.log.end_offset))
         except (LogDirError, KafkaError, AssertionError, ValueError, IndexError, OSError) as error:
-            raise Fallen(f"cannot be opened: {error!r}") from error
+            raise RuleFallen("I8", f"cannot be opened: {error!r}") from error
         rows = tuple(BatchRow(each.last_offset - len(each.records) + 1, each.last_offset, each.epoch,
                          tuple(record.next_producer_id for record in each.records)) for each in decisions)
         start = self.log.oldest_snapshot
         if self.log.start_offset != (start.end_offset if start else 0):
-            raise Fallen(f"the log begins at {self.log.start_offset}, its oldest snapshot is {start}")
+            raise RuleFallen("I8", f"the log begins at {self.log.start_offset}, its oldest snapshot is {start}")
         return Contents(start, rows)
 
     def _is_beginning_of(self, found: Contents, whole: Contents) -> bool:

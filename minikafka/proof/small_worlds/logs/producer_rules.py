@@ -92,6 +92,7 @@ class ProducerRules:
         self.ended: list[CompletedTransaction] = []  # since the start, or the last reload
         self.waiting: dict[int, list[Waiting]] = {}
         self.snapshots: dict[int, dict[int, ProducerPast]] = {}
+        self.damaged: set[int] = set()  # snapshots whose files are not what was written
         self.end = 0
 
     # --- a batch comes --------------------------------------------------------------------------------------------
@@ -141,9 +142,9 @@ class ProducerRules:
     def admits(self, producer: int, epoch: int, guard: object) -> bool:
         """Return whether the producer may write to a transaction."""
         valid = [one.guard for one in self.waiting.get(producer, [])]
-        return self.is_open(producer, epoch) or (guard is not None and any(guard is one for one in valid))
+        return self.has_open(producer, epoch) or (guard is not None and any(guard is one for one in valid))
 
-    def is_open(self, producer: int, epoch: int) -> bool:
+    def has_open(self, producer: int, epoch: int) -> bool:
         past = self.past.get(producer)
         return past is not None and past.opened >= 0 and past.epoch == epoch
 
@@ -169,7 +170,7 @@ class ProducerRules:
     def opened(self) -> list[int]:
         return [past.opened for past in self.past.values() if past.opened >= 0]
 
-    def stable(self, high_watermark: int) -> int:
+    def last_stable_offset(self, high_watermark: int) -> int:
         """Return the last stable offset."""
         return min([high_watermark, *self.opened, *(one.first_offset for one in self.ended if one.last_offset >= high_watermark)])
 
@@ -186,11 +187,12 @@ class ProducerRules:
         """Keep a copy of what is known now, unless there is one as new."""
         if all(offset < self.end for offset in self.snapshots):
             self.snapshots[self.end] = {producer: past.in_snapshot() for producer, past in self.past.items()}
+            self.damaged.discard(self.end)
 
-    def reload(self, start: int, end: int, damaged: set[int]) -> None:
+    def reload(self, start: int, end: int) -> None:
         """Go back to the newest snapshot that is good for a log from `start` to `end`."""
         self.snapshots = {offset: copy for offset, copy in self.snapshots.items() if start < offset <= end}
-        good = [offset for offset in self.snapshots if offset not in damaged]
+        good = [offset for offset in self.snapshots if offset not in self.damaged]
         self.end = max(good, default=start)
         self.past = dict(self.snapshots[self.end]) if good else {}
         self.snapshots = {offset: copy for offset, copy in self.snapshots.items() if good and offset <= self.end}

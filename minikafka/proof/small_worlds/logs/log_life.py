@@ -1,8 +1,10 @@
-"""One life of a compacted log: clients of every kind, leaders, retention and DeleteRecords, and a cleaner that comes at any time,
-is disturbed and killed. Everything is judged by the model of lone_cleaned_log.py.
+"""One life of a log: clients of every kind, leaders, a follower's copies, and a cleaner that comes at any time. Everything is
+judged by the model of lone_cleaned_log.py.
 
-    log_compacted(seed)            () if the log kept its rules, else what it did
-    CompactedLife(seed).live()     the same; raises RuleFallen
+    log_alone(seed)              () if the log kept its rules, else what it did: it is compacted, loses its front to retention and
+                                 DeleteRecords, is disturbed while it is cleaned, stops and is killed
+    log_dying(seed)              the same for a log that dies within its steps, often with the machine
+    LogLife(seed).live()         the same; raises RuleFallen
 
 Owns: what happens when.
 Invariants: I-CLOGLIFE-1 two cleanings with nothing new between them: the second has nothing to do, or changes nothing.
@@ -16,19 +18,26 @@ from random import Random
 
 from minikafka.log import LogConfig, cleaner
 from minikafka.log.config import FOREVER
+from minikafka.log.producers import UNGUARDED
 from minikafka.log.records import Record
 from minikafka.proof.small_worlds.checks import fallen, same
 from minikafka.proof.small_worlds.logs.lone_cleaned_log import LoneCleanedLog
-from minikafka.proof.small_worlds.logs.seen import ABORT, COMMIT, SeenBatch
+from minikafka.proof.small_worlds.logs.producer_rules import Waiting
+from minikafka.proof.small_worlds.logs.seen import ABORT, COMMIT, MOST_SEQUENCE, SeenBatch
 from minikafka.sim.world.replaced import replaced
 
-STEPS, KEYS, PRODUCERS = 70, 5, (1, 2, 3)
+STEPS, DEATHS, KEYS, PRODUCERS = 70, 4, 5, (1, 2, 3)
 DAY = 24 * 60 * 60 * 1000
 
 
-def log_compacted(seed: int) -> tuple[str, ...]:
+def log_alone(seed: int) -> tuple[str, ...]:
     """Run one seed."""
-    return fallen(CompactedLife(seed).live)
+    return fallen(LogLife(seed).live)
+
+
+def log_dying(seed: int) -> tuple[str, ...]:
+    """Run one seed."""
+    return fallen(DyingLog(seed).live)
 
 
 def drawn(rng: Random) -> LogConfig:
@@ -40,22 +49,25 @@ def drawn(rng: Random) -> LogConfig:
         message_timestamp_type=rng.choice(("CreateTime", "CreateTime", "CreateTime", "LogAppendTime")),
         retention_ms=rng.choice((-1, 3000, 30_000)), retention_bytes=rng.choice((-1, 0, 400, 1500)),
         delete_retention_ms=rng.choice((0, 3000, 20_000, FOREVER)), min_compaction_lag_ms=rng.choice((0, 0, 5000)),
-        max_compaction_lag_ms=rng.choice((FOREVER, 15_000)), producer_id_expiration_ms=rng.choice((DAY, DAY, 25_000)))
+        max_compaction_lag_ms=rng.choice((FOREVER, 15_000)), producer_id_expiration_ms=rng.choice((DAY, 25_000, 8000)))
 
 
-class CompactedLife(LoneCleanedLog):
+class LogLife(LoneCleanedLog):
     """The life that a seed decides."""
 
+    drawn = staticmethod(drawn)
+
     def __init__(self, seed: int) -> None:
-        rng = Random(f"{seed}:compacted log")
-        super().__init__(rng, drawn(rng))
+        rng = Random(f"{seed}:{type(self).__name__}")
+        super().__init__(rng, self.drawn(rng))
         self.coordinator = 1
+        self.verifies = rng.random() < 0.5  # the batches of transactions (KIP-890)
         self.alone = False  # nothing happens beside a cleaning
 
     def live(self) -> None:
         """Play it. Raises RuleFallen."""
-        steps = {self.append: 40, self.mark: 22, self.lead_on: 3, self.copy: 5, self.wait: 12, self.replicate: 14, self.roll: 3,
-                 self.flush: 2, self.shorten: 3, self.delete: 2, self.retain: 3, self.come_round: 9, self.die_cleaning: 2,
+        steps = {self.append: 40, self.mark: 22, self.verify: 8, self.lead_on: 3, self.copy: 5, self.wait: 12, self.replicate: 14,
+                 self.roll: 3, self.flush: 2, self.shorten: 3, self.delete: 2, self.retain: 3, self.come_round: 9,
                  self.begin_again: 3, self.fall_out: 1, self.delete_within: 2}
         with replaced(cleaner, "SLICE", self.rng.choice((cleaner.SLICE, 150))):
             self.play(steps)
@@ -66,7 +78,7 @@ class CompactedLife(LoneCleanedLog):
             step = self.rng.choices([*steps], [*steps.values()])[0]
             step()
             self.judge_ends()
-            if step not in (self.append, self.mark, self.wait, self.flush, self.lead_on, self.replicate):
+            if step not in (self.append, self.mark, self.verify, self.wait, self.flush, self.lead_on, self.replicate):
                 self.judge()
         self.last_cleanings()
 
@@ -89,7 +101,8 @@ class CompactedLife(LoneCleanedLog):
             return batch
         past = self.producers.past.get(producer)
         epoch = past.epoch if past else rng.choice((0, 0, 3))
-        sequence = past.data[-1].last_sequence + 1 if past and past.data else 0
+        sequence = (past.data[-1].last_sequence + 1) % (MOST_SEQUENCE + 1) if past and past.data else (
+            rng.choice((0, 0, MOST_SEQUENCE - 1)) if past is None else 0)
         if rng.random() < 0.08 and not (past and past.opened >= 0):
             epoch, sequence = epoch + 1, 0
         transactional = past is not None and past.opened >= 0 or rng.random() < 0.6
@@ -103,12 +116,15 @@ class CompactedLife(LoneCleanedLog):
             old = [one for one in self.rules.history if one.producer == batch.producer and not one.ends]
             if old:
                 again = rng.choice(old[-7:])
-                move = self.end - again.base
+                less = int(len(again.rows) > 1 and rng.random() < 0.2)  # without its first record it is no retry
+                move = self.end - again.base - less
+                rows = tuple(one._replace(offset=one.offset + move) for one in again.rows[less:])
                 batch = again._replace(base=self.end, last=again.last + move, leader_epoch=self.leader_epoch, append_time=False,
-                                       rows=tuple(one._replace(offset=one.offset + move) for one in again.rows))
+                                       sequence=(again.sequence + less) % (MOST_SEQUENCE + 1), rows=rows,
+                                       timestamp=max(row.timestamp for row in rows))
         elif odd < 0.12 and batch.producer >= 0:
             batch = batch._replace(epoch=max(0, batch.epoch + rng.choice((-1, 0, 0, 1))), transactional=rng.random() < 0.5,
-                                   sequence=batch.sequence + rng.choice((0, 0, 1, 3)))
+                                   sequence=(batch.sequence + rng.choice((0, 0, 1, 3))) % (MOST_SEQUENCE + 1))
         elif odd < 0.15:
             batch = batch._replace(transactional=False)
         elif odd < 0.17:
@@ -117,7 +133,20 @@ class CompactedLife(LoneCleanedLog):
         elif odd < 0.18:
             large = batch.rows[0]._replace(value=rng.randbytes(self.config.segment_bytes))
             batch = batch._replace(rows=(large,), last=batch.base, timestamp=large.timestamp)
-        self.lead(batch, client=True)
+        held = [one.guard for waiting in self.producers.waiting.values() for one in waiting]
+        guard = rng.choice((None, object(), *held * 9)) if self.verifies and rng.random() < 0.8 else UNGUARDED
+        self.lead(batch, client=rng.random() < 0.95, guard=guard)
+
+    def verify(self) -> None:
+        """Let a batch wait for its verification (KIP-890)."""
+        rng, producer = self.rng, self.rng.choice(PRODUCERS)
+        past = self.producers.past.get(producer)
+        epoch = (past.epoch if past else 0) + rng.choice((0, 0, 0, 1, -1))
+        sequence = rng.choice((0, 2, *([past.data[-1].last_sequence, past.data[-1].last_sequence + 1] if past and past.data else [])))
+        from_zero = rng.random() < 0.5
+        guard = self.log.producers.guard(producer, epoch, sequence, self.now, from_zero)
+        self.producers.asks(producer, Waiting(guard, epoch, sequence, from_zero, self.now))
+        same("I-PPAST-2", "all wait for one guard", {id(one.guard) for one in self.producers.waiting[producer]}, {id(guard)})
 
     def marker(self, base: int) -> SeenBatch:
         """Return a marker, mostly of an open transaction."""
@@ -158,7 +187,7 @@ class CompactedLife(LoneCleanedLog):
 
     def wait(self) -> None:
         self.now += self.rng.choice((10, 1000, 4000, 15_000))
-        if self.rng.random() < 0.1:
+        if self.rng.random() < 0.3:
             self.log.expire_producers(self.now)
             self.producers.expire(self.now, self.config.producer_id_expiration_ms)
 
@@ -167,6 +196,8 @@ class CompactedLife(LoneCleanedLog):
         reached = self.rng.choice((self.end, self.end, self.rng.randint(self.start, self.end)))
         self.high_watermark = max(self.high_watermark, reached)
         self.log.producers.replicated(self.high_watermark)
+        same("I-PPAST-4", "the transactions whose markers are not replicated", self.log.producers.completed,
+             [one for one in self.producers.ended if one.last_offset >= self.high_watermark])
 
     def replicate_all(self) -> None:
         self.high_watermark = self.end
@@ -234,11 +265,6 @@ class CompactedLife(LoneCleanedLog):
         """Let the log be truncated or lose segments while a copy of a part of it waits."""
         self.rng.choice((self.shorten, self.delete, self.retain, self.roll))()
 
-    def die_cleaning(self) -> None:
-        if not self.straddled:
-            self.replicate_all()
-            self.clean_and_die(self.room, self.rng.randrange(40))
-
     def last_cleanings(self) -> None:
         """Clean twice; then nothing is left to do (I-CLOGLIFE-1)."""
         self.alone, self.clean_until = True, None
@@ -251,3 +277,32 @@ class CompactedLife(LoneCleanedLog):
         if self.config.delete_retention_ms and self.met["cleaned"]:
             after = [row for batch in self.rules.stored if not batch.ends for row in batch.rows]
             same("I-CLOGLIFE-1", "records after a second cleaning", after, before)
+
+
+class DyingLog(LogLife):
+    """A log that keeps its front, so that everything it must remember is in its batches; it dies within its steps."""
+
+    @staticmethod
+    def drawn(rng: Random) -> LogConfig:
+        return LogConfig(
+            segment_bytes=rng.choice((200, 500, 1200)), index_interval_bytes=rng.choice((1, 300, 4096)),
+            flush_messages=rng.choice((FOREVER, FOREVER, FOREVER, 7)), cleanup_policy=rng.choice(("compact", "delete", "delete")),
+            delete_retention_ms=rng.choice((0, 20_000)), producer_id_expiration_ms=1000 * DAY)
+
+    def live(self) -> None:
+        """Play it. Raises RuleFallen."""
+        mix = {self.append: 40, self.mark: 15, self.verify: 1, self.lead_on: 3, self.copy: 3, self.wait: 3, self.replicate: 5,
+               self.flush: self.rng.choice((3, 15)), self.roll: 2,
+               self.come_round if self.config.compact else self.shorten: self.rng.choice((3, 15))}
+        for _ in range(DEATHS):
+            self.die(lambda: [step() for step in self.rng.choices([*mix], [*mix.values()], k=40)])
+            self.judge()
+
+    def come_round(self) -> None:
+        """Clean a log that is flushed: else a loss of power may take what has made a record superfluous (in Kafka, too)."""
+        self.flush()
+        super().come_round()
+
+    def disturb(self) -> None:
+        """Begin a segment while a copy of a part of the log waits."""
+        self.roll()
