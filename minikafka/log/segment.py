@@ -105,9 +105,10 @@ class Segment:
         if not (self.index.load() and self.time_index.load() and self.aborted.load()):
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
-        start = self.index.values[-1] if len(self.index) else 0
-        self.size = start
-        for position, header, _ in scan(self.log, start, self.log.size()):
+        last = self.index.values[-1] if len(self.index) else 0
+        self.size = self.index.lookup(self.max_timestamp_offset)[0]  # a loss of power may have taken later entries of times only
+        for position, header, _ in scan(self.log, self.size, self.log.size()):
+            self._unindexed = 0 if position == last else self._unindexed
             self._note(header, position, index=False)
         self._check_name()
         self.first_timestamp = self._read_first_timestamp()

@@ -214,3 +214,17 @@ def test_a_read_of_few_bytes_gives_no_batch_that_is_larger() -> None:
     log = Log.open(Mount(disk), "/data/t-0", config, now_ms=NOW, clean=True)
     assert [log.read(offset, 10, 2, min_one=False) for offset in range(2)] == [b"", b""]
     assert log.read(1, 10, 2) == log.read(1, len(at(0)), 2) != b""
+
+
+def test_a_time_index_that_a_loss_of_power_took_hides_no_record() -> None:
+    """Fails if a start looks for the highest timestamp behind the last entry of the offset index only, which outlived those of the
+    time index: a segment's end was flushed, and after that its indexes were written, not synced."""
+    fs = MemFs()
+    log = open_log(fs, LogConfig(index_interval_bytes=1))
+    for time in (NOW + 5, NOW, NOW):
+        log.append_leader(build([(b"k", b"v")], timestamp_ms=time), 0, NOW)
+    log.flush()
+    log.roll(NOW)
+    fs.names[LOG_FILE.replace(".log", ".timeindex")].content.clear()
+    again = open_log(fs.after_kill(), LogConfig(index_interval_bytes=1), recovery_point=3)
+    assert again.offset_for_timestamp(NOW + 1) == again.max_timestamp_offset() == (0, NOW + 5, 0)

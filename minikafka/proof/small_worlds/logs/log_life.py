@@ -141,11 +141,12 @@ class LogLife(LoneCleanedLog):
         """Let a batch wait for its verification (KIP-890)."""
         rng, producer = self.rng, self.rng.choice(PRODUCERS)
         past = self.producers.past.get(producer)
-        epoch = (past.epoch if past else 0) + rng.choice((0, 0, 0, 1, -1))
-        sequence = rng.choice((0, 2, *([past.data[-1].last_sequence, past.data[-1].last_sequence + 1] if past and past.data else [])))
-        from_zero = rng.random() < 0.5
-        guard = self.log.producers.guard(producer, epoch, sequence, self.now, from_zero)
-        self.producers.asks(producer, Waiting(guard, epoch, sequence, from_zero, self.now))
+        last = past.data[-1].last_sequence if past and past.data else 0
+        for _ in range(rng.choice((1, 2))):  # the second one may have come first from its producer
+            epoch, sequence = (past.epoch if past else 0) + rng.choice((0, 0, 0, 1, -1)), rng.choice((0, 2, last, last + 1))
+            from_zero = rng.random() < 0.5
+            guard = self.log.producers.guard(producer, epoch, sequence, self.now, from_zero)
+            self.producers.asks(producer, Waiting(guard, epoch, sequence, from_zero, self.now))
         same("I-PPAST-2", "all wait for one guard", {id(one.guard) for one in self.producers.waiting[producer]}, {id(guard)})
 
     def marker(self, base: int) -> SeenBatch:
@@ -297,6 +298,10 @@ class DyingLog(LogLife):
         for _ in range(DEATHS):
             self.die(lambda: [step() for step in self.rng.choices([*mix], [*mix.values()], k=40)])
             self.judge()
+
+    def shorten(self) -> None:
+        """Truncate, also what was replicated, and some whole segments."""
+        self.truncate(self.rng.randint(max(0, self.end - self.rng.choice((6, 20))), self.end + 1))
 
     def come_round(self) -> None:
         """Clean a log that is flushed: else a loss of power may take what has made a record superfluous (in Kafka, too)."""
