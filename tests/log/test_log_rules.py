@@ -217,7 +217,7 @@ def test_a_read_of_few_bytes_gives_no_batch_that_is_larger() -> None:
 
 
 def test_a_time_index_that_a_loss_of_power_took_hides_no_record() -> None:
-    """Fails if a start looks for the highest timestamp behind the last entry of the offset index only, which outlived those of the
+    """Fails if a start looks for the highest timestamp behind the last entry of the offset index only, which outlived that of the
     time index: a segment's end was flushed, and after that its indexes were written, not synced."""
     fs = MemFs()
     log = open_log(fs, LogConfig(index_interval_bytes=1))

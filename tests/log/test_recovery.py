@@ -388,6 +388,33 @@ def test_what_recovery_deletes_does_not_come_back() -> None:
     assert open_log(fs).truncated_bytes and _logs(fs.durable_names) == {LOG_FILE}
 
 
+def test_truncation_is_durable_before_the_next_flush_counts() -> None:
+    """Fails if segments that a truncation removed or shortened may come back from a power failure although what was
+    appended after it has been written or flushed: the names and the shortened file are durable at once."""
+    fs = MemFs()
+    log = open_log(fs)
+    fill(log, 40)
+    log.flush()
+    log.truncate(9)
+    assert sorted(n for n in fs.durable_names if n.endswith(".log")) == [LOG_FILE]
+    assert fs.names[LOG_FILE].durable == bytes(fs.names[LOG_FILE].content)
+
+
+def test_indexes_that_have_more_than_their_log_are_made_anew() -> None:
+    """B5. Fails if indexes are believed whose truncation a loss of power has undone: the log would be empty."""
+    fs, config = MemFs(), replace(CONFIG, index_interval_bytes=1)
+    log = open_log(fs, config)
+    fill(log, 6)
+    log.active.seal()
+    names = [LOG_FILE.replace(".log", suffix) for suffix in (".index", ".timeindex")]
+    before = [fs.read(name) for name in names]
+    log.truncate(10)
+    for name, data in zip(names, before, strict=True):
+        fs.names[name].content[:] = data
+    again = open_log(fs.after_kill(), config, clean=True)
+    assert (again.end_offset, stored(again)) == (10, stored(log)) and len(stored(log)) == 5
+
+
 def test_config_of_the_tests_makes_many_segments() -> None:
     """Fails if the tests above stop testing rolls."""
     log = open_log(MemFs())

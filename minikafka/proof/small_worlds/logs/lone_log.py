@@ -111,7 +111,7 @@ class LoneLog:
             epoch = max((epoch for epoch, begin in epochs_of(self.rules, self.start) if begin <= duplicate.base), default=-1)
             wanted_info = AppendInfo(duplicate.base, duplicate.last, duplicate.timestamp, duplicate.timestamp, True,
                                      len(batch.rows), 0, epoch)
-            same("I-LCLOG-2", f"what {batch} is told", info, wanted_info)
+            same("I-PPAST-1", f"what a retry gets, {batch}", info, wanted_info)
         elif wanted is Err.NONE:
             self.written([stored], info, len(raw))
         self.judge_ends()
