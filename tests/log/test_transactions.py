@@ -141,6 +141,16 @@ def test_rule_54_the_index_is_kafkas() -> None:
     assert rows(log)[1] == AbortedTransaction(B, 9, 11, 12), "nothing else is open: stable up to its own end"
 
 
+def test_rule_54_the_index_is_flushed_with_its_segment() -> None:
+    """B11. Fails if a row may be lost although the marker is flushed: recovery does not derive it again."""
+    fs = MemFs()
+    log = open_log(fs)
+    write(log, A, 0)
+    end(log, A, ABORT)
+    log.flush()
+    assert fs.durable_names[INDEX].durable == fs.read(INDEX) != b""
+
+
 def test_rule_54_only_what_concerns_the_read_is_listed() -> None:
     """Fails if a row is left out whose records are read, or if rows of long ago are carried along for ever."""
     log = open_log(MemFs())
