@@ -12,7 +12,7 @@ from minikafka import Cluster
 from minikafka.proof.chaos.campaign import SETTINGS, ChaosCampaign
 from minikafka.proof.chaos.command import search_hints
 from minikafka.proof.chaos.final_reads import read_everything
-from minikafka.proof.chaos.search import places, tell
+from minikafka.proof.chaos.search import places, report_lines
 from minikafka.proof.history import History, check
 from tests.clients.kit import MS, PATIENCE, make_topic
 from tests.conftest import SETTINGS as FAST
@@ -67,7 +67,7 @@ def test_a_loss_is_found(tmp_path: Path) -> None:
     assert report["lost-write"].count == 5
     assert {evidence.events[0]["value"] for evidence in report["lost-write"].evidence} == {"5", "6", "7", "8", "9"}
     assert places(tmp_path / "cluster", topic, 0, "4").keys() == {"node-1", "node-2", "node-3"}
-    assert [line.rpartition(" of ")[2] for line in tell(report, tmp_path / "cluster")] == ["nobody"] * 5
+    assert [line.rpartition(" of ")[2] for line in report_lines(report, tmp_path / "cluster")] == ["nobody"] * 5
 
 
 def _send(history: History, producer: KafkaProducer, topic: str, values: range, acks: int) -> None:

@@ -14,9 +14,9 @@ import pytest
 from minikafka.__main__ import main
 from minikafka.log.batch import build
 from minikafka.proof.chaos.campaign import ChaosCampaign, ChaosOutcome
-from minikafka.proof.chaos.command import HEAD, told, write_ledger
+from minikafka.proof.chaos.command import HEAD, outcome_line, write_ledger
 from minikafka.proof.chaos.nemesis import ANYWHERE, INSIDE, Nemesis, rounds
-from minikafka.proof.chaos.search import acquit_brokers, tell
+from minikafka.proof.chaos.search import acquit_brokers, report_lines
 from minikafka.proof.history import check
 from tests.proof.history.kit import Told
 
@@ -41,10 +41,10 @@ def test_a_saved_history_is_judged_again(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_last_line_has_the_whole_outcome() -> None:
     """Fails if kills, acknowledged, lost or duplicates are missing, or a problem beside the verdicts is overlooked."""
-    assert told(outcome(CLEAN)).splitlines()[-1].endswith("12 kills, 1 acked, 0 lost, 0 duplicates: all is well")
-    assert told(outcome(LOST)).splitlines()[-1].endswith("12 kills, 1 acked, 1 lost, 0 duplicates: VIOLATED")
-    assert "PROBLEM   a broker died" in told(outcome(CLEAN, "a broker died"))
-    assert told(outcome(CLEAN, "a broker died")).endswith("VIOLATED")
+    assert outcome_line(outcome(CLEAN)).splitlines()[-1].endswith("12 kills, 1 acked, 0 lost, 0 duplicates: all is well")
+    assert outcome_line(outcome(LOST)).splitlines()[-1].endswith("12 kills, 1 acked, 1 lost, 0 duplicates: VIOLATED")
+    assert "PROBLEM   a broker died" in outcome_line(outcome(CLEAN, "a broker died"))
+    assert outcome_line(outcome(CLEAN, "a broker died")).endswith("VIOLATED")
     assert outcome(CLEAN, "a broker died").json()["good"] is False
 
 
@@ -104,4 +104,4 @@ def test_a_record_sent_again_under_another_epoch_is_no_duplicate_of_the_brokers(
     acquit_brokers(report, tmp_path)
     assert ("duplicate" not in report.violated) is acquitted and report["duplicate"].count > 0
     first = "at 0 (epoch -1, producer 7 epoch 0 sequence 0) and 1 ("
-    assert acquitted or any(first in line for line in tell(report, tmp_path))
+    assert acquitted or any(first in line for line in report_lines(report, tmp_path))
