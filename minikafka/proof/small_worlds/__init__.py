@@ -3,7 +3,7 @@
     raft/          the quorum's state machine alone
     groups/        one group alone, of the classic or the consumer protocol
     controller/    one controller alone: registrations, elections, reassignments, administration
-    logs/          one compacted log, and one memory of producers
+    logs/          one log, one voter's metadata log, and one batch of a client
     replication/   one replica, and the fetch sessions of one broker
     transactions/  one transactional id
     partition_chaos.py   three brokers, one partition, and leaders that change all the time
