@@ -1,7 +1,8 @@
 """From a frame to SVG or text; nothing here reads the trace, except charts.py.
 
     svg.py         the whole picture, top to bottom: head.py (the sentence, the brokers), strip.py (a tile for each partition),
-                   lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py
+                   lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py;
+                   members.py (the members of a group as chips, with their lag)
     dock.py        the same beside a text: what fits into the place
     lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
                    (high watermark and others), footing.py (ruler, epochs, positions of consumers),
