@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from random import Random
 from uuid import UUID
 
 import pytest
 
 from minikafka.log import Log, LogConfig, build, checkpoint
 from minikafka.log.checkpoint import replace as replace_file
+from minikafka.log.cleaner import Cleaning, cleanable
 from minikafka.log.markers import marker
 from minikafka.sim.world.disk import Mount, SimDisk
 from tests.log.kit import NOW, PATH, fill, idempotent, open_log, producers, some_batch, stored
 from tests.log.memfs import Killed, MemFs
+from tests.log.test_cleaner import COMPACT, put
 
 LOG_FILE = f"{PATH}/{0:020d}.log"
 
@@ -119,6 +123,28 @@ def test_a_flush_makes_a_name_durable_too_where_a_file_was_renamed_or_made() -> 
 
 
 # --- compaction (rule 66) --------------------------------------------------------------------------------------------
+
+
+def test_a_swap_that_a_kill_interrupted_leaves_nothing_to_be_derived() -> None:
+    """Fails if a start believes the indexes that it has just begun for a compacted segment: they are empty, and the row of an
+    aborted transaction is lost."""
+    fs = MemFs()
+    config = replace(COMPACT, index_interval_bytes=1, segment_bytes=2000)
+    log = open_log(fs, config)
+    log.append_leader(some_batch(0, 1, producer_id=7, producer_epoch=0, base_sequence=0, transactional=True), 0, NOW)
+    for number in range(6):
+        put(log, (b"k%d" % number, b"1"))
+    log.append_leader(marker(7, 0, 0, False, NOW), 0, NOW, origin="coordinator")
+    log.roll(NOW)
+    put(log, (b"z", b"1"))
+    log.flush()
+    cleaning = Cleaning(log, cleanable(log, None, 7, NOW), NOW, 100)
+    cleaned = log.segments[0]
+    cleaned.rename(".swap")  # a compacted segment, killed before the last step
+    again = open_log(fs.after_kill(), config, recovery_point=log.recovery_point)
+    assert len(again.segments[0].index) == len(cleaned.index) > 3
+    assert again.aborted_transactions(0, 9) == log.aborted_transactions(0, 9) != []
+    cleaning.close()
 
 
 def test_the_id_of_the_topic_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,3 +254,18 @@ def test_a_time_index_that_a_loss_of_power_took_hides_no_record() -> None:
     fs.names[LOG_FILE.replace(".log", ".timeindex")].content.clear()
     again = open_log(fs.after_kill(), LogConfig(index_interval_bytes=1), recovery_point=3)
     assert again.offset_for_timestamp(NOW + 1) == again.max_timestamp_offset() == (0, NOW + 5, 0)
+
+
+def test_rule_67_what_a_failed_start_could_not_make_durable_is_written_again() -> None:
+    """Fails if a start whose fsync failed leaves no mark: the next one takes the pages in the cache for durable (I-LOAD-6)."""
+    fs = MemFs()
+    fill(open_log(fs), 3)
+    fs = fs.after_kill()
+    fs.disk.failures["sync"] = 1
+    with pytest.raises(OSError, match="sync"):
+        open_log(fs)
+    log = open_log(fs.after_kill())
+    log.flush()
+    assert log.recovery_point == 6
+    dark = log.fs.power_cut(Random(0))  # type: ignore[attr-defined]
+    assert open_log(dark, recovery_point=6).end_offset == 6
