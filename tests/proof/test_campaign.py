@@ -287,7 +287,7 @@ def test_a_log_alone_is_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     with replaced(LogFlush, "sync", lambda self: None):
         first = next(seed for seed in range(60) if campaigns.run_one("log", seed).violations)
         assert command.main(["replay", str(first), "--log"]) == 1
-    assert "I16 in log_" in capsys.readouterr().out
+    assert "I16: batch " in capsys.readouterr().out
     assert command.main(["replay", str(first), "--log"]) == 0 and campaigns.plan_of("log", first) == ()
 
 

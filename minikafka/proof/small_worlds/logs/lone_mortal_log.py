@@ -255,7 +255,9 @@ class LoneMortalLog(LoneLog):
         """Check I16."""
         found = [batch for segment in look(log, self.fs) for batch in segment.batches]
         possible = [self.rules.stored, *([] if self.next is None else [self.next])]
-        that("I16", any(found == one[:len(found)] for one in possible), f"{found} of {possible}")
+        wrong = max(next((i for i, batch in enumerate(found) if one[i:i + 1] != [batch]), len(found)) for one in possible)
+        that("I16", wrong == len(found), f"batch {wrong} is {found[wrong:wrong + 1]}, not one of "
+                                         f"{[one[wrong:wrong + 1] for one in possible]}")
         durable = self.recovery_point if lost_power else self.end + 1000
         safe = min(max((batch.end for batch in one if batch.end <= durable), default=0) for one in possible)
         that("I16", log.end_offset >= safe, f"the log ends at {log.end_offset}, {safe} was safe")
