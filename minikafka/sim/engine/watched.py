@@ -15,7 +15,8 @@ from minikafka.sim.world.world import World
 
 def killed(world: World, name: str, consumer: Any) -> None:
     """Write to the trace that a simulated member of a group was killed, as lab 5's `Member` does of a process."""
-    world.tell("member", client=name, group=consumer.group, state="killed", session=consumer.membership.session_timeout)
+    session = getattr(consumer.membership, "session_timeout", None)    # with KIP-848 the group has one, the member does not
+    world.tell("member", client=name, group=consumer.group, state="killed", session=session)
 
 
 class Told(History):
