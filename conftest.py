@@ -26,7 +26,7 @@ from nbval.plugin import NbCellError
 ROOT = Path(__file__).parent
 WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
 STREAMS = ("12", "13", "14")
-TWICE = ("00", "05", "12")  # trucks and brokers, members of a group as processes, a stream of Spark
+TWICE = ("00", "05")  # trucks and brokers, members of a group as processes
 SENTENCE = re.compile(r"\n(?!.*(lambda|Traceback)).{20,500} \(The whole error: `%tb`\)")  # minikafka/lab/trouble.py
 START = re.compile(r"^cluster = Cluster\(", re.MULTILINE)
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")

@@ -38,6 +38,6 @@ class Part:
 
 
 # The oldest seeds, and in the last blocks of each part some with the later kinds of faults (swarm.Shape).
-FIRST = Part(range(2), range(30_000, 30_002), range(50_001, 50_002), range(80_000, 80_004))
-SECOND = Part(range(2, 22), range(22, 44), range(44, 66), range(66, 87), range(30_002, 30_006), range(30_023, 30_030),
-              range(50_002, 50_006), range(80_004, 80_008))
+FIRST = Part(range(1), range(30_000, 30_001), range(50_001, 50_002), range(80_000, 80_002))
+SECOND = Part(range(1, 22), range(22, 44), range(44, 66), range(66, 87), range(30_001, 30_006), range(30_023, 30_030),
+              range(50_002, 50_006), range(80_002, 80_008))

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from minikafka.proof.swarm import coverage, faults, workload
 from minikafka.proof.swarm.campaign import Campaign, SeedOutcome, kept_seeds, write_ledger
 from minikafka.proof.swarm.faults import CAUGHT_WRITING, CONTROLLER, KINDS, SwarmFault
 from minikafka.proof.swarm.shrink import shrink
-from minikafka.proof.swarm.swarm import OWN_QUORUM, Result, SeedRun, Shape, run_seed
+from minikafka.proof.swarm.swarm import OWN_QUORUM, SeedRun, Shape, run_seed
 from minikafka.sim.world.replaced import replaced
 
 DRAWN = "b47b38a98b9b4b30"  # a digest of what some seeds draw
@@ -36,21 +35,11 @@ def test_what_once_failed(kept: campaigns.Kept) -> None:
     assert kept.run().violations == []
 
 
-@cache
-def seed_2() -> Result:
-    return run_seed(2)
-
-
-def test_a_seed_is_a_run() -> None:
-    """Fails when anything but the seed has a say in the world, its clients or the watch over them."""
-    first, again = seed_2(), run_seed(2)
-    assert first.trace_hash == again.trace_hash and first.history == again.history
-    assert first.coverage == again.coverage and first.coverage["send ok"] > 50
-
-
 def test_all_that_was_written_is_read_at_the_end() -> None:
     """Fails when the last reader leaves out a partition: what only a reader would miss then shows nowhere."""
-    history = seed_2().history
+    run = run_seed(2)
+    assert run.coverage["send ok"] > 50
+    history = run.history
     asked = {event["op"]: event for event in history if event["type"] == "invoke"}
 
     def partitions(f: str) -> set[tuple[str, int]]:
