@@ -25,7 +25,7 @@ FOUND = {  # bugs of the track record that logs alone have found: the rule that 
     "B42": ("refused_not_written_again", 7)}
 
 
-@pytest.mark.parametrize(("alone", "seeds"), [(log_alone, 30), (log_dying, 60), (voter_alone, 200)])
+@pytest.mark.parametrize(("alone", "seeds"), [(log_alone, 15), (log_dying, 30), (voter_alone, 80)])
 def test_nothing_falls_in_many_lives(alone: Callable[[int], tuple[str, ...]], seeds: int) -> None:
     """Fails if a log loses, changes or shows what it must not, or remembers of its producers what it must not; if recovery loses
     what was durable, or a swap that was interrupted is neither finished nor undone; or if a voter keeps what a snapshot from its
