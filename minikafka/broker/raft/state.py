@@ -89,13 +89,16 @@ class QuorumState:
         # The deadline is kept: a candidate that cannot win must not put off the election of one that can.
         waits = self.is_voter and isinstance(self.role, Unattached | Follower | Prospective | Candidate)
         deadline = self.role.deadline if waits else self.election_deadline(now)
-        self.vote_or_follow(ElectionState(epoch, voted=self.election_state.voted if epoch == self.epoch else NOBODY))
+        self.vote_or_follow(ElectionState(epoch, voted=self.vote_in(epoch)))
         self.become(Unattached(deadline, self.look_at(now)))
 
     def become_follower(self, epoch: int, leader: int, now: float) -> None:
-        voted = self.election_state.voted if epoch == self.epoch else NOBODY
-        self.vote_or_follow(ElectionState(epoch, leader, voted))
+        self.vote_or_follow(ElectionState(epoch, leader, self.vote_in(epoch)))
         self.become(Follower(leader, self.fetch_deadline(now)))
+
+    def vote_in(self, epoch: int) -> int:
+        """Return the node that has our vote in an epoch, or -1: a vote lasts as long as its epoch (I-RAFT-4)."""
+        return self.election_state.voted if epoch == self.epoch else NOBODY
 
     def learn(self, epoch: int, leader: int, now: float) -> None:
         """Take over the epoch that a message named, and perhaps its leader, if they are newer than ours (rule 35)."""

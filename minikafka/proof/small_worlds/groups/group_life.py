@@ -204,8 +204,6 @@ class GroupLife(JudgedGroup):
         member = rng.choice((client.member_id, client.member_id, rng.choice(others).member_id, "nobody"))
         epoch = rng.choice((client.epoch, client.epoch - 1, client.epoch + 1, 0, -1, -2))
         owned = sorted(client.owns) if member == client.member_id and rng.random() < 0.5 else None
-        if epoch == -2 and instance is None or epoch < -2:
-            return  # the shell refuses that before it finds the group
         if epoch == 0 and member in roster(self.present) and instances(self.present).get(instance or "", member) != member:
             return  # one member would have two places
         for one in others:

@@ -1,19 +1,21 @@
-"""What must be true of a group of either kind before and after an event. No sentence here decides a request: tests/wire compares
-the answers, error by error, with those of Apache Kafka; the asserts of the groups (check()) say what a state may be.
+"""What must be true of a group of either kind before and after an event. No sentence here decides which error a request gets:
+tests/wire compares the answers with those of Apache Kafka; the asserts of the groups (check()) say what a state may be.
 
     before = GroupPicture(group)
     ...                                      something happens
     classic_event(before, group, effects, now, signs, leaving)
 
-Owns: GroupPicture; a function for each kind of event; told_by_classic() and
+Owns: GroupPicture; a function for each kind of event; FAULTS: what no heartbeat may say; told_by_classic() and
 told_by_consumer(): what a change of the protocol keeps.
 Invariants: I-GTIME-1 a deadline moves only when its member gives a sign of life, is answered, or takes a step: to now and its
               timeout.
             I-GJOIN-1 a join phase ends when all have joined, or when its time is over (rule 57).
             I-GSTORE-1 a Stable classic group is what its last record says, unless records are on their way (rules 58, 59).
             I-GEPOCH-1 the epoch rises with each change of a subscription, a member or a subscribed topic, and with nothing else.
+              A topic that an expression matches is known ten seconds after its creation, at the next heartbeat; without a new
+              topic or expression nothing is matched again for ten minutes.
             I-GSTEP-1 a member gives up first, is given only what it reads, and then reaches the target's epoch (rule 848);
-              a classic member is called to join only where it has a step to take.
+              a classic member is called to join where it has a step to take, and only there.
 Source: KIP-134, KIP-345 (classic), KIP-848, KIP-1101, KIP-1251, KIP-1263 (consumer).
 """
 
@@ -24,6 +26,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Set
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from minikafka.broker.groups.classic.embedded_protocol import read_assignment, read_subscription
 from minikafka.broker.groups.classic.group import ClassicGroup
@@ -42,6 +45,7 @@ from minikafka.broker.groups.consumer.reconciliation import (
     TopicIdPartition,
 )
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
+from minikafka.broker.groups.consumer.subscriptions import REFRESH_MAX_MS, REFRESH_MIN_MS
 from minikafka.broker.groups.group import GroupContext, OffsetCommit
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.proof.small_worlds.checks import same, that
@@ -53,6 +57,11 @@ SOON = 1e-6  # seconds: sums of times in another order
 EMPTY, PREPARING, COMPLETING = (ClassicGroupState.EMPTY, ClassicGroupState.PREPARING_REBALANCE,
                                 ClassicGroupState.COMPLETING_REBALANCE)
 NOBODY = ConsumerGroupMember()
+FAULTS: tuple[dict[str, Any], ...] = (  # a heartbeat of the consumer protocol with one of these is refused, whatever else it says
+    {"member_id": " ", "epoch": 1}, {"member_id": "", "epoch": LEAVE_GROUP_MEMBER_EPOCH}, {"instance_id": ""}, {"rack_id": "\t"},
+    {"epoch": -3}, {"epoch": LEAVE_GROUP_STATIC_MEMBER_EPOCH, "instance_id": None}, {"assignor": "unknown"},
+    *({"epoch": JOINING, **one} for one in ({"owned": None}, {"owned": {(UUID(int=1), 0)}}, {"names_topics": True},
+                                            {"rebalance_timeout_ms": -1}, {"topics": None, "regex": None})))
 
 
 def roster(group: AnyGroup) -> dict[str, int]:
@@ -245,12 +254,30 @@ def _said(state: ConsumerGroupState) -> Counter[tuple[str, ...]]:
     return Counter(one.metadata.topics for one in state.members.values() if one.metadata.topics)
 
 
-def facts(state: ConsumerGroupState, context: GroupContext) -> list[object]:
+def facts(state: ConsumerGroupState, context: GroupContext) -> list[tuple[str, UUID, list[Any]]]:
     """Return what a group knows of the topics that it subscribes to: a change of it asks for a new assignment (KIP-1101)."""
     topics, racks = context.image.topics, {number: one.rack or "" for number, one in context.image.brokers.items()}
     return [(name, topics[name].id, [sorted(racks[node] for node in one.replicas if node in racks)
                                      for _, one in sorted(topics[name].partitions.items())])
             for name in sorted(state.topics()) if name in topics]
+
+
+def up_to_date(state: ConsumerGroupState, old_facts: list[Any] | None, context: GroupContext) -> None:
+    """Judge a group after a heartbeat: a match that is not quite new lacks no topic, and the epoch knows the topics of now."""
+    last = max((one.resolved_ms for one in state.regexes.values()), default=0)
+    known = {e: one.topics for e, one in state.regexes.items()}
+    lacking = [e for e in state.expressions() if e not in known or {*matching(e, context.image)} - {*known[e]}]
+    that("I-GEPOCH-1", not lacking or context.wall_ms <= last + REFRESH_MIN_MS, f"what {lacking} match is not known")
+    if state.expressions().keys() <= state.regexes.keys():
+        sizes = [[(name, id, len(racks)) for name, id, racks in of or ()] for of in (facts(state, context), old_facts)]
+        same("I-GEPOCH-1", "the topics of the epoch", *sizes)
+
+
+def matched_for_a_reason(before: ConsumerGroupState, after: ConsumerGroupState, context: GroupContext) -> None:
+    """Check I-GEPOCH-1: expressions are matched again in other topics, or for other members, or after a long time."""
+    was, now = ({e: (one.topics, one.version) for e, one in state.regexes.items()} for state in (before, after))
+    old = any(one.resolved_ms + REFRESH_MAX_MS < context.wall_ms for one in before.regexes.values())
+    that("I-GEPOCH-1", old or was != now, f"{now} are matched again, and nothing changed")
 
 
 def _is_fair(before: ConsumerGroupState, after: ConsumerGroupState, context: GroupContext) -> None:
@@ -290,6 +317,14 @@ def may_call(state: ConsumerGroupState, member_id: str) -> bool:
     me = state.members[member_id]
     lacks = state.targets.get(member_id, frozenset()) - me.assigned.keys()
     return me.current.epoch < state.epoch or bool(me.revoking) or bool(lacks) and not lacks & state.taken(member_id)
+
+
+def protocol(group: AnyGroup, member_id: str) -> tuple[str | None, str | None]:
+    """Return the type and the name of the protocol that a classic member's SyncGroup may name."""
+    if isinstance(group, ClassicGroup):
+        return group.protocol_type, group.protocol
+    classic = group.state.members[member_id].metadata.classic
+    return group.protocol_type, classic and classic.protocols[0].name
 
 
 def matching(expression: str, image: MetadataImage) -> tuple[str, ...]:

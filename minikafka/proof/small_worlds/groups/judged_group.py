@@ -3,7 +3,8 @@
 Owns: which sentences are for which event, and the book of open calls.
 Invariants: I-JGROUP-1 each call has one answer, and a refused request changes nothing (I-GROUP-8).
             I-JGROUP-2 an assignment in an answer stands in the last record that was committed (rule 58).
-            I-JGROUP-3 when a group changes its protocol, every member goes over with all that it said and had.
+            I-JGROUP-3 when a group changes its protocol, every member goes over with all that it said and had; a group is classic
+              again when the last member of the consumer protocol is removed and others stay, and then only.
             I-GSENDER-1 a request is taken from a present member alone, in its generation or epoch, under its own instance id; the
               answer never calls such a member a stranger (rules 59, 60, 848).
             I-GSIZE-1 nobody joins a full group, and a group that is not full refuses nobody for its size.
@@ -38,7 +39,9 @@ from minikafka.broker.groups.consumer.messages import (
     RemoveMembers,
     ResolveRegexes,
     Write,
+    check,
 )
+from minikafka.broker.groups.consumer.migration import DOWNGRADES
 from minikafka.broker.groups.consumer.reconciliation import (
     JOINING,
     LEAVE_GROUP_MEMBER_EPOCH,
@@ -48,10 +51,10 @@ from minikafka.broker.groups.consumer.reconciliation import (
 )
 from minikafka.broker.groups.consumer.state import ConsumerGroupState
 from minikafka.broker.groups.group import OffsetCommit
-from minikafka.proof.small_worlds.checks import same, that
+from minikafka.proof.small_worlds.checks import answered, same, that
 from minikafka.proof.small_worlds.groups import group_properties as rules
 from minikafka.proof.small_worlds.groups.group_properties import GroupPicture
-from minikafka.proof.small_worlds.groups.lone_group import LoneGroup
+from minikafka.proof.small_worlds.groups.lone_group import LATEST, LoneGroup
 from minikafka.protocol.errors import Err, KafkaError
 
 REFUSED = "what a refused request changes"
@@ -131,6 +134,7 @@ class JudgedGroup(LoneGroup):
                 that("I-GEPOCH-1", after.expressions(), "expressions are matched, and there are none")
                 same("I-GEPOCH-1", "what the expressions match", {e: one.topics for e, one in after.regexes.items()},
                      {e: rules.matching(e, self.image) for e in after.expressions()})
+                rules.matched_for_a_reason(before, after, self.context)
             rules.consumer_event(before, after, of, self.facts, self.context)
             that("I-GSIZE-1", len(after.members) <= max(len(before.members), self.settings.max_size), "the group is too large")
             self.facts = rules.facts(after, self.context) if after.epoch != before.epoch else self.facts
@@ -209,6 +213,9 @@ class JudgedGroup(LoneGroup):
         that("I-GSIZE-1", error is not Err.GROUP_MAX_SIZE_REACHED or len(before.ids) >= most, "there is room for a member")
         if error is Err.MEMBER_ID_REQUIRED:
             that("I-GROUP-4", answer and answer.member_id not in {"", *before.ids, *before.pending}, "an id is given twice")
+        returns = not me and request.instance_id is None and request.must_return  # it must come back with the id (KIP-394)
+        that("I-GROUP-4", error is not (Err.NONE if returns else Err.MEMBER_ID_REQUIRED), f"{request} is answered {error.name}")
+        that("I-GROUP-5", error is not Err.NONE or request.protocol_type == group.protocol_type, f"{request} is of another type")
         if error is not Err.NONE:
             if isinstance(group, ConsumerGroup) or error not in (Err.GROUP_MAX_SIZE_REACHED, Err.MEMBER_ID_REQUIRED):
                 same("I-JGROUP-1", REFUSED, rules.picture(group), before.picture)
@@ -229,6 +236,7 @@ class JudgedGroup(LoneGroup):
                  for index in row.partitions}
         was = self._as_it_was(before.consumers, before, me, request.instance_id, not request.member_id)
         rules.stepped(was, self.written, me, owned, self.image)
+        rules.up_to_date(self.group.state, self.facts, self.context)
         classic = one.metadata.classic
         same("I-JGROUP-3", f"what {me} said", (one.metadata.topics, one.metadata.rebalance_timeout_ms, classic and (
             classic.session_timeout_ms, tuple((p.name, p.metadata) for p in classic.protocols))), (
@@ -243,9 +251,14 @@ class JudgedGroup(LoneGroup):
         self.judge("SyncGroup", error, before.is_sender(request.member_id, request.instance_id, request.generation))
         if error is not Err.NONE or isinstance(group, ConsumerGroup):
             same("I-JGROUP-1", REFUSED, rules.picture(group), before.picture)
+        if error in (Err.NONE, Err.INCONSISTENT_GROUP_PROTOCOL):
+            kind, name = rules.protocol(group, request.member_id)
+            same("I-GROUP-5", f"whether {request} names its group's protocol", error is Err.NONE,
+                 request.protocol_type in (None, kind) and request.protocol_name in (None, name))
         if isinstance(group, ConsumerGroup) and answer is not None and error is Err.NONE:
-            has = group.state.members[request.member_id].assigned
-            same("I-JGROUP-2", "its partitions", rules.rows(answer.assignment), rules.named(has, self.image))
+            one = group.state.members[request.member_id]
+            same("I-JGROUP-2", "its partitions", rules.rows(answer.assignment), rules.named(one.assigned, self.image))
+            that("I-GSTEP-1", one.current.epoch == group.state.epoch or one.revoking, f"{one} does not hear of a newer epoch")
             that("I-CGROUP-5", request.member_id not in group.awaited, "a member is called to sync that did")
             self.signs = {request.member_id}
 
@@ -267,9 +280,10 @@ class JudgedGroup(LoneGroup):
             self.judge("Heartbeat", answer, before.is_sender(member_id, instance, generation))
             self.signs = {member_id} if answer in (Err.NONE, Err.REBALANCE_IN_PROGRESS) else set()
             same("I-JGROUP-1", "what a heartbeat changes", rules.picture(self.present), before.picture)
-            if answer is Err.REBALANCE_IN_PROGRESS and self.classic is None:
-                that("I-CGROUP-5", member_id in self.group.awaited, f"{member_id} is called to join, and may never come")
-                that("I-GSTEP-1", rules.may_call(self.group.state, member_id), f"{member_id} is called, and has no step to take")
+            if self.signs and self.classic is None:
+                called = answer is Err.REBALANCE_IN_PROGRESS
+                that("I-CGROUP-5", not called or member_id in self.group.awaited, f"{member_id} is called, and may never come")
+                same("I-GSTEP-1", f"whether {member_id} is called", called, rules.may_call(self.group.state, member_id))
         return answer
 
     def ask_to_commit(self, commit: OffsetCommit) -> None:
@@ -287,6 +301,9 @@ class JudgedGroup(LoneGroup):
 
     def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
         old, refused, answer = self.classic, None, HeartbeatResponse("", 0)
+        for fault in rules.FAULTS:
+            for version in (0, LATEST):
+                that("I-GSENDER-1", answered(check, "g", replace(beat, **fault), version, self.settings), f"{fault} is taken")
         with self.event(beat.member_id) as before:
             if beat.epoch == JOINING:
                 self.acts |= {before.instances.get(beat.instance_id or "", "")}
@@ -324,6 +341,7 @@ class JudgedGroup(LoneGroup):
         told = None if answer.assignment is None else {*unpack(answer.assignment)}
         must = beat.is_full or was.assigned.keys() != now.assigned.keys()
         same("I-JGROUP-1", "the answer", (answer.epoch, told), (now.current.epoch, {*now.assigned} if must else None))
+        rules.up_to_date(self.group.state, self.facts, self.context)
         self.signs = {me}
 
     @staticmethod
@@ -338,7 +356,12 @@ class JudgedGroup(LoneGroup):
     def remove(self, effect: RemoveMembers) -> None:
         self.removed = [*effect.member_ids]
         that("I-JGROUP-1", self.removed, "nobody is removed")
+        members, most, policy = self.group.state.members, self.classic_config.max_size, self.settings.migration_policy
+        stay = [one.is_classic for m, one in members.items() if m not in self.removed]
+        last = all(stay) and not all(one.is_classic for one in members.values())  # of the consumer protocol
         super().remove(effect)
+        same("I-JGROUP-3", "whether the group is classic again", self.classic is not None,
+             last and 0 < len(stay) <= most and policy in DOWNGRADES)
 
     def upgraded(self, old: ClassicGroup, group: ConsumerGroup) -> None:
         self.founded, self.facts = group.state.draft(), None

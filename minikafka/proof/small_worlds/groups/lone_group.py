@@ -39,6 +39,7 @@ from minikafka.broker.groups.consumer.messages import (
     RemoveMembers,
     ResolveRegexes,
     Write,
+    check,
 )
 from minikafka.broker.groups.consumer.reconciliation import TopicIdPartition, unpack
 from minikafka.broker.groups.consumer.records import CoordinatorRecord, read_key, read_value, write_key, write_value
@@ -49,6 +50,7 @@ from minikafka.proof.small_worlds.checks import that
 from minikafka.protocol.errors import Err, KafkaError
 
 MOST_TICKS = 200  # in one stretch of time
+LATEST = 1  # version of ConsumerGroupHeartbeat
 
 
 class LoneGroup:
@@ -118,6 +120,7 @@ class LoneGroup:
         return self.send(ConsumerGroupHeartbeat(member, epoch, "c", "/h", owned=owns, **news))
 
     def send(self, beat: ConsumerGroupHeartbeat) -> HeartbeatResponse:
+        check("g", beat, LATEST, self.settings)
         if self.classic is not None and beat.epoch != 0:
             raise KafkaError(Err.GROUP_ID_NOT_FOUND)
         if self.classic is not None:
