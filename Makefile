@@ -7,8 +7,8 @@
 VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
-JOBS ?= 8# workers: many tests wait, for a session to expire or for Spark (tests/schedule.py), so eight keep two cores busy
-JUDGES ?= 4# workers of `make judge`: each has three brokers of Apache Kafka, and often waits for them
+JOBS ?= 5# workers: one of them mostly waits for Spark (tests/schedule.py), and many tests wait, so five keep two cores busy
+JUDGES ?= 3# workers of `make judge`: each has three brokers of Apache Kafka, and often waits for them
 SEEDS ?= 1000
 FROM ?= 80000
 
