@@ -8,7 +8,7 @@ Owns: the order of events and effects, the records to append, the requests that 
 committed records to this broker. The files are metadata_log.py's, the connections network.py's.
 Invariants: I-QRM-1 one event at a time: no event sees the log or the election state between two effects of another event.
             I-QRM-2 the listener gets every committed batch once, in order; `committed(offset)` is done after it.
-            I-QRM-3 `handle_leadership(True, epoch)` is called when everything below the epoch's start was given to the listener
+            `handle_leadership(True, epoch)` is called when everything below the epoch's start was given to the listener
               and the epoch's first record is committed: no controller of an older epoch can commit anything any more.
             A commit of many records holds up neither votes nor fetches: they are applied in slices, between the events.
             `handle_load_snapshot` stands for all batches below its end: at the start, and where a leader has deleted
@@ -70,7 +70,7 @@ class MetadataListener(Protocol):
         """Take note that the records up to `offset` are committed, and that `handle_commit` gets them only later."""
 
     def handle_leadership(self, is_leader: bool, epoch: int) -> None:
-        """Begin or end to be the active controller (I-QRM-3)."""
+        """Begin or end to be the active controller."""
 
 
 class Quorum:
@@ -170,7 +170,7 @@ class Quorum:
 
     @property
     def is_leader(self) -> bool:
-        """Return whether this node is the active controller: it leads, and has replayed everything before its epoch (I-QRM-3)."""
+        """Return whether this node is the active controller: it leads, and has replayed everything before its epoch."""
         return self._active_epoch is not None and self._active_epoch == self._led_epoch()
 
     def append(self, records: list[MetadataRecord]) -> int:
@@ -340,7 +340,7 @@ class Quorum:
         self._tell_watchers()
 
     def _led_epoch(self) -> int | None:
-        """Return the epoch that we lead, if everything below its first record is replayed; else None (I-QRM-3)."""
+        """Return the epoch that we lead, if everything below its first record is replayed; else None."""
         start = self.raft.state.epoch_start_offset
         return self.epoch if start is not None and self.applied > start else None
 
@@ -359,7 +359,6 @@ class Quorum:
         if led is not None:
             self.next_offset = self.log.end_offset
             self._active_epoch = led
-            assert not self._to_apply, f"I-QRM-3 epoch {led} begins while batches are being applied"
             self.listener.handle_leadership(True, led)
         self._tell_watchers()
 
