@@ -223,7 +223,8 @@ class _Confluent(_Follower):
     def _delivered(self, topic: str, number: int, asked: Callable[..., Any] | None) -> Callable[..., Any]:
         def delivered(error: Any, message: Any) -> None:
             if error is None:
-                self.say("acked", tp=f"{topic}-{message.partition()}", offset=message.offset(), record=number)
+                offset = message.offset()  # None with acks=0, where the others have Kafka's -1
+                self.say("acked", tp=f"{topic}-{message.partition()}", offset=-1 if offset is None else offset, record=number)
             else:
                 self.failed(number, topic, str(error), error.code())
             if asked is not None:

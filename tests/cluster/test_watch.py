@@ -58,7 +58,8 @@ def test_kafka_python(cluster: Cluster, name: str) -> None:
 
 
 def test_confluent(cluster: Cluster, name: str) -> None:
-    """Fails if a delivery callback of the program's own is not called any more."""
+    """Fails if a delivery callback of the program's own is not called any more, or if acks=0 gives another offset than Kafka's
+    -1: then no picture can be drawn any more."""
     make_topic(cluster, name)
     producer = cluster.watch(confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap}), f"{name}-p")
     called: list[int] = []
@@ -74,6 +75,10 @@ def test_confluent(cluster: Cluster, name: str) -> None:
         assert len(take(lambda: [m for m in [consumer.poll(0.3)] if m is not None], 5)) == 5
         consumer.commit(asynchronous=False)
     check(cluster, name)
+    careless = cluster.watch(confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap, "acks": "0"}), f"{name}-0")
+    careless.produce(name, b"x")
+    assert careless.flush(PATIENCE) == 0
+    assert [event["offset"] for event in cluster.trace.events("acked") if event["client"] == f"{name}-0"] == [-1]
 
 
 def test_aiokafka(cluster: Cluster, name: str) -> None:
