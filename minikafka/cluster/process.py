@@ -6,7 +6,7 @@ Invariants
     I-PROC-1  However the parent ends (exit, exception, kill -9, closed notebook), its children end too, also paused ones: by
               the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
     One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
-              the thread that started the child ends, and the threads of a notebook's widgets end early.
+      the thread that started the child ends, and the threads of a notebook's widgets end early.
     The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
 

@@ -106,9 +106,11 @@ class Segment:
             return False
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last
         last = self.index.values[-1] if len(self.index) else 0
-        self.size = self.index.lookup(self.max_timestamp_offset)[0]  # a loss of power may have taken later entries of times only
+        # A loss of power may have taken the end of the time index alone, so the scan begins at the last time that is left.
+        self.size = self.index.lookup(self.max_timestamp_offset)[0]
         for position, header, _ in scan(self.log, self.size, self.log.size()):
-            self._unindexed = 0 if position == last else self._unindexed
+            if position == last:
+                self._unindexed = 0    # bytes count from the last entry of the offset index
             self._note(header, position, index=False)
         self._check_name()
         self.first_timestamp = self._read_first_timestamp()

@@ -1,6 +1,6 @@
-"""Imported before nbformat or JupyterLab, this module saves their process a second and a half.
+"""Imported before nbformat or JupyterLab, this module makes their start shorter.
 
-Both import jsonschema, and jsonschema imports `rfc3987_syntax` if it is there; that compiles 38 grammars for the formats of URIs.
+Both import jsonschema, and jsonschema imports `rfc3987_syntax` if it is there; that compiles a grammar for each format of a URI.
 Nothing here needs them; without the module jsonschema leaves these formats unchecked.
 """
 

@@ -9,7 +9,7 @@ Owns: the operations set, delete, append, subtract; the checks of both nodes.
 Invariants
   A resource is altered in whole or not at all; resources are answered one by one, in the order of the request.
   While eligible leader replicas are in use, min.insync.replicas has a cluster-wide value and no broker's own;
-           a change of it clears the ELRs concerned: their members were eligible under the old value (KIP-966).
+    a change of it clears the ELRs concerned: their members were eligible under the old value (KIP-966).
 
 What Kafka does differently: loggers are resources too; AlterConfigs with a repeated resource is never answered there.
 Source: ConfigAdminManager, ConfigurationControlManager, ControllerConfigurationValidator, DynamicBrokerConfig; KIP-226,

@@ -54,8 +54,8 @@ def focus(marks: Sequence[int], low: int, high: int, room: float, fold: float = 
     First the two records at each mark open, then the block round each, then the records before the first mark.
     """
     taken: tuple[Span, ...] = ()
-    for wish in _wishes(marks, low, high):
-        longer = _joined([*taken, wish], low, high, fold)
+    for candidate in _candidates(marks, low, high):
+        longer = _joined([*taken, candidate], low, high, fold)
         if size(longer, low, high, fold) > room:
             break
         taken = longer
@@ -86,7 +86,7 @@ def _pairs(marks: Iterable[int], low: int, high: int) -> Iterator[Span]:
             yield Span(max(low, mark - 1), min(high, mark + 1))
 
 
-def _wishes(marks: Sequence[int], low: int, high: int) -> Iterator[Span]:
+def _candidates(marks: Sequence[int], low: int, high: int) -> Iterator[Span]:
     """Yield what should be open, the most important first; what comes later never makes room for what came before."""
     yield from _pairs(marks, low, high)
     for mark in marks:

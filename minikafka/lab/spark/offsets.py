@@ -9,7 +9,7 @@ Invariants
   I-SPARK-4  Offsets that go back, partitions that vanish, partitions that do not begin at 0: reported as data loss,
              with the connector's words, and fatal unless failOnDataLoss is false.
   No consumer group is used: nothing is committed to Kafka, no other query is disturbed. (The connector needs
-             none for this either: its offsets come from the Admin client.)
+    none for this either: its offsets come from the Admin client.)
 """
 import math
 import time

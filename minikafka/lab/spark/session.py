@@ -4,7 +4,7 @@ Owns: how a session is started, and the answer to "which format name reads Kafka
 
 Invariants
   Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
-              after a minute, and the message says nothing of the cause.
+    after a minute, and the message says nothing of the cause.
   Without connector and without network everything still runs, on our Python source.
 """
 import logging

@@ -7,7 +7,7 @@ Owns: the thread, the cursor, and the order in which wishes are granted.
 Invariants
   one painter has at most one thread
   Between two frames at least as much time passes as the last one took to draw, so a kernel with work is not
-               slowed to less than half
+    slowed to less than half
   I-PAINTER-3  an error in drawing is said in one line; the thread goes on
 """
 from __future__ import annotations

@@ -90,10 +90,19 @@ def test_a_dead_process_does_nothing_and_one_with_an_error_may(fails, committed)
     assert (world.committed, world.done) == ([committed], [])
 
 
-def test_with_processes(cluster, name):
-    """kill -9 on a real process: fails if its successor skipped a record, began anywhere but at the committed offset, or if
-    close() left the group where auto-commit had left it.
+class WholeMembers(dict):
+    """The members of a cluster, each of which has its state when it comes: the picture's thread reads it at any moment."""
+
+    def __setitem__(self, name, member):
+        assert member.state == "running"
+        super().__setitem__(name, member)
+
+
+def test_with_processes(cluster, name, monkeypatch):
+    """kill -9 on a real process: fails if its successor skipped a record, began anywhere but at the committed offset, if
+    close() left the group where auto-commit had left it, or if the picture could meet a member that has no state yet.
     """
+    monkeypatch.setattr(cluster, "members", WholeMembers())
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     admin.create_topics({name: {"num_partitions": 1, "replication_factor": 3}}, wait_for_metadata=True)
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")

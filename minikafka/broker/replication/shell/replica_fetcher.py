@@ -11,7 +11,7 @@ Invariants
              when the request left.
   The fetch offset is the log end offset: what the request asks for is what the leader takes for replicated.
   After an answer whose watermarks were not taken over the session begins anew: the leader believes them known
-             and would not repeat them before they move.
+    and would not repeat them before they move.
 What Kafka does differently: threads, several per leader if num.replica.fetchers says so; the first pause after an error
 is as long as the last; a follower that diverged gets the high watermark only when it moves.
 Source: kafka.server.AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.

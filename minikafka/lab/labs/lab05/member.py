@@ -40,7 +40,6 @@ class Member:
     def __init__(self, name: str, cluster: Any, topic: str, group: str, **settings: Any) -> None:
         if (before := cluster.members.pop(name, None)) is not None:  # a cell that runs again
             before.kill()
-        cluster.members[name] = self
         self.name, self.group, self.done, self.times = name, group, list[int](), list[float]()
         asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
         trace = str(cluster.trace.path)
@@ -54,6 +53,7 @@ class Member:
         self._tell("running")
         self._grown, self._over = threading.Condition(), False
         threading.Thread(target=self._listen, name=name, daemon=True).start()
+        cluster.members[name] = self  # last: the picture asks each member for its state at any moment
 
     def _listen(self) -> None:
         assert self.process.stdout is not None

@@ -51,7 +51,7 @@ def _held(group: ShownGroup, member: str, wide: float) -> list[ShownProgress]:
 
 
 def draw_lag(paper: Paper, each: ShownProgress, longest: int, x: float, y: float, wide: float) -> None:
-    """Draw a partition's lag as a bar, up to `wide` pixels for the longest; dashed where nobody knows it."""
+    """Draw a partition's lag as a bar, up to `wide` pixels for the longest; dashed where it is not known."""
     paper.open("lag", f"{each.partition}: lag {words.count(each.lag)}", partition=each.partition, lag=each.lag)
     paper.rect(x, y, wide, 9, "rule dash" if each.lag is None else "rule", 2)
     if each.lag:
@@ -65,16 +65,16 @@ def strike(paper: Paper, x: float, y: float, wide: float) -> None:
 
 
 def _need(group: ShownGroup, member: str, mine: list[ShownProgress]) -> float:
-    told = words.condition(group, member)
+    condition = words.condition(group, member)
     partitions = sum(8 + width(each.partition) + 6 + BAR + 5 + width(words.count(each.lag)) for each in mine)
-    return 22 + min(NAME, width(member, 14, True)) + (6 + width(told) if told else 0) + partitions
+    return 22 + min(NAME, width(member, 14, True)) + (6 + width(condition) if condition else 0) + partitions
 
 
 def _draw_chip(paper: Paper, group: ShownGroup, member: str, mine: list[ShownProgress], longest: int, x: float, y: float) -> None:
-    process, told = group.process(member), words.condition(group, member)
+    process, condition = group.process(member), words.condition(group, member)
     dead = process in DEAD
-    paper.open("member", name=member, process=process, idle=str(told == "idle").lower())
-    if told == "idle":
+    paper.open("member", name=member, process=process, idle=str(condition == "idle").lower())
+    if condition == "idle":
         paper.circle(x + 7, y + 13, 6.5, "sunk")
     else:
         draw_state(paper, "killed" if dead else process, x + 7, y + 13)
@@ -83,8 +83,8 @@ def _draw_chip(paper: Paper, group: ShownGroup, member: str, mine: list[ShownPro
     if dead:
         strike(paper, at, y + 18, taken)
     at += taken
-    if told:
-        at += 6 + paper.text(at + 6, y + 18, told, "bad" if dead else "soft" if told == "idle" else "wait")
+    if condition:
+        at += 6 + paper.text(at + 6, y + 18, condition, "bad" if dead else "soft" if condition == "idle" else "wait")
     for each in mine:
         taken = paper.text(at + 8, y + 18, each.partition, "soft")
         if dead:
