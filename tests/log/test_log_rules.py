@@ -256,6 +256,21 @@ def test_a_time_index_that_a_loss_of_power_took_hides_no_record() -> None:
     assert again.offset_for_timestamp(NOW + 1) == again.max_timestamp_offset() == (0, NOW + 5, 0)
 
 
+def test_a_restart_does_not_change_where_index_entries_stand() -> None:
+    """Fails if a start, which scans equal timestamps from the first of them, counts bytes from there for the next index entry."""
+    def indexed(restart: bool) -> list[int]:
+        fs = MemFs()
+        log = open_log(fs, LogConfig(index_interval_bytes=300))
+        for _ in range(30):
+            log.append_leader(build([(b"k", b"v" * 50)], timestamp_ms=NOW), 0, NOW)
+            if restart:
+                log.close()
+                log = open_log(fs, LogConfig(index_interval_bytes=300), clean=True, recovery_point=log.recovery_point)
+        return list(log.segments[0].index.values)
+
+    assert indexed(restart=True) == indexed(restart=False) != []
+
+
 def test_rule_67_what_a_failed_start_could_not_make_durable_is_written_again() -> None:
     """Fails if a start whose fsync failed leaves no mark: the next one takes the pages in the cache for durable (I-LOAD-6)."""
     fs = MemFs()

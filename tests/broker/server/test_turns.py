@@ -90,6 +90,18 @@ def test_few_steps_are_done_at_once_and_many_take_turns_with_other_long_work(cou
     assert longest <= 2 * SLICE + 2, f"one work did {longest} steps in a row"
 
 
+def test_pace_says_whether_others_had_a_turn(counted: Counted) -> None:
+    """Fails if work takes what it has read before a turn for what holds after it: a fetch looks again only after True."""
+    async def work() -> list[bool]:
+        return [await pace() for _ in range(2 * SLICE)]
+
+    async def story() -> list[bool]:
+        return await Env(asyncio.get_running_loop(), "1").turns.begin(work())
+
+    answers = asyncio.run(story())
+    assert answers.count(True) == counted.turns > 0 and answers.count(False) > counted.turns
+
+
 def test_what_a_future_raises_is_raised_in_the_work() -> None:
     """Fails if the rest of a work goes on without the error of the future that it awaits."""
     async def work() -> str:
