@@ -266,6 +266,15 @@ def test_a_dead_member_is_crossed_out_wherever_there_is_room_for_groups(paper: s
     assert "struck" in {each.get("class") for each in dead} and "killed" in {each.text for each in dead.iter(f"{SVG}text")}
 
 
+@pytest.mark.parametrize(("lag", "full"), [(1, 0.1), (20, 1), (500, 1)])
+def test_a_small_lag_is_a_short_bar(lag: int, full: float) -> None:
+    """Fails if the longest lag of a group fills its bar however short it is: one record behind looked like a standstill."""
+    one = replace(GROUP, progress=tuple(replace(each, lag=lag) for each in GROUP.progress[:1]))
+    bars = [[float(each.get("width", 0)) for each in bar.iter(f"{SVG}rect")]
+            for bar in parts(tree(replace(slow_follower(), groups=(one,))), "lag")]
+    assert bars and all(abs(length / room - full) < 0.05 for room, length in bars)
+
+
 def test_only_what_is_lost_is_red_in_the_ledger() -> None:
     """Fails if another entry of the ledger takes the colour of loss, or a loss of none does."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from minikafka.lab.picture.draw.members import BAR, DEAD, draw_lag, draw_members, strike
+from minikafka.lab.picture.draw.members import BAR, DEAD, draw_lag, draw_members, longest_lag, strike
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
 from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProducer, ShownProgress, ShownQuorum
 from minikafka.lab.picture.sentences import words
@@ -115,7 +115,7 @@ def _group(group: ShownGroup, chosen: str) -> Card:
     progress = sorted(group.progress, key=lambda each: (each.partition != chosen, -(each.lag or 0)))
     shown, rest = progress[:PARTITIONS], len(progress) - PARTITIONS
     lines = max(3, 2 + len(shown) + (rest > 0))
-    longest = max([1, *(each.lag or 0 for each in group.progress)])
+    longest = longest_lag(group.progress)
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
         paper.open("group", name=group.name)

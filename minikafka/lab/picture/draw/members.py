@@ -7,6 +7,8 @@ Invariant
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_state
 from minikafka.lab.picture.frame import ShownGroup, ShownProgress
@@ -14,6 +16,7 @@ from minikafka.lab.picture.sentences import words
 
 HIGH = 26       # pixels of a row of chips
 BAR = 44        # pixels of the longest lag
+FULL = 20       # a group whose longest lag is shorter has no full bar: a lag of one record is little
 GAP = 16
 NAME = 150      # pixels of a member's name, at most
 DEAD = ("killed", "died")
@@ -24,7 +27,7 @@ def draw_members(paper: Paper, group: ShownGroup, x: float, y: float, wide: floa
     partitions and their lags."""
     everybody = words.everybody(group)
     held = {member: _held(group, member, wide) if lags else [] for member in everybody}
-    longest = max([1, *(each.lag or 0 for mine in held.values() for each in mine)])
+    longest = longest_lag(each for mine in held.values() for each in mine)
     at, line = x, 0
     for place, member in enumerate(everybody):
         need, rest = _need(group, member, held[member]), len(everybody) - place
@@ -48,6 +51,11 @@ def _held(group: ShownGroup, member: str, wide: float) -> list[ShownProgress]:
         return mine
     lags = [each.lag for each in mine if each.lag is not None]
     return [ShownProgress(f"{len(mine)} partitions", member, None, None, sum(lags) if len(lags) == len(mine) else None)]
+
+
+def longest_lag(progress: Iterable[ShownProgress]) -> int:
+    """Return the lag whose bar is full."""
+    return max([FULL, *(each.lag or 0 for each in progress)])
 
 
 def draw_lag(paper: Paper, each: ShownProgress, longest: int, x: float, y: float, wide: float) -> None:
