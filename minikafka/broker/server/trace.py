@@ -8,6 +8,7 @@ Kinds, each written on change only (tp is "flights-0"; the metadata log is `__cl
 
     start{roles, listeners, voters, config}  stop  crash{error}                    a process; config: times in milliseconds
     raft{role, epoch, leader}                                                      this node in the metadata quorum
+    vote{epoch, candidate}                                                         a vote that this node keeps on its disk
     broker{id, state}                                                              registered, fenced, unfenced, stopping, ...
     partition{tp, leader, epoch, partition_epoch, isr, replicas, elr}              what the active controller has committed
     role{tp, role, epoch, leader, isr, hw}                                         this replica; of leaders also replicas,

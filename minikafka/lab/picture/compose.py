@@ -50,9 +50,18 @@ def _broker(scene: PictureScene, broker: int) -> f.ShownBroker:
 
 def _quorum(scene: PictureScene) -> f.ShownQuorum:
     quorum, log = scene.state.quorum, scene.state.partitions.get(METADATA)
-    nodes = quorum.voters if quorum.voters is not None else tuple(sorted(quorum.roles))
-    return f.ShownQuorum(quorum.voters, quorum.active, quorum.epoch, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
-                    log.log_end if log is not None else None, log.high_watermark if log is not None else None)
+    nodes = quorum.voters if quorum.voters is not None else tuple(sorted(n for n, told in quorum.roles.items() if told[0] != "observer"))
+    return f.ShownQuorum(quorum.voters, quorum.active, quorum.newest, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
+                    log.log_end if log is not None else None, log.high_watermark if log is not None else None,
+                    tuple(_voter(scene, node, log) for node in nodes))
+
+
+def _voter(scene: PictureScene, node: int, log: PartitionFacts | None) -> f.ShownVoter:
+    quorum = scene.state.quorum
+    role, epoch, _ = quorum.roles.get(node, (None, None, None))
+    replica = log.replicas.get(node) if log is not None else None
+    return f.ShownVoter(node, scene.state.conditions.shown(node), role, epoch, quorum.vote(node),
+                        replica.log.end if replica is not None else None)
 
 
 # --- partitions -----------------------------------------------------------------------------------------------------

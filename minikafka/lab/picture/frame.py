@@ -247,16 +247,30 @@ class ShownGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownVoter:
+    """One controller. `role`: leader, candidate, prospective, follower, ... in `epoch`, as it said last; None: its process is
+    gone, or it has said nothing. `vote`: for whom it voted in the quorum's epoch; None: for nobody, as far as is told."""
+
+    id: int
+    process: str                   # as Lane.process
+    role: str | None
+    epoch: int | None
+    vote: int | None
+    log_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ShownQuorum:
     """The controllers; the metadata log is the partition `__cluster_metadata-0`, which may be chosen like any other."""
 
     voters: tuple[int, ...] | None
     active: int | None
-    epoch: int | None
+    epoch: int | None              # the newest that any of them is in; `active` may be None in it
     alive: tuple[int, ...]
     fenced: tuple[int, ...]        # brokers that the controller counts as dead
     log_end: int | None
     high_watermark: int | None
+    each: tuple[ShownVoter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

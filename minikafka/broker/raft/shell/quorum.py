@@ -42,7 +42,7 @@ from minikafka.broker.raft.effects import (
     TruncateToEndOffset,
     UpdateHighWatermark,
 )
-from minikafka.broker.raft.messages import FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId
+from minikafka.broker.raft.messages import NOBODY, FetchAnswer, Request, Response, SnapshotAnswer, SnapshotId
 from minikafka.broker.raft.raft import Raft
 from minikafka.broker.raft.roles import Leader
 from minikafka.broker.raft.shell.metadata_log import FOLDER, MetadataLog
@@ -88,6 +88,7 @@ class Quorum:
         self._to_append: list[bytes] = []
         self.next_offset = 0  # of the next record that `append` gets, while we lead
         self._active_epoch: int | None = None
+        self._vote: tuple[int, int] | None = None  # (epoch, candidate), as the trace was told last
         self._waiting: deque[tuple[int, Future[None]]] = deque()
         self._watchers: list[Future[None]] = []
         self.leader_listeners: list[Callable[[int], None]] = []  # told the leader's id whenever it may have changed
@@ -333,6 +334,13 @@ class Quorum:
 
     # --- effects: leadership ---------------------------------------------------------------------------------------
 
+    async def _persist(self, effect: Persist) -> None:
+        state = effect.election_state
+        await self.log.persist(state, self.raft.state.voters)
+        if state.voted != NOBODY and (state.epoch, state.voted) != self._vote:
+            self._vote = state.epoch, state.voted
+            self.env.trace("vote", epoch=state.epoch, candidate=state.voted)
+
     def _role_changed(self, effect: RoleChanged) -> None:
         self.env.trace("raft", role=effect.role, epoch=effect.epoch, leader=effect.leader)
         for listener in self.leader_listeners:
@@ -368,7 +376,7 @@ class Quorum:
             _resolve(watcher)
 
     _CARRY_OUT: dict[type, Callable[[Quorum, Any], Awaitable[None] | None]] = {
-        Persist: lambda self, effect: self.log.persist(effect.election_state, self.raft.state.voters),
+        Persist: _persist,
         Append: lambda self, effect: self.log.append_received(effect.records),
         AppendLeaderChange: lambda self, effect: self.log.append_leader_change(effect),
         TruncateToEndOffset: lambda self, effect: self.log.truncate(effect.offset),

@@ -2,7 +2,7 @@
 
     svg.py         the whole picture, top to bottom: head.py (the sentence, the brokers), strip.py (a tile for each partition),
                    lanes.py (the chosen partition), cards.py (clients, controllers, ledger), timeline.py;
-                   members.py (the members of a group as chips, with their lag)
+                   members.py (the members of a group as chips, with their lag), voters.py (the controllers as chips)
     dock.py        the same beside a text: what fits into the place
     lanes.py       a lane for each replica: axis.py (where an offset stands), cells.py (records), bracket.py (the ISR), lines.py
                    (high watermark and others), footing.py (ruler, epochs, positions of consumers),

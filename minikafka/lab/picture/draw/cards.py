@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from minikafka.lab.picture.draw.members import BAR, DEAD, draw_lag, draw_members, longest_lag, strike
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
+from minikafka.lab.picture.draw.voters import HIGH, draw_voters, voter_rows
 from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProducer, ShownProgress, ShownQuorum
 from minikafka.lab.picture.sentences import words
 
@@ -68,7 +69,7 @@ def _sides(wide: float) -> int:
 
 def _pairs(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:
     """Draw labels with their values; each column is as wide as it needs, and the room that is left is shared."""
-    sides = _sides(wide)
+    sides = min(_sides(wide), len(pairs))
     needs = [max(width(label) + width(value, 17, True) for label, value, _ in pairs[side::sides]) + 8
              for side in range(sides)]
     spare = max(0.0, wide - 22 * (sides - 1) - sum(needs)) / sides
@@ -100,14 +101,15 @@ def _producer(producer: ShownProducer, wide: float) -> Card:
 
 
 def _quorum(quorum: ShownQuorum, wide: float) -> Card:
-    pairs = words.quorum(quorum)
+    pairs, rows = words.metadata_log(quorum), voter_rows(quorum, wide)
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
         paper.open("controllers", active=quorum.active)
-        _title(paper, x, y, wide, "Controllers", f"epoch {words.offset(quorum.epoch)}", "soft")
-        _pairs(paper, pairs, x, y, wide)
+        _title(paper, x, y, wide, "Controllers", *words.standing_of(quorum))
+        end = draw_voters(paper, quorum, x, y + 36, wide, rows)
+        _draw_facts(paper, pairs, x, end + 17, x + wide)
         paper.close()
-    return Card(-(-len(pairs) // _sides(wide)), draw)
+    return Card(-(-HIGH * rows // LINE) + (1 if pairs else 0), draw)
 
 
 def _group(group: ShownGroup, chosen: str) -> Card:
@@ -170,27 +172,49 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
     return where they end."""
     latest = sorted(frame.producers, key=lambda producer: (-(producer.oldest_wait or 0), producer.since_sent or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
-    lines.append(("controllers", "Controllers", words.quorum(frame.quorum)))
     lines = [] if groups else lines
-    titles = ["", *(title for _, title, _ in lines), *(f"Group {group.name}" for group in frame.groups[:BRIEF])]
+    titles = ["" if groups else "Controllers", *(title for _, title, _ in lines), *(f"Group {group.name}" for group in frame.groups[:BRIEF])]
     names = min(240.0, max(width(title, 16, True) for title in titles))
     for part, title, pairs in lines:
         y += LINE
         paper.open(part)
         paper.text(SIDE, y, title, "", 16, True, room=names)
-        x = SIDE + names + 20
-        for label, value, look in pairs:
-            if x + width(label) + width(value, 16, True) + 8 > paper.width - SIDE:
-                break
-            x += paper.text(x, y, label, "soft") + 7
-            x += paper.text(x, y, value, look, 16, True) + 20
+        _draw_facts(paper, pairs, SIDE + names + 20, y, paper.width - SIDE)
         paper.close()
+    if not groups:
+        y = _draw_brief_quorum(paper, frame.quorum, y, names)
     for group in frame.groups[:BRIEF]:
         paper.open("group", name=group.name)
         paper.text(SIDE, y + LINE, f"Group {group.name}", "", 16, True, room=names)
         y = draw_members(paper, group, SIDE + names + 20, y + LINE - 18, paper.width - 2 * SIDE - names - 20, 2) - 8
         paper.close()
     return y + 14
+
+
+def _draw_brief_quorum(paper: Paper, quorum: ShownQuorum, y: float, names: float) -> float:
+    """Draw the controllers in a line, and what they agree on at its end; return where the next line begins."""
+    paper.open("controllers", active=quorum.active)
+    paper.text(SIDE, y + LINE, "Controllers", "", 16, True, room=names)
+    x, right = SIDE + names + 20, paper.width - SIDE
+    note, look = words.standing_of(quorum)
+    beside = width(note) + 16 if note else 0
+    if voter_rows(quorum, right - beside - x) == 1:
+        paper.text(right, y + LINE, note, look, anchor="end")
+        right -= beside
+    else:                                              # below the title: the second row has room
+        paper.text(SIDE, y + 2 * LINE - 1, note, look, room=names + 12)
+    y = draw_voters(paper, quorum, x, y + LINE - 18, right - x, 2) - 8
+    paper.close()
+    return y
+
+
+def _draw_facts(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: float, right: float) -> None:
+    """Draw labels with their values in a line, as far as there is room."""
+    for label, value, look in pairs:
+        if x + width(label) + width(value, 16, True) + 8 > right:
+            break
+        x += paper.text(x, y, label, "soft") + 7
+        x += paper.text(x, y, value, look, 16, True) + 20
 
 
 def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()) -> float:

@@ -48,7 +48,7 @@ def _lines(frame: Frame) -> Iterator[str]:
     yield from (_producer(each) for each in frame.producers)
     for group in frame.groups:
         yield from _group(group)
-    yield _quorum(frame.quorum)
+    yield from _quorum(frame.quorum)
     yield "Ledger: " + ", ".join(f"{label} {value}" for label, value, _ in words.ledger(frame.ledger))
     if frame.marks:
         yield "What happened:"
@@ -149,9 +149,11 @@ def _group(group: ShownGroup) -> Iterator[str]:
                f"committed {words.offset(each.committed)}, lag {words.count(each.lag)}")
 
 
-def _quorum(quorum: ShownQuorum) -> str:
-    return f"Controllers, epoch {words.offset(quorum.epoch)}: " + ", ".join(
+def _quorum(quorum: ShownQuorum) -> Iterator[str]:
+    yield f"Controllers, epoch {words.offset(quorum.epoch)}: " + ", ".join(
         f"{label} {value}" for label, value, _ in words.quorum(quorum))
+    for each in quorum.each:
+        yield f"  {each.id}: {', '.join(text for text, _, _ in words.voter(quorum, each))}"
 
 
 def _mark(mark: Mark) -> str:

@@ -54,6 +54,7 @@ def _fault(state: RunState, event: Event) -> None:
     if node is not None and state.conditions.is_down(node):
         _die(state, node)
     if event["fault"] == "wipe" and node is not None:
+        state.quorum.votes.pop(node, None)
         for partition in state.partitions.values():
             if node in partition.replicas and partition.name != METADATA:
                 haunt(state, partition, node, partition.replicas[node].log.wiped(), state.t)
@@ -65,6 +66,8 @@ def _fault(state: RunState, event: Event) -> None:
 def _raft(state: RunState, event: Event) -> None:
     if event["epoch"] < 0:
         return
+    if event["b"] not in state.brokers:                # a broker says that it serves; a controller has its role
+        state.conditions.serves(event["b"], event["t"])
     state.quorum.told(event["b"], event["role"], event["epoch"], event["leader"], event["t"])
     partition = state.partition(METADATA)
     partition.assigned = state.quorum.voters
@@ -73,6 +76,10 @@ def _raft(state: RunState, event: Event) -> None:
     replica.epoch, replica.leader, replica.polled = event["epoch"], event["leader"], "polled" in event
     if event["leader"] >= 0:
         partition.led(event["leader"], event["epoch"], event["t"])
+
+
+def _vote(state: RunState, event: Event) -> None:
+    state.quorum.voted(event["b"], event["epoch"], event["candidate"])
 
 
 def _broker(state: RunState, event: Event) -> None:
@@ -85,4 +92,5 @@ def _broker(state: RunState, event: Event) -> None:
 
 
 HANDLERS: dict[str, Any] = {
-    "start": _start, "stop": _stop, "crash": _crash, "exit": _crash, "fault": _fault, "raft": _raft, "broker": _broker}
+    "start": _start, "stop": _stop, "crash": _crash, "exit": _crash, "fault": _fault, "raft": _raft, "vote": _vote,
+    "broker": _broker}

@@ -73,8 +73,8 @@ class Marker:
             self._partition(number, event, state)
         elif kind in ("fault", "crash", "exit"):
             self._fault(number, event)
-        elif kind == "raft":
-            self._controller(number, event, state)
+        elif kind in ("raft", "vote"):
+            self._election(number, event, state)
         elif kind == "group":
             self._group(number, event)
         elif kind == "member" and event["state"] in _MEMBERS:
@@ -154,8 +154,17 @@ class Marker:
 
     # --- the cluster ----------------------------------------------------------------------------------------------
 
-    def _controller(self, number: int, event: Event, state: RunState) -> None:
-        quorum = state.quorum
+    def _election(self, number: int, event: Event, state: RunState) -> None:
+        """Add a mark for each step of an election, at its own moment, except for the first of the run."""
+        quorum, node, epoch = state.quorum, event["b"], event["epoch"]
+        if event["k"] == "vote":
+            if self.active[1] is not None and epoch > self.active[1] and node != event["candidate"]:
+                self._add(number, event["t"], MomentKind.ELECTION, Level.WAIT, ("vote", epoch, node), str(event["candidate"]),
+                          lambda about: f"controller {node} votes for {about[0]}, epoch {epoch}")
+            return
+        if event["role"] == "candidate" and self.active[1] is not None:
+            self._add(number, event["t"], MomentKind.ELECTION, Level.WAIT, ("candidate", epoch, node), str(node),
+                      lambda about: f"controller {about[0]} is a candidate, epoch {epoch}")
         now = (quorum.active, quorum.epoch)
         if now != self.active and quorum.active is not None:
             self._add(number, event["t"], MomentKind.ELECTION, Level.WAIT, ("controller", *now), METADATA,

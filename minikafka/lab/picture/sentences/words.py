@@ -24,6 +24,7 @@ from minikafka.lab.picture.frame import (
     ShownQuery,
     ShownQuorum,
     ShownTransaction,
+    ShownVoter,
 )
 
 UNKNOWN = "?"
@@ -188,6 +189,46 @@ def quorum(quorum: ShownQuorum) -> list[tuple[str, str, str]]:
             ("alive", brokers(quorum.alive if told else None), ""), ("voters", brokers(quorum.voters), ""),
             ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
             ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
+
+
+def leads(quorum: ShownQuorum, voter: ShownVoter) -> str:
+    """Return the controller's crown: "worn", "hollow" (it leads an older epoch, and does not know it), or ""."""
+    return "" if voter.role != "leader" else "worn" if voter.epoch == quorum.epoch else "hollow"
+
+
+def voter(quorum: ShownQuorum, voter: ShownVoter, ends: bool = True) -> list[tuple[str, str, bool]]:
+    """Return (text, look, bold) of what is told of a controller: role or what its process does, vote, log end."""
+    role = f"leads epoch {voter.epoch}" if leads(quorum, voter) == "hollow" else voter.role
+    down = voter.process in ("killed", "stopped")
+    told = [(role, "", role == "leader")] if role and not down else []
+    if voter.process not in ("running", "unknown"):
+        told.append((voter.process, "bad" if down else "wait", False))
+    if vote := ballot(quorum, voter):
+        told.append((vote, "soft" if voter.vote is None else "blue", False))
+    if ends and voter.log_end is not None:
+        told.append((f"end {voter.log_end}", "soft", False))
+    return told or [("state ?", "soft", False)]
+
+
+def ballot(quorum: ShownQuorum, voter: ShownVoter) -> str:
+    """Return for whom a controller voted in the quorum's epoch; "" where no vote of this epoch was told of."""
+    if all(each.vote is None for each in quorum.each):
+        return ""
+    return "no vote" if voter.vote is None else f"voted for {voter.vote}"
+
+
+def standing_of(quorum: ShownQuorum) -> tuple[str, str]:
+    """Return epoch and leader of the quorum, for the right of its card, and the look."""
+    if quorum.epoch is None:
+        return "", "soft"
+    elected = any(leads(quorum, each) == "worn" for each in quorum.each) or not quorum.each
+    return f"epoch {quorum.epoch}{'' if elected else ' · no leader yet'}", "soft" if elected else "wait"
+
+
+def metadata_log(quorum: ShownQuorum) -> list[tuple[str, str, str]]:
+    """Return (label, value, look) of what the controllers agree on, as far as it is known."""
+    told = [] if quorum.high_watermark is None else [("log committed to", offset(quorum.high_watermark), "")]
+    return told + ([("fenced", brokers(quorum.fenced), "wait")] if quorum.fenced else [])
 
 
 def member(group: ShownGroup, progress: ShownProgress) -> str:
