@@ -54,7 +54,8 @@ function more(broker, fixed, order) {
   return menu;
 }
 
-// Name, Kill and Pause of a process: a broker, by its number, or a member of a group that the notebook started, by its name.
+// Name, Kill and Pause of a process: a broker or a controller, by its number, or a member of a group that the notebook started,
+// by its name.
 function processControls(id, what, order) {
   const state = make("span", {class: "mk-state"}), badge = make("span", {class: "mk-name"}, String(id), state);
   const kill = button("Kill", `kill ${what} ${id} (kill -9)`, () => order("kill", [id]), {"data-order": "kill"});
@@ -79,14 +80,25 @@ function processControls(id, what, order) {
   return {node, update};
 }
 
+// A controller that is no broker has no clients and no followers: what else can be done to a broker it does not have.
+function nodeControls(id, what, order) {
+  const process = processControls(id, what, order);
+  const restart = button("Restart", `restart ${what} ${id}`, () => order("restart", [id]), {"data-order": "restart"});
+  process.node.append(restart);
+  function update(next, open, busy) {
+    const told = process.update(next, open, busy);
+    restart.disabled = !open || told.paused || told.mine.includes("restart");
+    return told;
+  }
+  return {node: process.node, update};
+}
+
 function brokerControls(id, fixed, order) {
-  const process = processControls(id, "broker", order);
-  const restart = button("Restart", `restart broker ${id}`, () => order("restart", [id]), {"data-order": "restart"});
+  const process = nodeControls(id, "broker", order);
   const menu = more(id, fixed, order);
-  process.node.append(restart, menu);
+  process.node.append(menu);
   function update(state, open, busy) {
-    const {mine, runs, paused} = process.update(state, open, busy);
-    restart.disabled = !open || paused || mine.includes("restart");
+    const {runs} = process.update(state, open, busy);
     for (const entry of menu.querySelectorAll("button")) entry.disabled = !open || !runs;
     menu.classList.toggle("mk-off", !open || !runs);
   }
@@ -95,7 +107,7 @@ function brokerControls(id, fixed, order) {
 
 function controlBar(fixed, order) {
   const bar = make("div", {class: "mk-bar", role: "toolbar", "aria-label": "break and mend the cluster"});
-  const brokers = new Map(), members = new Map();
+  const brokers = new Map(), controllers = new Map(), members = new Map();
   const ends = [];
   if (fixed.faults) ends.push(button("Heal", "heal all links and disks", () => order("heal", []), {"data-order": "heal"}));
   ends.push(button("Mend all", "heal, resume and restart everything", () => order("mend", []), {"data-order": "mend"}));
@@ -114,6 +126,13 @@ function controlBar(fixed, order) {
         bar.insertBefore(brokers.get(id).node, last);
       }
       brokers.get(id).update(process, state.open, state.busy ?? []);
+    }
+    for (const [id, process] of state.controllers ?? []) {
+      if (!controllers.has(id)) {
+        controllers.set(id, nodeControls(id, "controller", order));
+        bar.insertBefore(controllers.get(id).node, last);
+      }
+      controllers.get(id).update(process, state.open, state.busy ?? []);
     }
     const there = new Map(state.members ?? []);
     for (const [name, {node}] of members) if (!there.has(name)) { node.remove(); members.delete(name); }

@@ -198,7 +198,7 @@ class View:
         return {"t": frame.t, "begin": frame.begin, "end": now.end, "mode": cursor.mode, "speed": cursor.speed,
                 "tp": f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else None,
                 "partitions": list(self.run.partitions), "open": self._going_on(), "busy": self._orders.busy,
-                "brokers": [[b.id, b.process] for b in now.brokers], "members": self._members(),
+                "brokers": [[b.id, b.process] for b in now.brokers], "controllers": _controllers(now), "members": self._members(),
                 "sentence": frame.sentence.text, "granted": granted}
 
     def _members(self) -> list[list[str]]:
@@ -269,6 +269,12 @@ class View:
         self._painter.seen = any(seen for seen, _ in self._sights.values())
         if self._place() != before:
             self._painter.wish(do="look")
+
+
+def _controllers(now: Frame) -> list[list[Any]]:
+    """Return (id, process) of the controllers that are no brokers."""
+    brokers = {broker.id for broker in now.brokers}
+    return [[each.id, each.process] for each in now.quorum.each if each.id not in brokers]
 
 
 def _marks(marks: Any) -> list[list[Any]]:

@@ -203,7 +203,7 @@ def _draw_brief_quorum(paper: Paper, quorum: ShownQuorum, y: float, names: float
         right -= beside
     else:                                              # below the title: the second row has room
         paper.text(SIDE, y + 2 * LINE - 1, note, look, room=names + 12)
-    y = draw_voters(paper, quorum, x, y + LINE - 18, right - x, 2) - 8
+    y = draw_voters(paper, quorum, x, y + LINE - 18, right - x, 3) - 8
     paper.close()
     return y
 

@@ -55,11 +55,12 @@ def draw_state(paper: Paper, process: str, x: float, y: float) -> None:
         paper.path(glyph, "glyph", x, y)
 
 
-def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1) -> None:
+def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1,
+               part: str = "crown") -> None:
     """Draw the leader's crown, left foot at (x, y): filled; dashed when only its wearer believes in it; grey when the
     wearer is dead."""
     look = {"worn": "crown", "hollow": "hollow", "dead": "deadcrown"}[how]
-    paper.raw(f'<path data-part="crown" data-broker="{broker}" data-crown="{how}" d="{CROWN}" class="{look}" '
+    paper.raw(f'<path data-part="{part}" data-broker="{broker}" data-crown="{how}" d="{CROWN}" class="{look}" '
               f'transform="translate({x:g} {y:g}) scale({scale:g})"/>')
 
 

@@ -49,7 +49,8 @@ def _places(quorum: ShownQuorum, wide: float, ends: bool) -> list[tuple[ShownVot
 
 def _need(quorum: ShownQuorum, each: ShownVoter, ends: bool) -> float:
     told = sum(width(text, 14, bold) + 9 for text, _, bold in words.voter(quorum, each, ends))
-    return RING + width(str(each.id), 14, True) + CROWN + told
+    crown = CROWN if words.leads(quorum, each) else 9
+    return RING + width(str(each.id), 14, True) + crown + told - 9
 
 
 def _draw_chip(paper: Paper, quorum: ShownQuorum, each: ShownVoter, x: float, y: float, room: float, ends: bool) -> None:
@@ -61,7 +62,7 @@ def _draw_chip(paper: Paper, quorum: ShownQuorum, each: ShownVoter, x: float, y:
         strike(paper, at, y + 18, taken)
     at += taken + 9
     if how:
-        draw_crown(paper, each.id, how, at, y + 7, 0.5)
+        draw_crown(paper, each.id, how, at, y + 7, 0.5, "controller-crown")
         at += CROWN - 4
     for text, look, bold in words.voter(quorum, each, ends):
         at += paper.text(at, y + 18, text, look, 14, bold, room=max(0.0, x + room - at)) + 9

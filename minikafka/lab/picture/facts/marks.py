@@ -72,7 +72,7 @@ class Marker:
         if kind in _OF_PARTITIONS:
             self._partition(number, event, state)
         elif kind in ("fault", "crash", "exit"):
-            self._fault(number, event)
+            self._fault(number, event, state)
         elif kind in ("raft", "vote"):
             self._election(number, event, state)
         elif kind == "group":
@@ -167,8 +167,9 @@ class Marker:
                       lambda about: f"controller {about[0]} is a candidate, epoch {epoch}")
         now = (quorum.active, quorum.epoch)
         if now != self.active and quorum.active is not None:
+            who = state.named(quorum.active)
             self._add(number, event["t"], MomentKind.ELECTION, Level.WAIT, ("controller", *now), METADATA,
-                      lambda about: f"broker {now[0]} is the active controller, epoch {now[1]}")
+                      lambda about: f"{who} is the active controller, epoch {now[1]}")
         self.active = now
 
     def _group(self, number: int, event: Event) -> None:
@@ -183,13 +184,13 @@ class Marker:
             self._add(number, event["t"], MomentKind.REBALANCE, Level.WAIT, (name, "empty"), name,
                       lambda about: f"group {about[0]} has no members")
 
-    def _fault(self, number: int, event: Event) -> None:
+    def _fault(self, number: int, event: Event, state: RunState) -> None:
         if event["k"] != "fault":
             node, text, level = event.get("broker", event["b"]), "died", Level.BAD
-            self._add(number, event["t"], MomentKind.FAULT, level, ("died", node), str(node),
-                      lambda about: f"broker {about[0]} {text}")
+            self._add(number, event["t"], MomentKind.FAULT, level, ("died", node), state.named(node),
+                      lambda about: f"{about[0]} {text}")
             return
-        told = None if event["b"] != 0 else fault_in_words(event)
+        told = None if event["b"] != 0 else fault_in_words(event, state.named)
         node = next(iter(arguments(event)), None)
         if event["fault"] == "boot" and isinstance(node, int) and node not in self.booted:
             self.booted[node] = None
@@ -208,8 +209,9 @@ def _named(partitions: list[str]) -> str:
     return partitions[0] if len(partitions) == 1 else f"{len(partitions)} partitions"
 
 
-def fault_in_words(event: Event) -> tuple[str, Level] | None:
-    """Return what a fault did, in words for people, and its level; None for a fault that is not worth a mark."""
+def fault_in_words(event: Event, named: Callable[[int], str] = "broker {}".format) -> tuple[str, Level] | None:
+    """Return what a fault did, in words for people, and its level; None for a fault that is not worth a mark. `named`: what
+    a node is called."""
     args = arguments(event)
     words = _WORDS.get(event["fault"])
     if words is None:
@@ -217,12 +219,12 @@ def fault_in_words(event: Event) -> tuple[str, Level] | None:
     text, level = words
     if event["fault"] in ("cut", "slow", "reset"):
         one_way = event["fault"] == "cut" and len(args) > 2 and args[2]
-        return f"{_end(args[0])} {'to' if one_way else 'and'} {_end(args[1])}: {text}", level
-    return (f"broker {args[0]} {text}" if args else text), level
+        return f"{_end(args[0], named)} {'to' if one_way else 'and'} {_end(args[1], named)}: {text}", level
+    return (f"{named(args[0])} {text}" if args else text), level
 
 
-def _end(node: Any) -> str:
-    return "clients" if node == CLIENTS else f"broker {node}"
+def _end(node: Any, named: Callable[[int], str]) -> str:
+    return "clients" if node == CLIENTS else named(node)
 
 
 _WORDS = {

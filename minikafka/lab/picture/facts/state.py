@@ -81,6 +81,11 @@ class RunState:
         log = known.reference if known is not None else None
         return ((None, start, end),) if log is None else tuple(log.parts(start, end)) or ((None, start, end),)
 
+    def named(self, node: int) -> str:
+        """Return what a node is called: one that votes and serves no clients is a controller."""
+        votes = node in (self.quorum.voters or ()) and node not in self.brokers
+        return f"{'controller' if votes else 'broker'} {node}"
+
     def know(self, broker: int) -> None:
         if broker not in self.brokers:
             self.brokers = tuple(sorted((*self.brokers, broker)))

@@ -31,7 +31,7 @@ def no_controller(scene: PictureScene) -> Sentence | None:
     if quorum.active is not None:
         if scene.runs(quorum.active):
             return None
-        return Sentence(Level.WAIT, f"The active controller, broker {quorum.active}, {how_out(scene, quorum.active)}: the other "
+        return Sentence(Level.WAIT, f"The active controller, {scene.state.named(quorum.active)}, {how_out(scene, quorum.active)}: the other "
                         "voters elect another when they miss its answers.")
     waited = f" for {seconds(scene.t - quorum.since)}" if quorum.since is not None else ""
     running = sum(scene.runs(v) for v in quorum.voters)
@@ -90,7 +90,7 @@ def suspected(scene: PictureScene) -> Sentence | None:
                 continue
             cuts = [t for link in ((broker, active), (active, broker)) if (t := state.conditions.cut.get(link)) is not None]
             since = min(cuts, default=None)
-            how = f"has been cut from the active controller, broker {active}, for {seconds(scene.t - (since or scene.t))}"
+            how = f"has been cut from the active controller, {state.named(active)}, for {seconds(scene.t - (since or scene.t))}"
         if since is not None and state.seconds(SESSION) is not None:
             return Sentence(Level.WAIT, f"Broker {broker} {how}." + _until_fenced(scene, broker, since))
     return None
