@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from minikafka.lab.picture import frame as f
 from minikafka.lab.picture.facts.clients import GroupFacts
+from minikafka.lab.picture.facts.intervals import Intervals
 from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts, ReplicaFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.flows import flows, rates
@@ -111,7 +112,16 @@ def _partition(scene: PictureScene, p: PartitionFacts) -> f.ShownPartition:
         replication_factor=len(p.assigned) if p.assigned is not None else None, high_watermark=p.high_watermark,
         log_end=p.log_end, log_start=log.start if log is not None else None,
         last_stable=log.last_stable if log is not None else None, lanes=tuple(lanes), epochs=_epochs(p),
-        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions))
+        fingers=_fingers(scene, p.name), queries=_queries(scene, p.name), transactions=p.transactions, aborted=_aborted(p)))
+
+
+def _aborted(p: PartitionFacts) -> tuple[f.Span, ...]:
+    """Return the aborted records that are still in the log; those that touch are one span."""
+    first, found = (p.reference.start if p.reference is not None else None) or 0, Intervals()
+    for each in p.written:
+        if each.aborted:
+            found.add(max(first, each.start), each.end)
+    return tuple(f.Span(start, end) for start, end in found)
 
 
 def _order(p: PartitionFacts) -> list[int]:
@@ -141,8 +151,10 @@ def _focused(scene: PictureScene, p: PartitionFacts, shown: f.ShownPartition) ->
 
 
 def _cells(scene: PictureScene, p: PartitionFacts, r: ReplicaFacts, opened: tuple[f.Span, ...]) -> tuple[f.Cell, ...]:
-    mark, account = p.high_watermark, scene.state.account
-    return tuple(f.Cell(offset, epoch, None if mark is None else offset < mark, account.is_acked(p.name, epoch, offset))
+    mark, account, counts = p.high_watermark, scene.state.account, p.reference
+    void = Intervals([each.start for each in _aborted(p)], [each.end for each in _aborted(p)])
+    return tuple(f.Cell(offset, epoch, None if mark is None else offset < mark, account.is_acked(p.name, epoch, offset),
+                        offset in void and counts is not None and counts.epoch_at(offset) == epoch)
                  for each in opened for epoch, start, end in r.log.parts(each.start, each.end) for offset in range(start, end))
 
 

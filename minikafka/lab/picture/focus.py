@@ -35,6 +35,7 @@ def marks(chosen: ShownPartition) -> list[int]:
     found += [chosen.log_start] if any(mark is not None and mark < (chosen.log_start or 0) for mark in found) else []
     for query in chosen.queries:
         found += [place for batch in query.batches[-1:] for place in (batch.end, batch.start)]
+    found += [place for each in reversed(chosen.aborted) for place in (each.end, each.start)]
     return list(dict.fromkeys(mark for mark in found if mark is not None and mark >= 0))
 
 

@@ -35,12 +35,14 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One record of a lane. `readable`: below the high watermark. `epoch`: the leader epoch it was written in."""
+    """One record of a lane. `readable`: below the high watermark. `epoch`: the leader epoch it was written in. `aborted`: its
+    transaction was, so that read_committed passes over it."""
 
     offset: int
     epoch: int | None
     readable: bool | None
     acked: bool = False      # a producer was told that this very record is stored
+    aborted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,13 @@ class ShownPartition:
     fingers: tuple[Finger, ...]
     queries: tuple[ShownQuery, ...] = ()
     transactions: tuple[ShownTransaction, ...] = ()
+    aborted: tuple[Span, ...] = ()  # of the records in the log that counts
+
+    @property
+    def committed_end(self) -> int | None:
+        """Return where read_committed stops; read_uncommitted stops at the high watermark."""
+        ends = [end for end in (self.high_watermark, self.last_stable) if end is not None]
+        return min(ends) if self.high_watermark is not None else None
 
 
 @dataclass(frozen=True, slots=True)

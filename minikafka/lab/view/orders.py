@@ -11,7 +11,7 @@ Invariants
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -59,7 +59,7 @@ class Orders:
                 return None
             thread = threading.Thread(target=self._carry_out, args=(order,), name=f"view-order-{name}", daemon=True)
             self._under_way[order] = thread
-        self._say("wait", f"{words(*order)} ...")
+        self._say("wait", f"{self._words(order)} ...")
         return thread.start()
 
     def wait(self, timeout: float) -> bool:
@@ -68,13 +68,16 @@ class Orders:
             thread.join(timeout)
         return not self._under_way
 
+    def _words(self, order: tuple[Any, ...]) -> str:
+        return words(*order, brokers=getattr(self._cluster, "ids", None))
+
     def _carry_out(self, order: tuple[Any, ...]) -> None:
         try:
             with _turn(self._cluster):
                 ORDERS[order[0]](self._cluster, *order[1:])
-            level, text = "good", f"{words(*order)}: done"
+            level, text = "good", f"{self._words(order)}: done"
         except Exception as error:  # I-ORDERS-2
-            level, text = "bad", f"{words(*order)}: {first_line(error)}"
+            level, text = "bad", f"{self._words(order)}: {first_line(error)}"
         with self._lock:
             self._under_way.pop(order, None)
         self._say(level, text)
@@ -96,9 +99,11 @@ def _turn(cluster: Any) -> AbstractContextManager[Any]:
     return getattr(cluster, "turn", None) or nullcontext()
 
 
-def words(name: str, *args: Any) -> str:
-    """Return the order as a sentence's beginning: "cut broker 1 from the clients"."""
-    ends = ["the clients" if a == CLIENTS else f"broker {a}" if isinstance(a, int) else f"consumer {a}" for a in args]
+def words(name: str, *args: Any, brokers: Sequence[int] | None = None) -> str:
+    """Return the order as a sentence's beginning: "cut broker 1 from the clients". `brokers`: a node that is not among them
+    is a controller."""
+    ends = ["the clients" if a == CLIENTS else f"consumer {a}" if not isinstance(a, int) else
+            f"{'broker' if brokers is None or a in brokers else 'controller'} {a}" for a in args]
     if name == "cut":
         return f"cut {ends[0]} from {ends[1]}"
     if name == "pass":

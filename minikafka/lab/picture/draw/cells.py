@@ -1,7 +1,7 @@
 """The log of one replica: cells, folded stretches, ghosts, and the labels that belong to this log alone.
 
 Owns: what a record looks like. Solid: readable. Dashed: written, above the high watermark. Dotted: the trace does not
-tell. Tint: the leader epoch it was written in. A tick: its producer was told that it is stored. Hatched: it was here
+tell. Tint: the leader epoch it was written in. Pale and crossed: its transaction was aborted. A tick: its producer was told that it is stored. Hatched: it was here
 and was deleted or, below the log, cut off; in red, if it had been acknowledged.
 
 Invariant
@@ -47,14 +47,17 @@ def _stretch(paper: Paper, cells: list[Cell], axis: Axis, y: float) -> None:
     paper.open("stretch")
     for cell in cells:
         x, offset = axis.x(cell.offset), cell.offset
-        look = "c" if cell.readable else "w" if cell.readable is False else "u"
+        look = ("c" if cell.readable else "w" if cell.readable is False else "u") + " pale" * cell.aborted
         tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
         raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
         if axis.numbered:
             number = str(offset)
-            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable else "q")
+            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable and not cell.aborted else "q")
     stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
               f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
+    crossed = [f"M{axis.x(cell.offset):g} {y:g}l{wide:.1f} {HIGH}m0-{HIGH}l-{wide:.1f} {HIGH}" for cell in cells if cell.aborted]
+    if crossed:
+        raw(f'<path data-part="aborted" class="void" d="{"".join(crossed)}"/>')
     if stamps:
         raw(f'<path data-part="acked" class="tick" d="{"".join(stamps)}"/>')
     paper.close()
@@ -66,7 +69,9 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         right = max(right - GAP, left + 6)
         watermark = chosen.high_watermark if lane.high_watermark is None else lane.high_watermark
         label = words.span(each.start, each.end)
-        paper.open("folded", f"{label}: {words.count(each.end - each.start)} records", offset=each.start, end=each.end)
+        void = sum(max(0, min(each.end, one.end) - max(each.start, one.start)) for one in chosen.aborted)
+        told = f", {words.count(void)} aborted" if void else ""
+        paper.open("folded", f"{label}: {words.count(each.end - each.start)} records{told}", offset=each.start, end=each.end)
         if watermark is not None and each.start < watermark < each.end:
             cut = axis.x(watermark)
             paper.rect(left, y, cut - left, HIGH, "fold", 5)
@@ -74,7 +79,7 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         else:
             hidden = watermark is not None and each.start >= watermark
             paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
-        label = next((text for text in (label, "⋯") if width(text) <= right - left - 1), "")
+        label = next((text for text in (f"{label}{told}", label, "⋯") if width(text) <= right - left - 1), "")
         if label:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
         paper.close()

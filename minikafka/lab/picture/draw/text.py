@@ -91,6 +91,7 @@ def _partition(chosen: ShownPartition) -> Iterator[str]:
         written = words.span(each.start, each.end) if each.end > each.start else "nothing"
         yield f"  {words.epoch(each, chosen.epoch)}: {written}"
     yield from (f"  {finger.who} {finger.kind} {finger.offset}" for finger in chosen.fingers)
+    yield from (f"  {level} {told}" for level, _, told in words.readers(chosen))
     for one in chosen.transactions:
         yield f"  {words.transaction(one)} from {one.start}" + ("" if one.marker is None else f", marker at {one.marker}")
 
@@ -117,7 +118,8 @@ def _log(lane: Lane) -> Iterator[str]:
     for what, found in (("readable", [cell for cell in cells if cell.readable]),
                         ("written, not readable", [cell for cell in cells if cell.readable is False]),
                         ("readable ?", [cell for cell in cells if cell.readable is None]),
-                        ("acknowledged", [cell for cell in cells if cell.acked])):
+                        ("acknowledged", [cell for cell in cells if cell.acked]),
+                        ("aborted", [cell for cell in cells if cell.aborted])):
         spans = _spans(found)
         if spans:
             yield f"{what} " + ", ".join(words.span(each.start, each.end) for each in spans)

@@ -65,6 +65,7 @@ RULES = """.b{font-weight:700}
 .mark{stroke:paper;stroke-width:1.5}.glyph{fill:none;stroke:paper;stroke-width:2;stroke-linecap:round}
 .flag{fill:soft;stroke:soft;stroke-width:2}.eu{fill:eu}
 .c,.w,.u{stroke:edge}.w{fill-opacity:.3;stroke-dasharray:4 3}.u{stroke-dasharray:1.5 2.5}
+.c.pale,.w.pale,.u.pale{fill-opacity:.2}.void{fill:none;stroke:edge;stroke-width:1.2}
 .tick{fill:none;stroke:good-t;stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 .dim{opacity:.7}.fold{fill:card;stroke:edge}.fold.w{fill-opacity:0}
 .ghost{fill:url(#hatch);stroke:ghost}.lostghost{fill:url(#loss);stroke:bad;stroke-width:1.5}

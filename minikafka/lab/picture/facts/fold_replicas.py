@@ -10,7 +10,7 @@ from minikafka.lab.picture.facts.ledger import Part
 from minikafka.lab.picture.facts.logs import Written
 from minikafka.lab.picture.facts.partitions import Behind, PartitionFacts
 from minikafka.lab.picture.facts.state import Event, RunState
-from minikafka.lab.picture.facts.transactions import appended
+from minikafka.lab.picture.facts.transactions import appended, wrote
 from minikafka.lab.picture.frame import Ghost
 
 BIRTH = (0, 0)                                         # leader epoch and partition epoch of every new topic
@@ -66,8 +66,9 @@ def _recover(state: RunState, event: Event) -> None:
 def _append(state: RunState, event: Event) -> None:
     partition = state.partition(event["tp"])
     partition.appended(event["b"], event["epoch"], event["base"], event["last"] + 1, event["t"])
-    if event["b"] == partition.leader and ("txn" in event or partition.transactions):
+    if event["b"] == partition.leader and ("txn" in event or partition.transactions or partition.written):
         partition.transactions = appended(partition.transactions, event)
+        partition.written = wrote(partition.written, event)
 
 
 def _hw(state: RunState, event: Event) -> None:

@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 
 from minikafka.lab.picture.facts.logs import LogFacts
+from minikafka.lab.picture.facts.transactions import TransactionRecords
 from minikafka.lab.picture.frame import ShownTransaction
 
 NOBODY = -1
@@ -70,6 +71,7 @@ class PartitionFacts:
     stalled: float | None = None                       # since when the high watermark stands below the log end
     births: dict[int | None, tuple[float, float, int, int]] = field(default_factory=dict)
     transactions: tuple[ShownTransaction, ...] = ()         # the leader's (transactions.py)
+    written: tuple[TransactionRecords, ...] = ()            # in its transactions
 
     def copy(self) -> PartitionFacts:
         settings = TopicFacts(self.settings.min_isr, self.settings.unclean)

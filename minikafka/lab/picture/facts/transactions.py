@@ -1,8 +1,9 @@
 """The transactions of one partition as its leaders' appends tell them: where each began, and the marker that decided it.
 
     transactions = appended(transactions, event)        for every append of the leader
+    written = wrote(written, event)                     the same for the records of each: other records may lie between them
 
-Owns: the last transactions of a partition. Of a producer that wrote before the trace began, the start is not known: such a
+Owns: the last transactions of a partition, and every aborted record that the trace told of. Of a producer that wrote before the trace began, the start is not known: such a
 transaction begins with the first batch that the trace tells.
 Invariants
   of one producer at most one transaction is open
@@ -10,12 +11,50 @@ Invariants
 """
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.lab.picture.frame import ShownTransaction
 
 KEPT = 12                              # decided ones; older ones are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecords:
+    """Records [start, end) that one producer wrote in a transaction without another record between them, and the marker that
+    decided them; `marker` None: they are not decided."""
+
+    producer: int
+    start: int
+    end: int
+    marker: int | None = None
+    aborted: bool = False
+
+
+def wrote(known: tuple[TransactionRecords, ...], event: dict[str, Any]) -> tuple[TransactionRecords, ...]:
+    """Return the records of transactions after an append of the leader (I-TXNFACTS-2)."""
+    base, producer = event["base"], event.get("txn")
+    known = _before(known, base)
+    if producer is None:
+        return known
+    if "marker" in event:
+        abort = event["marker"] == "abort"
+        decided = tuple(replace(each, marker=base, aborted=abort) if each.producer == producer and each.marker is None else each
+                        for each in known)
+        committed = [each for each in decided if each.marker is not None and not each.aborted]
+        return tuple(each for each in decided if each not in committed[: max(0, len(committed) - KEPT)])
+    end, last = event.get("last", base) + 1, known[-1] if known else None
+    if last is not None and (last.producer, last.end, last.marker) == (producer, base, None):
+        return *known[:-1], replace(last, end=end)
+    return *known, TransactionRecords(producer, base, end)
+
+
+def _before(known: tuple[TransactionRecords, ...], end: int) -> tuple[TransactionRecords, ...]:
+    """Return the records of a log that ends at `end`; a decision that stood behind it is undone."""
+    if all(each.end <= end and (each.marker or 0) < end for each in known):
+        return known
+    return tuple(replace(each, end=min(each.end, end), **({"marker": None, "aborted": False} if (each.marker or 0) >= end else {}))
+                 for each in known if each.start < end)
 
 
 def appended(known: tuple[ShownTransaction, ...], event: dict[str, Any]) -> tuple[ShownTransaction, ...]:

@@ -117,6 +117,16 @@ def decision(each: ShownTransaction) -> str:
     return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
+def readers(chosen: ShownPartition) -> list[tuple[str, int, str]]:
+    """Return (isolation level, where it stops, the same in words), if the two levels read something else; else nothing."""
+    mark, stable = chosen.high_watermark, chosen.committed_end
+    if mark is None or stable is None or (stable == mark and not chosen.aborted):
+        return []
+    void = sum(max(0, min(each.end, stable) - each.start) for each in chosen.aborted)
+    without = f", without {count(void)} aborted record{'s' * (void != 1)}" if void else ""
+    return [("read_uncommitted", mark, f"reads up to {mark}"), ("read_committed", stable, f"reads up to {stable}{without}")]
+
+
 def title(chosen: ShownPartition) -> tuple[str, str]:
     """Return the two parts of a partition's name in the head of the picture."""
     return chosen.topic, "the metadata log" if chosen.topic == METADATA else f"partition {chosen.index}"
