@@ -51,7 +51,9 @@ def _broker(scene: PictureScene, broker: int) -> f.ShownBroker:
 
 def _quorum(scene: PictureScene) -> f.ShownQuorum:
     quorum, log = scene.state.quorum, scene.state.partitions.get(METADATA)
-    nodes = quorum.voters if quorum.voters is not None else tuple(sorted(n for n, told in quorum.roles.items() if told[0] != "observer"))
+    nodes = quorum.voters
+    if nodes is None:                                  # nobody told who votes: those who took a part
+        nodes = tuple(sorted(n for n, (role, *_) in quorum.roles.items() if role != "observer"))
     return f.ShownQuorum(quorum.voters, quorum.active, quorum.newest, tuple(n for n in nodes if scene.runs(n)), quorum.fenced,
                     log.log_end if log is not None else None, log.high_watermark if log is not None else None,
                     tuple(_voter(scene, node, log) for node in nodes))

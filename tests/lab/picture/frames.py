@@ -27,6 +27,7 @@ from minikafka.lab.picture.frame import (
     ShownProgress,
     ShownQuery,
     ShownQuorum,
+    ShownVoter,
     Span,
 )
 from tests.lab.picture.script import TP, Script
@@ -102,7 +103,8 @@ GROUP = ShownGroup(
         ShownProgress("flights-2", "B", 47, 44, 3),
     ),
 )
-QUORUM = ShownQuorum((1, 2, 3), 1, 6, (1, 2, 3), (), 218, 218)
+QUORUM = ShownQuorum((1, 2, 3), 1, 6, (1, 2, 3), (), 218, 218, tuple(
+    ShownVoter(n, "running", "leader" if n == 1 else "follower", 6, 1 if n < 3 else None, 218) for n in (1, 2, 3)))
 LEDGER = Ledger(1201, 1199, 1198, 7, 0, 0, 0)
 BROKERS = (ShownBroker(1, "running", 2, True), ShownBroker(2, "running", 1, False), ShownBroker(3, "running", 0, False))
 
@@ -175,6 +177,30 @@ def transactions() -> Frame:
     s = Script(records=55).append(1, 55, 58).append(2, 55, 58).say("hw", 1, tp=TP, hw=55, lso=51)
     s.say("log_start", 1, tp=TP, start=20).say("position", client="audit", group="audit", tp=TP, first=20, position=51)
     return s.say("position", client="desk", group="billing", tp=TP, first=20, position=55).after(5.5).frame()
+
+
+def aborted() -> Frame:
+    """Two producers wrote side by side: 41-44 and 47-48 are aborted, 45-46 committed; 51-54 are not decided yet."""
+    s = Script(records=41)
+    abort, commit = {"txn": 7, "marker": "abort"}, {"txn": 8, "marker": "commit"}
+    for base, end, more in ((41, 45, {"txn": 7}), (45, 47, {"txn": 8}), (47, 49, {"txn": 7}), (49, 50, abort), (50, 51, commit),
+                            (51, 55, {"txn": 8})):
+        for broker in s.ids:
+            s.append(broker, base, end)
+            s.events[-1].update(more)
+    return s.say("hw", 1, tp=TP, hw=55, lso=51).after(1.0).frame()
+
+
+def election() -> Frame:
+    """Controllers of their own: 101 is dead, 103 is a candidate of epoch 2, 102 has just voted for it."""
+    s = Script(records=20)
+    for n in (101, 102, 103):
+        s.say("start", n, roles=["controller"], voters=[101, 102, 103])
+        s.say("recover", n, tp="__cluster_metadata-0", leo=16, start=0, epochs=[[1, 0]], truncated_bytes=0)
+        s.say("vote", n, epoch=1, candidate=101).say("raft", n, role="leader" if n == 101 else "follower", epoch=1, leader=101)
+    s.say("hw", 101, tp="__cluster_metadata-0", hw=16).after(1.0).fault("kill", 101).after(2.0)
+    s.say("vote", 103, epoch=2, candidate=103).say("raft", 103, role="candidate", epoch=2, leader=-1)
+    return s.say("vote", 102, epoch=2, candidate=103).say("raft", 102, role="unattached", epoch=2, leader=-1).frame()
 
 
 def no_commit() -> Frame:
@@ -351,6 +377,8 @@ FRAMES = {
         unknown,
         polled,
         transactions,
+        aborted,
+        election,
         no_commit,
         hostile_names,
         spark_queries,

@@ -43,6 +43,7 @@ def lanes(draw: st.DrawFn, broker: int, base: int) -> f.Lane:
             draw(st.sampled_from([None, 3, 4])) if offset % 50 == 0 else 4,
             None if hw is None else offset < hw,
             offset % 3 > 0,
+            offset % 7 == 0,
         )
         for offset in range(first, end or first)
     )
@@ -98,6 +99,7 @@ def partitions(draw: st.DrawFn) -> f.ShownPartition:
         drawn,
         tuple(epochs),
         draw(tuples(fingers, 9)),
+        aborted=tuple(f.Span(at, at + 1) for at in range(base, base + 500, 7)) if draw(st.booleans()) else (),
     )
 
 
@@ -126,6 +128,15 @@ groups = st.builds(
     tuples(progress, 9),
     tuples(st.builds(f.ShownMember, names, st.sampled_from(["running", "killed", "died", "paused"]), spans_of_time), 3),
 )
+voters = st.builds(
+    f.ShownVoter,
+    brokers,
+    processes,
+    maybe(st.sampled_from(["leader", "follower", "candidate", "prospective", "unattached", "resigned"])),
+    maybe(st.integers(0, 99)),
+    maybe(brokers),
+    maybe(offsets),
+)
 quorums = st.builds(
     f.ShownQuorum,
     maybe(tuples(brokers, 5)),
@@ -135,6 +146,7 @@ quorums = st.builds(
     tuples(brokers, 5),
     maybe(offsets),
     maybe(offsets),
+    tuples(voters, 5),
 )
 marks = st.builds(f.Mark, st.floats(0, 100), st.sampled_from(list(f.MomentKind)), names, levels)
 flows = st.builds(

@@ -54,6 +54,35 @@ def test_losses_rebalances_controllers() -> None:
                        ("election", "broker 3 is the active controller, epoch 2")]
 
 
+def test_an_election_of_a_controller_step_by_step() -> None:
+    """Fails if a candidacy, a vote or its end is no mark, if two steps are one, or if a candidate's vote for itself is a step."""
+    s = Script(records=5).after(1.0).fault("kill", 1).after(2.0)
+    s.say("raft", 2, role="prospective", epoch=1, leader=1)
+    s.say("vote", 2, epoch=2, candidate=2).say("raft", 2, role="candidate", epoch=2, leader=-1)
+    s.say("vote", 3, epoch=2, candidate=2).say("raft", 3, role="unattached", epoch=2, leader=-1)
+    s.say("raft", 2, role="leader", epoch=2, leader=2).say("raft", 3, role="follower", epoch=2, leader=2)
+    assert told(s) == [("fault", "broker 1 killed"), ("election", "controller 2 is a candidate, epoch 2"),
+                       ("election", "controller 3 votes for 2, epoch 2"),
+                       ("election", "broker 2 is the active controller, epoch 2")]
+    steps = [s.run.at(mark.t) for mark in s.run.marks if mark.kind is MomentKind.ELECTION and mark.t > 0.001]
+    assert [[each.vote for each in frame.quorum.each] for frame in steps] == [[None, 2, None], [None, 2, 2], [None, 2, 2]]
+    assert [frame.quorum.active for frame in steps] == [None, None, 2]
+
+
+def test_the_first_election_and_nodes_that_only_vote() -> None:
+    """Fails if each run begins with the marks of an election, or if a controller that serves no clients is called a broker."""
+    s = Script()
+    s.events = []
+    for n in (101, 102, 103):
+        s.say("start", n, roles=["controller"], voters=[101, 102, 103])
+    s.say("start", 1, roles=["broker"], voters=[101, 102, 103]).after(1.0)
+    s.say("vote", 102, epoch=1, candidate=102).say("raft", 102, role="candidate", epoch=1, leader=-1)
+    s.say("vote", 103, epoch=1, candidate=102).say("raft", 102, role="leader", epoch=1, leader=102)
+    s.after(1.0).fault("kill", 102).after(1.0).fault("cut", 1, 103)
+    assert told(s) == [("election", "controller 102 is the active controller, epoch 1"), ("fault", "controller 102 killed"),
+                       ("fault", "broker 1 and controller 103: cut")]
+
+
 def test_the_death_of_a_consumer() -> None:
     """Fails if what becomes of a member's process is no mark, or if its start is one."""
     s = Script(records=5).after(1.0)

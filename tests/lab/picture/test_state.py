@@ -1,11 +1,15 @@
 """What each event does to the picture: processes and links, roles, logs, groups; and traces that tell less."""
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import minikafka
 from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.facts.fold import HANDLERS
 from minikafka.lab.picture.frame import Frame, Lane, Level
 from tests.lab.picture.script import TP, Script
 from tests.lab.picture.stories import cluster
@@ -163,6 +167,39 @@ def test_a_group_without_members_names_nobody() -> None:
     assert f"{TP} by nobody: position ?, committed 7" in to_text(s.frame())
 
 
+def test_what_a_voter_said_last() -> None:
+    """Fails if a role outlives its process, if a vote does not (it is on the disk), if a new disk keeps one, if a vote of an
+    older epoch is shown, or if a controller that serves no clients starts for ever."""
+    s = Script()
+    each = lambda: [(v.id, v.role, v.epoch, v.vote) for v in s.frame().quorum.each]  # noqa: E731
+    assert each() == [(1, "leader", 1, None), (2, "follower", 1, None), (3, "follower", 1, None)]
+    assert "no vote" not in to_text(s.frame())         # this trace tells of no votes
+    s.say("vote", 2, epoch=2, candidate=2).say("raft", 2, role="candidate", epoch=2, leader=-1)
+    assert each() == [(1, "leader", 1, None), (2, "candidate", 2, 2), (3, "follower", 1, None)]
+    said = to_text(s.frame())
+    assert "1: leads epoch 1, no vote" in said and "2: candidate, voted for 2" in said and s.frame().quorum.epoch == 2
+    s.fault("kill", 2)
+    assert each()[1] == (2, None, None, 2) and "2: killed, voted for 2" in to_text(s.frame())
+    s.fault("wipe", 2)
+    assert each()[1] == (2, None, None, None)
+    s.say("vote", 3, epoch=3, candidate=3)
+    assert [vote for *_, vote in each()] == [None, None, 3]
+    s.say("start", 104, roles=["controller"], voters=[1, 2, 3, 104])
+    assert s.frame().quorum.each[-1].process == "starting"
+    s.say("raft", 104, role="follower", epoch=3, leader=3)
+    assert s.frame().quorum.each[-1].process == "running"
+
+
+NOT_DRAWN = {"compact", "lag", "transaction"}          # a cleaned log, a busy machine, what a coordinator decides
+
+
+def test_every_event_of_a_broker_is_understood() -> None:
+    """Fails if a broker tells of something that the picture passes over without saying so here."""
+    sources = "".join(path.read_text() for path in (Path(minikafka.__file__).parent / "broker").rglob("*.py"))
+    kinds = set(re.findall(r"""\btrace\(["'](\w+)["']""", sources))
+    assert len(kinds) > 15 and kinds - set(HANDLERS) == NOT_DRAWN
+
+
 def test_polled_brokers_tell_less() -> None:
     """Fails if what polling cannot see (ends, stopwatches, beliefs) is drawn as 0 or as false, or raises (I-PICTURE-2)."""
     s = Script()
@@ -214,6 +251,11 @@ def test_the_metadata_log_is_a_lane_like_any_other() -> None:
         active = c.world.broker(c.controller()).quorum
         assert frame.chosen is not None and frame.chosen.leader == c.controller() == frame.quorum.active
         assert frame.quorum.voters == (1, 2, 3) and set(frame.quorum.alive) == set(c.alive)
+        own = {n: c.world.broker(n).quorum.raft.state for n in c.alive}
+        assert {v.id: (v.role, v.epoch) for v in frame.quorum.each if v.id in own} == {
+            n: (state.role_name, state.epoch) for n, state in own.items()}
+        votes = {v.id: v.vote for v in frame.quorum.each if v.id in own}
+        assert votes == {n: state.election_state.voted if state.election_state.voted >= 0 else None for n, state in own.items()}
         assert (frame.chosen.log_end, frame.chosen.high_watermark) == (active.log.end_offset, active.applied)
         for lane in frame.chosen.lanes:
             broker = c.world.broker(lane.broker)

@@ -9,8 +9,9 @@ from minikafka.lab.labs.lab10 import exactly
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
 from minikafka.lab.picture.facts.run import RecordedRun
-from minikafka.lab.picture.facts.transactions import KEPT, appended, cut
+from minikafka.lab.picture.facts.transactions import KEPT, appended, cut, wrote
 from minikafka.lab.picture.frame import ShownTransaction
+from tests.lab.picture.frames import aborted
 
 
 def told(*events):
@@ -70,8 +71,39 @@ def test_the_picture_shows_lso_open_transactions_and_markers():
     assert "aborted from 7, marker at 11" in said and "open from 12" in said and "last stable 12" in said
 
 
+@pytest.mark.parametrize("end, left", [
+    (8, [(3, 5, 7, True), (6, 7, 7, True)]), (7, [(3, 5, None, False), (6, 7, None, False)]),
+    (4, [(3, 4, None, False)]), (3, [])])
+def test_which_records_are_aborted(end, left):
+    """Fails if another producer's record between them is, if a marker is, or if a decision that was cut off still holds."""
+    known = ()
+    for base, last, more in ((3, 4, {"txn": 7}), (5, 5, {"txn": 8}), (6, 6, {"txn": 7}), (7, 7, {"txn": 7, "marker": "abort"}),
+                             (end, end, {})):
+        known = wrote(known, {"base": base, "last": last, **more})
+    assert [(each.start, each.end, each.marker, each.aborted) for each in known if each.producer == 7] == left
+
+
+def test_aborted_records_are_pale_and_crossed_and_readers_differ():
+    """Fails if an aborted record looks like the others, if one of another producer is crossed, or if the two isolation levels
+    are not told apart; red without `aborted` in the cells, or with a bar of read_committed over them."""
+    frame = aborted()
+    void = {41, 42, 43, 44, 47, 48}
+    assert all({cell.offset for cell in lane.cells if cell.aborted} == void for lane in frame.chosen.lanes)
+    drawn = list(ET.fromstring(to_svg(frame)).iter())
+    pale = {int(each.get("data-offset")) for each in drawn if "pale" in each.get("class", "").split()}
+    crosses = [each.get("d").count("M") for each in drawn if each.get("data-part") == "aborted"]
+    assert pale == void and sum(crosses) == 3 * len(void)
+    bars = {each.get("data-level"): (each.get("data-end"), len(each.findall("{*}rect"))) for each in drawn
+            if each.get("data-part") == "reader"}
+    assert bars == {"read_uncommitted": ("55", 1), "read_committed": ("51", 3)}
+    said = to_text(frame)
+    assert "read_uncommitted reads up to 55" in said and "read_committed reads up to 51, without 6 aborted records" in said
+    assert "aborted 41-44, 47-48" in said
+
+
 def test_without_transactions_nothing_is_drawn():
     """Fails if every picture got an empty row."""
     with exactly.ExactlyOnceCluster() as room:
         room.plain(3)
-        assert "transactions" not in to_svg(RecordedRun.of(room.cluster).at(tp="trips-0"))
+        frame = RecordedRun.of(room.cluster).at(tp="trips-0")
+        assert "transactions" not in to_svg(frame) and "read_committed" not in to_svg(frame) + to_text(frame)

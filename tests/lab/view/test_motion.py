@@ -31,6 +31,7 @@ ESM = "\n".join((Path(widget.__file__).parent / name).read_text() for name in ("
 RENDER = """async source => {
     const handlers = {}, fixed = {id: "one", size: "normal", theme: "light"};
     const values = {fixed, marks: [], said: {}, svg: "", state: {mode: "live"}};
+    window.handlers = handlers;
     window.model = {values, get: name => values[name], send: () => {}, off: () => {},
                     on: (name, handler) => { handlers[name] = handler; }};
     window.show = (mode, svg) => {
@@ -70,6 +71,33 @@ def test_the_crown_travels_records_slide_and_the_watermark_moves(browser: Any, w
     else:
         assert {"crown", "lane", "hw", "cell", "number"} <= {part for part, _ in moved}
         assert dict(moved)["crown"] == 4 * dict(fast)["crown"]
+
+
+def test_a_controller_has_buttons_of_its_own(browser: Any) -> None:
+    """Fails if a controller that is no broker has no Kill, Pause and Restart, if a button does something else than it says, or if
+    one that can do nothing is enabled."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_content("<body style='margin:0'></body>")
+    page.evaluate(RENDER, ESM)
+    page.evaluate("""() => {
+        window.sent = [];
+        window.model.send = message => window.sent.push([message.name, message.args]);
+        window.tell = process => {
+            window.model.values.state = {mode: "live", open: true, brokers: [[1, "running"]], controllers: [[101, process]]};
+            window.handlers["change:state"]();
+        };
+    }""")
+    here = '[data-controller="101"]'
+    enabled = "node => [...node.querySelectorAll('button:enabled')].map(each => each.textContent)"
+    found = []
+    for process in ("running", "paused", "killed"):
+        page.evaluate("process => tell(process)", process)
+        found.append(page.eval_on_selector(here, enabled))
+        page.click(f"{here} button:enabled")
+    sent = page.evaluate("() => sent")
+    page.close()
+    assert found == [["Kill", "Pause", "Restart"], ["Kill", "Resume"], ["Restart"]]
+    assert sent == [["kill", [101]], ["kill", [101]], ["restart", [101]]]
 
 
 def test_nothing_moves_for_a_viewer_at_an_earlier_moment(browser: Any) -> None:

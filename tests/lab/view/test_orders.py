@@ -68,6 +68,11 @@ def test_orders_reach_the_members_that_a_notebook_started():
         "bad", "kill consumer C9: LookupError: this notebook has started no member C9")
 
 
+def test_a_controller_is_called_one():
+    """Fails if an order for a node that serves no clients names a broker."""
+    assert words("kill", 101, brokers=[1, 2]) == "kill controller 101" and words("kill", 1, brokers=[1, 2]) == "kill broker 1"
+
+
 def test_time_passes_in_a_simulated_world_on_request(sim):
     """Fails if "+10 s" does not drive the world."""
     before = sim.now()

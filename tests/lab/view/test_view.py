@@ -15,6 +15,8 @@ from minikafka.lab.record import ROOT
 from minikafka.lab.view import View, living, painter, registry, show
 from minikafka.lab.view import view as view_module
 from minikafka.lab.view.orders import ORDERS
+from minikafka.lab.view.view import _controllers
+from tests.lab.picture.frames import calm, election
 from tests.lab.view.conftest import disaster
 
 
@@ -198,6 +200,12 @@ def test_themes_and_sizes_reach_the_picture_and_the_page(recorded, theme, size):
     assert view._widget.fixed["theme"] == theme and view._widget.fixed["size"] == size
     assert view.svg(1.0) != View(RecordedRun.open(recorded), theme="light", size="page").svg(1.0) or (
         theme, size) == ("light", "page")
+
+
+def test_controllers_that_are_no_brokers_reach_the_control_bar():
+    """Fails if a controller of its own has no buttons, or if a broker that votes has them twice."""
+    assert _controllers(election()) == [[101, "killed"], [102, "running"], [103, "running"]]
+    assert _controllers(calm()) == []
 
 
 def test_live_brokers_in_a_view():

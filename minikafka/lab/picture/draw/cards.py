@@ -173,7 +173,8 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
     latest = sorted(frame.producers, key=lambda producer: (-(producer.oldest_wait or 0), producer.since_sent or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
     lines = [] if groups else lines
-    titles = ["" if groups else "Controllers", *(title for _, title, _ in lines), *(f"Group {group.name}" for group in frame.groups[:BRIEF])]
+    titles = ["" if groups else "Controllers", *(title for _, title, _ in lines)]
+    titles += [f"Group {group.name}" for group in frame.groups[:BRIEF]]
     names = min(240.0, max(width(title, 16, True) for title in titles))
     for part, title, pairs in lines:
         y += LINE
@@ -197,13 +198,18 @@ def _draw_brief_quorum(paper: Paper, quorum: ShownQuorum, y: float, names: float
     paper.text(SIDE, y + LINE, "Controllers", "", 16, True, room=names)
     x, right = SIDE + names + 20, paper.width - SIDE
     note, look = words.standing_of(quorum)
-    beside = width(note) + 16 if note else 0
-    if voter_rows(quorum, right - beside - x) == 1:
-        paper.text(right, y + LINE, note, look, anchor="end")
+    mark = quorum.high_watermark
+    notes = [note] if mark is None else [f"{note} · committed {mark}" if note else f"committed {mark}", note]
+    beside, below = width(notes[0]) + 16 if notes[0] else 0, y
+    if not beside:
+        pass                                           # nothing is known
+    elif voter_rows(quorum, right - beside - x) == 1:
+        paper.text(right, y + LINE, notes[0], look, anchor="end")
         right -= beside
     else:                                              # below the title: the second row has room
-        paper.text(SIDE, y + 2 * LINE - 1, note, look, room=names + 12)
-    y = draw_voters(paper, quorum, x, y + LINE - 18, right - x, 3) - 8
+        below = y + LINE + HIGH
+        paper.text(SIDE, below, next((each for each in notes if width(each) <= names + 12), note), look, room=names + 12)
+    y = max(below, draw_voters(paper, quorum, x, y + LINE - 18, right - x, 3) - 8)
     paper.close()
     return y
 

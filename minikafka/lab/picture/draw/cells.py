@@ -1,8 +1,8 @@
 """The log of one replica: cells, folded stretches, ghosts, and the labels that belong to this log alone.
 
 Owns: what a record looks like. Solid: readable. Dashed: written, above the high watermark. Dotted: the trace does not
-tell. Tint: the leader epoch it was written in. Pale and crossed: its transaction was aborted. A tick: its producer was told that it is stored. Hatched: it was here
-and was deleted or, below the log, cut off; in red, if it had been acknowledged.
+tell. Tint: the leader epoch it was written in. Pale and crossed: its transaction was aborted. A tick: its producer was told
+that it is stored. Hatched: it was here and was deleted or, below the log, cut off; in red, if it had been acknowledged.
 
 Invariant
   I-CELLS-1  a record that the frame names is drawn once: as a cell, in a folded stretch, or as a ghost
@@ -51,8 +51,8 @@ def _stretch(paper: Paper, cells: list[Cell], axis: Axis, y: float) -> None:
         tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
         raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
         if axis.numbered:
-            number = str(offset)
-            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable and not cell.aborted else "q")
+            number, plain = str(offset), cell.readable and not cell.aborted
+            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if plain else "q")
     stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
               f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
     crossed = [f"M{axis.x(cell.offset):g} {y:g}l{wide:.1f} {HIGH}m0-{HIGH}l-{wide:.1f} {HIGH}" for cell in cells if cell.aborted]
@@ -68,9 +68,7 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         left, right = axis.x(each.start), axis.x(each.end)
         right = max(right - GAP, left + 6)
         watermark = chosen.high_watermark if lane.high_watermark is None else lane.high_watermark
-        label = words.span(each.start, each.end)
-        void = sum(max(0, min(each.end, one.end) - max(each.start, one.start)) for one in chosen.aborted)
-        told = f", {words.count(void)} aborted" if void else ""
+        label, told = words.folded(each.start, each.end, chosen)
         paper.open("folded", f"{label}: {words.count(each.end - each.start)} records{told}", offset=each.start, end=each.end)
         if watermark is not None and each.start < watermark < each.end:
             cut = axis.x(watermark)

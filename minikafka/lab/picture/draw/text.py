@@ -108,12 +108,13 @@ def _lane(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
         check = "" if lane.next_check is None else f"; the leader looks again in {words.seconds(lane.next_check)}"
         late = "" if lane.behind_for is None else "not caught up for "
         yield f"    {late}{words.stopwatch(lane)}{check}"
-    yield from (f"    {line}" for line in _log(lane))
+    yield from (f"    {line}" for line in _log(lane, chosen))
 
 
-def _log(lane: Lane) -> Iterator[str]:
+def _log(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
     if lane.folded:
-        yield "folded " + ", ".join(words.span(each.start, each.end) for each in lane.folded if each.end > each.start)
+        yield "folded " + ", ".join(
+            "".join(words.folded(each.start, each.end, chosen)) for each in lane.folded if each.end > each.start)
     cells = lane.cells
     for what, found in (("readable", [cell for cell in cells if cell.readable]),
                         ("written, not readable", [cell for cell in cells if cell.readable is False]),

@@ -1,4 +1,4 @@
-"""The controllers as chips: a ring with what the process does, the node's number, its role, for whom it voted in this epoch, where its log ends.
+"""The controllers as chips: what the process does, as a ring, number, role, vote in this epoch, and where the log ends.
 
 Owns: how a controller looks. The leader of the newest epoch wears the crown; one that leads an older epoch, and does not know
 it, wears the dashed one. A dead controller is crossed out; its vote stays, because it is on its disk.

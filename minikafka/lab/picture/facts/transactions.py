@@ -3,8 +3,8 @@
     transactions = appended(transactions, event)        for every append of the leader
     written = wrote(written, event)                     the same for the records of each: other records may lie between them
 
-Owns: the last transactions of a partition, and every aborted record that the trace told of. Of a producer that wrote before the trace began, the start is not known: such a
-transaction begins with the first batch that the trace tells.
+Owns: the last transactions of a partition, and every aborted record that the trace told of. Of a producer that wrote before
+the trace began, the start is not known: such a transaction begins with the first batch that the trace tells.
 Invariants
   of one producer at most one transaction is open
   I-TXNFACTS-2  what a new leader writes over an old one's offsets undoes what stood there: records, and decisions
@@ -53,8 +53,8 @@ def _before(known: tuple[TransactionRecords, ...], end: int) -> tuple[Transactio
     """Return the records of a log that ends at `end`; a decision that stood behind it is undone."""
     if all(each.end <= end and (each.marker or 0) < end for each in known):
         return known
-    return tuple(replace(each, end=min(each.end, end), **({"marker": None, "aborted": False} if (each.marker or 0) >= end else {}))
-                 for each in known if each.start < end)
+    left = [replace(each, end=min(each.end, end)) for each in known if each.start < end]
+    return tuple(replace(each, marker=None, aborted=False) if (each.marker or 0) >= end else each for each in left)
 
 
 def appended(known: tuple[ShownTransaction, ...], event: dict[str, Any]) -> tuple[ShownTransaction, ...]:

@@ -31,8 +31,8 @@ def no_controller(scene: PictureScene) -> Sentence | None:
     if quorum.active is not None:
         if scene.runs(quorum.active):
             return None
-        return Sentence(Level.WAIT, f"The active controller, {scene.state.named(quorum.active)}, {how_out(scene, quorum.active)}: the other "
-                        "voters elect another when they miss its answers.")
+        who = f"{scene.state.named(quorum.active)}, {how_out(scene, quorum.active)}"
+        return Sentence(Level.WAIT, f"The active controller, {who}: the other voters elect another when they miss its answers.")
     waited = f" for {seconds(scene.t - quorum.since)}" if quorum.since is not None else ""
     running = sum(scene.runs(v) for v in quorum.voters)
     return Sentence(Level.WAIT, f"No active controller{waited}: {running} of {len(quorum.voters)} voters run, and elect one.")

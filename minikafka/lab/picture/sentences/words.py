@@ -117,6 +117,12 @@ def decision(each: ShownTransaction) -> str:
     return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
+def folded(start: int, end: int, chosen: ShownPartition) -> tuple[str, str]:
+    """Return a folded stretch in words, and what of it is aborted."""
+    void = sum(max(0, min(end, each.end) - max(start, each.start)) for each in chosen.aborted)
+    return span(start, end), f", {count(void)} aborted" if void else ""
+
+
 def readers(chosen: ShownPartition) -> list[tuple[str, int, str]]:
     """Return (isolation level, where it stops, the same in words), if the two levels read something else; else nothing."""
     mark, stable = chosen.high_watermark, chosen.committed_end
