@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 LIVE, STILL, PLAY = "live", "still", "play"
-SPEEDS = (0.25, 1.0, 4.0)
+SPEEDS = (0.001, 0.25, 1.0, 4.0)  # the slowest for an election of a controller, which takes milliseconds
 ENOUGH = 1e-6  # two times closer than this are one moment
 
 

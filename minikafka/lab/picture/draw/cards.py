@@ -18,6 +18,7 @@ LINE = 27
 CARD = 330      # least pixels of a card
 PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
 BRIEF = 2       # groups that have a line each where there is room for lines only
+NOTE = 170      # pixels below the title of the controllers' line, for their epoch and what is committed
 
 
 class Card(NamedTuple):
@@ -175,7 +176,7 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
     lines = [] if groups else lines
     titles = ["" if groups else "Controllers", *(title for _, title, _ in lines)]
     titles += [f"Group {group.name}" for group in frame.groups[:BRIEF]]
-    names = min(240.0, max(width(title, 16, True) for title in titles))
+    names = min(240.0, max(0.0 if groups else NOTE, *(width(title, 16, True) for title in titles)))
     for part, title, pairs in lines:
         y += LINE
         paper.open(part)
