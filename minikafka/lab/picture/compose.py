@@ -217,14 +217,26 @@ def _progress(scene: PictureScene, g: GroupFacts, called: dict[str, str], tp: st
     return f.ShownProgress(tp, member, position[1] if position is not None else None, committed, lag)
 
 
+def _unreadable(scene: PictureScene, p: PartitionFacts) -> int:
+    """Return how many acknowledged records below the high watermark read_committed does not hand out."""
+    log = p.reference
+    if log is None or log.high_watermark is None:
+        return 0
+    stable = log.high_watermark if log.last_stable is None else min(log.high_watermark, log.last_stable)
+    void = [part for each in _aborted(p) for part in log.parts(each.start, min(each.end, stable))]
+    return scene.state.account.count(p.name, [*void, *log.parts(stable, log.high_watermark)])
+
+
 def _ledger(scene: PictureScene) -> f.Ledger:
     account, told = scene.state.account, scene.state.account.producers_told
     logs = {tp: p.reference for tp, p in scene.state.partitions.items() if tp in account.acked}
     known = {tp: log for tp, log in logs.items() if log is not None}
+    void = sum(_unreadable(scene, scene.state.partitions[tp]) for tp in known)
+    readable = sum(account.readable(tp, log) for tp, log in known.items()) if told else None
     judged = told and all(account.is_judged(tp, log) for tp, log in logs.items())
     return f.Ledger(
         acknowledged=account.acknowledged if told else None,
-        readable=sum(account.readable(tp, log) for tp, log in known.items()) if told else None,
+        readable=readable, committed=None if readable is None else readable - void,
         delivered=account.handed_out if account.consumers_told else None,
         unknown=sum(p.unknown for p in scene.state.producers.values()) if told else None,
         lost=sum(account.lost(tp, log) for tp, log in known.items()) if judged else None,

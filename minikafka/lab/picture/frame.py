@@ -293,6 +293,7 @@ class Ledger:
     lost: int | None               # acknowledged, and not in the log of the leader that there is now
     duplicate: int | None          # handed out again to the same group; what is stored twice no trace tells apart
     reordered: int | None
+    committed: int | None = None   # readable at read_committed: below the last stable offset, and not aborted
 
 
 class MomentKind(StrEnum):

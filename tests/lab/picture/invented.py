@@ -173,6 +173,6 @@ frames = st.builds(
     tuples(producers, 4),
     tuples(groups, 5),
     quorums,
-    st.builds(f.Ledger, *[counts] * 7),
+    st.builds(f.Ledger, *[counts] * 8),
     tuples(marks, 30),
 )

@@ -60,6 +60,8 @@ def test_the_picture_shows_lso_open_transactions_and_markers():
         frame = RecordedRun.of(room.cluster).at(tp="trips-0")
         markers = room.batches().query("what != 'data'")
     assert frame.chosen.last_stable == 12
+    assert (frame.ledger.acknowledged, frame.ledger.readable, frame.ledger.committed) == (18, 18, 6)    # without 7-10 and 12-19
+    assert "readable 18, at read_committed 6," in to_text(frame)
     found = [(each.start, each.marker, each.committed) for each in frame.chosen.transactions]
     assert found == [(0, 6, True), (7, 11, False), (12, None, False)]
     assert list(markers["first offset"]) == [6, 11]

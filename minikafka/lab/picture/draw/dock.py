@@ -21,7 +21,7 @@ from minikafka.lab.picture.draw.timeline import draw_timeline
 from minikafka.lab.picture.frame import Frame
 
 TILE = 176      # least pixels of a tile: three partitions stand side by side
-CHIEF = ("acknowledged", "readable", "in doubt", "lost")
+CHIEF = ("acknowledged", "readable", "at read_committed", "in doubt", "lost")
 
 
 class Layout(NamedTuple):

@@ -40,6 +40,8 @@ def place_lines(chosen: ShownPartition, axis: Axis, left: float, right: float) -
             beside = min(a for a, _ in rows.taken[0]) - rows.gap - half  # left of the others rather than above them
             middle = beside if beside - half >= LEAST else middle
         row = rows.take(middle - half, middle + half, stem=x)
+        if row is None:                                # its line passes behind the label of a more important one
+            row = rows.take(middle - half, middle + half)
         if row is not None:
             placed.append(OffsetLine(part, offset, label, x, middle, row))
     return placed

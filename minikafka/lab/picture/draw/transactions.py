@@ -49,7 +49,9 @@ def _draw_readers(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, ri
             left, reach = max(axis.left, axis.x(start)), axis.x(min(end, stop)) - GAP
             if reach > left:
                 paper.rect(left, y + 5, reach - left, 9, "fhw" if level == "read_uncommitted" else "flso", 2)
-        x = min(max(axis.left, axis.x(stop)) + 8, right - width(told))
+        x = max(axis.left, axis.x(stop)) + 8
+        if x + width(told) > right:                    # no room beside the bar: below it
+            x, y = min(axis.left, right - width(told)), y + READER - 4
         paper.text(x, y + 15, told, "soft halo", room=right - x)
         paper.close()
         y += READER

@@ -274,7 +274,10 @@ def group(group: ShownGroup) -> str:
 
 def ledger(ledger: Ledger) -> list[tuple[str, str, str]]:
     """Return (label, value, look) of each entry of the ledger; only what is lost is ever red."""
-    return [("acknowledged", count(ledger.acknowledged), ""), ("readable", count(ledger.readable), ""),
+    levels = [("readable", count(ledger.readable), "")]
+    if ledger.committed not in (None, ledger.readable):    # the isolation levels differ
+        levels.append(("at read_committed", count(ledger.committed), ""))
+    return [("acknowledged", count(ledger.acknowledged), ""), *levels,
             ("delivered", count(ledger.delivered), ""), ("in doubt", count(ledger.unknown), ""),
             ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("redelivered", count(ledger.duplicate), ""),
             ("reordered", count(ledger.reordered), "")]
