@@ -67,6 +67,8 @@ def test_an_election_of_a_controller_step_by_step() -> None:
     steps = [s.run.at(mark.t) for mark in s.run.marks if mark.kind is MomentKind.ELECTION and mark.t > 0.001]
     assert [[each.vote for each in frame.quorum.each] for frame in steps] == [[None, 2, None], [None, 2, 2], [None, 2, 2]]
     assert [frame.quorum.active for frame in steps] == [None, None, 2]
+    assert [frame.sentence.text.partition("elect one. ")[2] for frame in steps] == [
+        *(f"Broker 2 is a candidate in epoch 2 and has {votes}; it needs 2." for votes in ("1 vote", "2 votes")), ""]
 
 
 def test_the_first_election_and_nodes_that_only_vote() -> None:

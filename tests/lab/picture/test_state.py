@@ -182,7 +182,7 @@ def test_what_a_voter_said_last() -> None:
     assert each()[1] == (2, None, None, 2) and "2: killed, voted for 2" in to_text(s.frame())
     s.fault("wipe", 2)
     assert each()[1] == (2, None, None, None)
-    s.say("vote", 3, epoch=3, candidate=3)
+    s.say("vote", 1, epoch=2, candidate=2).say("vote", 3, epoch=3, candidate=3)
     assert [vote for *_, vote in each()] == [None, None, 3]
     s.say("start", 104, roles=["controller"], voters=[1, 2, 3, 104])
     assert s.frame().quorum.each[-1].process == "starting"

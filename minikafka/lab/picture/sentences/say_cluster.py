@@ -4,6 +4,8 @@ Owns: nothing; one rule a function, PictureScene -> Sentence | None.
 """
 from __future__ import annotations
 
+from collections import Counter
+
 from minikafka.lab.picture.facts.conditions import PAUSED
 from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
@@ -35,7 +37,19 @@ def no_controller(scene: PictureScene) -> Sentence | None:
         return Sentence(Level.WAIT, f"The active controller, {who}: the other voters elect another when they miss its answers.")
     waited = f" for {seconds(scene.t - quorum.since)}" if quorum.since is not None else ""
     running = sum(scene.runs(v) for v in quorum.voters)
-    return Sentence(Level.WAIT, f"No active controller{waited}: {running} of {len(quorum.voters)} voters run, and elect one.")
+    return Sentence(Level.WAIT, f"No active controller{waited}: {running} of {len(quorum.voters)} voters run, and elect one."
+                    + _votes(scene, len(quorum.voters) // 2 + 1))
+
+
+def _votes(scene: PictureScene, needed: int) -> str:
+    """Return how many votes each candidate has in an epoch that has no leader yet; "" where there is none."""
+    quorum = scene.state.quorum
+    votes = Counter(quorum.vote(voter) for voter in quorum.voters or ())
+    if quorum.newest == quorum.epoch:
+        return ""
+    return "".join(f" {upper(scene.state.named(candidate))} is a candidate in epoch {quorum.newest} and has "
+                   f"{count(number, 'vote')}; it needs {needed}."
+                   for candidate, number in sorted((c, n) for c, n in votes.items() if c is not None))
 
 
 def no_leader(scene: PictureScene) -> Sentence | None:
