@@ -29,7 +29,7 @@ SWAP = """([next, speed]) => {
 
 ESM = "\n".join((Path(widget.__file__).parent / name).read_text() for name in ("motion.js", "dock.js", "view.js"))
 RENDER = """async source => {
-    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light"};
+    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light", ...window.options};
     const values = {fixed, marks: [], said: {}, svg: "", state: {mode: "live"}};
     window.handlers = handlers;
     window.model = {values, get: name => values[name], send: () => {}, off: () => {},
@@ -78,10 +78,11 @@ def test_a_controller_has_buttons_of_its_own(browser: Any) -> None:
     one that can do nothing is enabled."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_content("<body style='margin:0'></body>")
+    page.evaluate("() => { window.options = {controls: true, engine: 'sim', ids: [1]}; }")
     page.evaluate(RENDER, ESM)
     page.evaluate("""() => {
         window.sent = [];
-        window.model.send = message => window.sent.push([message.name, message.args]);
+        window.model.send = message => { if (message.do === "order") window.sent.push([message.name, message.args]); };
         window.tell = process => {
             window.model.values.state = {mode: "live", open: true, brokers: [[1, "running"]], controllers: [[101, process]]};
             window.handlers["change:state"]();
