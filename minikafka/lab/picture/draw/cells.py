@@ -68,7 +68,7 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         left, right = axis.x(each.start), axis.x(each.end)
         right = max(right - GAP, left + 6)
         watermark = chosen.high_watermark if lane.high_watermark is None else lane.high_watermark
-        label, told = words.folded(each.start, each.end, chosen)
+        label, told, crossed = words.folded(each.start, each.end, chosen)
         paper.open("folded", f"{label}: {words.count(each.end - each.start)} records{told}", offset=each.start, end=each.end)
         if watermark is not None and each.start < watermark < each.end:
             cut = axis.x(watermark)
@@ -77,6 +77,8 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
         else:
             hidden = watermark is not None and each.start >= watermark
             paper.rect(left, y, right - left, HIGH, "fold w" if hidden else "fold", 5)
+        if crossed:
+            paper.path(f"M{left:g} {y:g}L{right:g} {y + HIGH:g}M{right:g} {y:g}L{left:g} {y + HIGH:g}", "void")
         label = next((text for text in (f"{label}{told}", label, "⋯") if width(text) <= right - left - 1), "")
         if label:
             paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")

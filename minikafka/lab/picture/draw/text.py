@@ -114,7 +114,7 @@ def _lane(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
 def _log(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
     if lane.folded:
         yield "folded " + ", ".join(
-            "".join(words.folded(each.start, each.end, chosen)) for each in lane.folded if each.end > each.start)
+            "".join(words.folded(each.start, each.end, chosen)[:2]) for each in lane.folded if each.end > each.start)
     cells = lane.cells
     for what, found in (("readable", [cell for cell in cells if cell.readable]),
                         ("written, not readable", [cell for cell in cells if cell.readable is False]),

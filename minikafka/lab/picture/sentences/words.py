@@ -117,10 +117,10 @@ def decision(each: ShownTransaction) -> str:
     return "open" if each.marker is None else "committed" if each.committed else "aborted"
 
 
-def folded(start: int, end: int, chosen: ShownPartition) -> tuple[str, str]:
-    """Return a folded stretch in words, and what of it is aborted."""
+def folded(start: int, end: int, chosen: ShownPartition) -> tuple[str, str, bool]:
+    """Return a folded stretch in words, what of it is aborted, and whether all of it is."""
     void = sum(max(0, min(end, each.end) - max(start, each.start)) for each in chosen.aborted)
-    return span(start, end), f", {count(void)} aborted" if void else ""
+    return span(start, end), f", {count(void)} aborted" if void else "", void == end - start
 
 
 def readers(chosen: ShownPartition) -> list[tuple[str, int, str]]:
