@@ -11,7 +11,7 @@ Invariants
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -69,7 +69,8 @@ class Orders:
         return not self._under_way
 
     def _words(self, order: tuple[Any, ...]) -> str:
-        return words(*order, brokers=getattr(self._cluster, "ids", None))
+        nodes = getattr(getattr(self._cluster, "plan", None) or getattr(self._cluster, "world", None), "nodes", ())
+        return words(*order, controllers=set(nodes) - set(getattr(self._cluster, "ids", ())))
 
     def _carry_out(self, order: tuple[Any, ...]) -> None:
         try:
@@ -99,11 +100,10 @@ def _turn(cluster: Any) -> AbstractContextManager[Any]:
     return getattr(cluster, "turn", None) or nullcontext()
 
 
-def words(name: str, *args: Any, brokers: Sequence[int] | None = None) -> str:
-    """Return the order as a sentence's beginning: "cut broker 1 from the clients". `brokers`: a node that is not among them
-    is a controller."""
+def words(name: str, *args: Any, controllers: Collection[int] = ()) -> str:
+    """Return the order as a sentence's beginning: "cut broker 1 from the clients". `controllers`: nodes that are no brokers."""
     ends = ["the clients" if a == CLIENTS else f"consumer {a}" if not isinstance(a, int) else
-            f"{'broker' if brokers is None or a in brokers else 'controller'} {a}" for a in args]
+            f"{'controller' if a in controllers else 'broker'} {a}" for a in args]
     if name == "cut":
         return f"cut {ends[0]} from {ends[1]}"
     if name == "pass":

@@ -70,7 +70,7 @@ def test_orders_reach_the_members_that_a_notebook_started():
 
 def test_a_controller_is_called_one():
     """Fails if an order for a node that serves no clients names a broker."""
-    assert words("kill", 101, brokers=[1, 2]) == "kill controller 101" and words("kill", 1, brokers=[1, 2]) == "kill broker 1"
+    assert [words("kill", node, controllers=[101]) for node in (1, 101)] == ["kill broker 1", "kill controller 101"]
 
 
 def test_time_passes_in_a_simulated_world_on_request(sim):
