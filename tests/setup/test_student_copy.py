@@ -36,13 +36,15 @@ def run(copy: Path, *command: str) -> str:
 
 
 def test_no_solution_is_in_the_copy(copy):
-    """Fails if a notebook of the copy is solved, or if a file outside of the checks has a solution's marker."""
+    """Fails if a notebook of the copy is solved or lacks its map, or if a file outside of the checks has a solution's marker."""
     assert not (copy / "solutions").exists()
     assert not (copy / "tests" / "lab" / "labs").exists()
     sources = PROJECT.sources([])
     assert len(sources) == len(list((copy / "labs").glob("*.ipynb"))) == len(list((copy / "labs" / ".fresh").iterdir()))
     for source in sources:
         shown = "\n".join(cell.source for cell in nbformat.read(copy / "labs" / f"{source.stem}.ipynb", 4).cells)
+        pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", shown)
+        assert pictures and all((copy / "labs" / picture).is_file() for picture in pictures)
         solved = [cell.source for cell in read(source).cells if "### BEGIN SOLUTION" in cell.source]
         assert solved and "###" not in re.sub(r"(?m)^#+ .*$", "", shown)
         for cell in solved:

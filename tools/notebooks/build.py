@@ -19,7 +19,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from . import outputs
+from . import here, outputs
 from .source import Lab, LabError, read
 from .student import BEGIN, unsolved_cells
 
@@ -53,6 +53,10 @@ class Project:
 
     def student(self, lab: Lab) -> Path:
         return self.labs / f"{lab.name}.ipynb"
+
+    def map(self, lab: Lab) -> Path:
+        """The drawing "you are here" of a lab that says where it is."""
+        return self.labs / "pictures" / here.name(lab.here)
 
 
 def fingerprint(cells: list[NotebookNode]) -> str:
@@ -123,8 +127,11 @@ def restore(project: Project, wanted: list[str]) -> list[Path]:
 
 
 def build(path: Path, project: Project) -> Lab:
-    """Writes both notebooks of one source."""
+    """Writes both notebooks of one source, and its map."""
     lab = read(path)
+    if lab.here:
+        project.map(lab).parent.mkdir(parents=True, exist_ok=True)
+        project.map(lab).write_text(here.drawing(lab.here))
     solved = solved_notebook(lab, load(project.solved(lab)))
     project.labs.mkdir(exist_ok=True)
     keep_work(project.student(lab), project)
@@ -158,6 +165,8 @@ def stale(path: Path, project: Project) -> list[str]:
     if student is None or solved is None:
         return [f"{lab.name}.ipynb is missing in labs/ or solutions/: {again}"]
     problems = []
+    if lab.here and not (project.map(lab).exists() and project.map(lab).read_text() == here.drawing(lab.here)):
+        problems.append(f"labs/pictures/{here.name(lab.here)} is not what its source makes: {again}")
     if student.metadata.get("minikafka") != student_notebook(lab).metadata["minikafka"]:
         problems.append(f"labs/{lab.name}.ipynb is not what its source makes: {again}")
     if project.solved(lab).read_text() != text(solved_notebook(lab, solved)):
@@ -170,5 +179,8 @@ def stale(path: Path, project: Project) -> list[str]:
 
 def orphans(project: Project) -> list[str]:
     names = {path.stem for path in project.sources([])}
-    return [f"{folder.name}/{path.name} has no source in solutions/source/"
+    maps = {project.map(lab) for lab in map(read, project.sources([])) if lab.here}
+    left = [f"labs/pictures/{path.name} is the map of no lab: delete it"
+            for path in sorted((project.labs / "pictures").glob("here-*.svg")) if path not in maps]
+    return left + [f"{folder.name}/{path.name} has no source in solutions/source/"
             for folder in (project.labs, project.solutions) for path in sorted(folder.glob("*.ipynb")) if path.stem not in names]

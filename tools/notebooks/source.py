@@ -3,6 +3,7 @@
     ---
     title: One partition is a file
     minutes: 60
+    here: topic, brokers
     ---
     Markdown. A heading (#, ##) begins a new text cell; so does a line `+++`.
     <!-- seeds: S1.4 S2.9 -->          what this text cell covers: before its first line, or right after its heading
@@ -14,6 +15,7 @@
     ```
 
 Fences of any other kind (```text, ```console) stay in the text. A source that does not begin with `# ` gets a title cell.
+`here` says which parts of the course's map the lab is about (here.py); the map stands under the title.
 
 Invariants
   the same source gives the same cells, ids included: a cell's id is its lab and place, or what `id=` says
@@ -27,6 +29,8 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
+
+from . import here
 
 NAME = re.compile(r"(\d\d)-([a-z0-9-]+)\.md")
 FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -67,6 +71,7 @@ class Lab:
     title: str
     minutes: int
     cells: list[NotebookNode]
+    here: tuple[str, ...] = ()                  # parts of the map
 
     @property
     def number(self) -> int:
@@ -91,7 +96,13 @@ def parse(text: str, name: str) -> Lab:
     cells = [cell for cell in split(text[front.end():], name) if cell.text]
     if not cells or not cells[0].text.startswith("# "):
         cells.insert(0, Cell("markdown", [f"# Lab {int(name[:2])} · {facts['title']}"]))
-    return Lab(name, facts["title"], int(facts["minutes"]), numbered(cells, name))
+    parts = tuple(ids(facts.get("here", "")))
+    if strangers := [part for part in parts if part not in here.PARTS]:
+        raise LabError(f"{name}: here: {strangers[0]} is no part of the map; its parts are {', '.join(here.PARTS)}")
+    if parts:
+        title, *rest = cells[0].text.splitlines()
+        cells[0].lines = [title, "", here.markdown(parts), *rest]
+    return Lab(name, facts["title"], int(facts["minutes"]), numbered(cells, name), parts)
 
 
 def split(text: str, name: str) -> Iterator[Cell]:

@@ -25,6 +25,7 @@ from minikafka.lab.demos.demo import Demo
 from minikafka.lab.demos.runner import record
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import RUN
+from tools.notebooks import here
 from tools.notebooks.source import Lab
 from tools.website import cells, films, frame
 
@@ -86,7 +87,9 @@ class Site:
     # --- pages ------------------------------------------------------------------------------------------------------
 
     def lab(self, lab: Lab, notebook: NotebookNode) -> None:
-        """The page of a lab, with its films."""
+        """The page of a lab, with its map and its films."""
+        if lab.here:
+            self.write(f"pictures/{here.name(lab.here)}", here.drawing(lab.here))
         shots = shots_of(notebook, lab.name[:2])
 
         def place(bundle: dict[str, Any]) -> str:
@@ -179,8 +182,8 @@ def shots_of(notebook: NotebookNode, number: str) -> dict[tuple[str, str | None]
 
 
 def linked(body: str) -> str:
-    """The page with links to notebooks and texts turned into links to their pages."""
+    """The page with links to notebooks and texts turned into links to their pages, and those to maps likewise."""
     body = re.sub(r'href="(?:\.\./)?(?:labs/)?(\d\d-[\w-]+)\.ipynb', r'href="\1.html', body)
     for path, name in TEXTS.items():
         body = re.sub(rf'href="(?:\.\./)?(?:labs/)?{Path(path).name}', f'href="{name}.html', body)
-    return body
+    return body.replace('src="../labs/pictures/', 'src="pictures/')

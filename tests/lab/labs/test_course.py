@@ -31,10 +31,10 @@ def code(lab):
 
 
 def prose(lab):
-    """A lab's text cells without headings, tables, fences and HTML."""
+    """A lab's text cells without headings, tables, fences, HTML and the words of pictures."""
     for cell in lab.cells:
         if cell.cell_type == "markdown":
-            plain = re.sub(r"(?s)^(```|~~~).*?^\1\s*$", "", cell.source, flags=re.MULTILINE)
+            plain = re.sub(r"(?s)^(```|~~~).*?^\1\s*$|!\[[^]]*\]\([^)]*\)", "", cell.source, flags=re.MULTILINE)
             yield re.sub(r"<[^>]+>", " ", "\n".join(x for x in plain.splitlines() if not x.startswith(("#", "|"))))
 
 

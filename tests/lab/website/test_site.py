@@ -22,6 +22,7 @@ NAME = "06-replication"  # a lab that the first page knows
 SOURCE = """---
 title: Replication
 minutes: 5
+here: leader
 ---
 ## 1 · A leader dies
 
@@ -107,6 +108,7 @@ def test_every_link_is_a_file_of_the_site_or_a_place_in_it(folder):
                 continue
             assert (folder / (file or name)).is_file(), f"{name}: {address}"
             assert not place or place in pages[file or name].places, f"{name}: {address}"
+    assert "pictures/here-leader.svg" in pages[f"{NAME}.html"].found
 
 
 def test_pictures_of_one_run_share_a_film_and_each_shows_its_own_moment(folder):
