@@ -20,6 +20,7 @@ The files, in reading order:
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`
+                         recall.py      `recall`: three questions from earlier labs
     beside each cell     beside.py      what the kernel does before and after it
                          names.py       a name that is missing: which cell makes it
                          trouble.py     an error of a client, a cluster or a wait: what brings it back
@@ -51,9 +52,10 @@ from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
 from minikafka.lab.prediction import predict, reveal
+from minikafka.lab.recall import recall
 from minikafka.lab.report import progress
 from minikafka.lab.verdict import Verdict
 
-__all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "reveal", "strict", "todo"]
+__all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "recall", "reveal", "strict", "todo"]
 
 install()

@@ -1,8 +1,8 @@
 """What people believe about Kafka, and what is so instead.
 
-25 misconceptions, and 16 claims of the lectures that today's Kafka qualifies. A cell of a lab that refutes one says so in its
+28 misconceptions, and 16 claims of the lectures that today's Kafka qualifies. A cell of a lab that refutes one says so in its
 metadata (`misconceptions`, `claims`). `beliefs.tsv` has a line for each: its number (or the lecture's item), the labs, the
-belief, the truth.
+belief, the truth; of a misconception also the two sentences between which `recall` lets one choose.
 
 Owns: that table, and which cells of a notebook refute what.
 """
@@ -27,6 +27,7 @@ class Belief:
     labs: tuple[int, ...]
     belief: str
     truth: str
+    sentences: tuple[str, ...] = ()  # the belief and the truth, as sentences of like length; none for a claim
 
     @property
     def is_claim(self) -> bool:
@@ -45,7 +46,8 @@ class Refutation:
 def table() -> list[Belief]:
     """Return all beliefs, the misconceptions first."""
     rows = (line.split("\t") for line in TABLE.read_text().splitlines() if not line.startswith("#"))
-    return [Belief(id_, tuple(map(int, labs.split(","))), belief, truth) for id_, labs, belief, truth in rows]
+    return [Belief(id_, tuple(map(int, labs.split(","))), belief, truth, tuple(sentences))
+            for id_, labs, belief, truth, *sentences in rows]
 
 
 def refutations(cells: Iterable[Any]) -> Iterator[Refutation]:

@@ -4,7 +4,8 @@ One JSON file on this machine, by default `.cache/progress.json` in the project 
 names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRESS names one.
 
     {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true}}, "hints": {"6.1": {"level": 2}},
-     "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 84, "last": 1.7e9}}}
+     "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 84, "last": 1.7e9}},
+     "recalled": {"16": {"right": true, "turn": 4}}}
 
 Owns: where it lies, reading, changing under a lock, and what happens when it cannot be read.
 
@@ -29,7 +30,8 @@ from minikafka.machine.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = 1
-PARTS = ("exercises", "hints", "predictions", "labs")
+PARTS = ("exercises", "hints", "predictions", "labs", "recalled")
+LATER = ("recalled",)  # parts that an older file may lack
 PAUSE = 300.0  # seconds: a longer silence is not counted as work
 OFF = ("", "0", "off", "none")
 
@@ -89,14 +91,15 @@ def _read(path: Path) -> Record:
         return _set_aside(path, str(error))
     if not isinstance(record, dict) or record.get("version") != VERSION:
         return _set_aside(path, f"not a record of version {VERSION}")
-    if not all(entries(record.get(part)) for part in PARTS):
+    if not whole(record):
         return _set_aside(path, f"{', '.join(PARTS)} are expected in it")
-    return record
+    return {**empty(), **record}
 
 
-def entries(part: Any) -> bool:
-    """Return whether this is a part of a record: a dictionary of dictionaries."""
-    return isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values())
+def whole(record: Record) -> bool:
+    """Return whether each part is there, a dictionary of dictionaries; a part that came later may be missing."""
+    parts = [record.get(part, {} if part in LATER else None) for part in PARTS]
+    return all(isinstance(part, dict) and all(isinstance(entry, dict) for entry in part.values()) for part in parts)
 
 
 def _set_aside(path: Path, why: str) -> Record:

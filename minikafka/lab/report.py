@@ -69,6 +69,7 @@ class Page:
     misconceptions: Table
     next: str
     place: str
+    recalled: str
 
     @property
     def met(self) -> str:
@@ -85,12 +86,12 @@ class Page:
             return f"not written: {error}"
 
     def __repr__(self) -> str:
-        return "\n".join([repr(self.labs), "", *self.surprises, self.met, f"next: {self.next}", self.place])
+        return "\n".join([repr(self.labs), "", *self.surprises, self.met, self.recalled, f"next: {self.next}", self.place])
 
     def _repr_html_(self) -> str:
         surprises = "".join(f"<li>{html.escape(line)}</li>" for line in self.surprises)
         return (f"<div {AS_IT_IS}>" + self.labs._repr_html_() + (f"<ul>{surprises}</ul>" if surprises else "")
-                + f"<p>{html.escape(self.met)}</p><p><b>Next:</b> {html.escape(self.next)}</p>"
+                + f"<p>{html.escape(self.met)}<br>{html.escape(self.recalled)}</p><p><b>Next:</b> {html.escape(self.next)}</p>"
                 + f"<p>{html.escape(self.place)}</p></div>")
 
 
@@ -102,7 +103,7 @@ def progress(root: Path = record.ROOT) -> Page:
                       if (e := kept["predictions"].get(p, {})).get("word") == SURPRISE)
     where = "nothing is kept: MINIKAFKA_PROGRESS is off, or this is a test" if place is None else f"kept in {shown(place, root)}"
     rows = tuple(lab.row(kept) for lab in labs)
-    return Page(Table(HEAD, rows), surprises, misconceptions(labs, kept), to_do(labs, kept), where)
+    return Page(Table(HEAD, rows), surprises, misconceptions(labs, kept), to_do(labs, kept), where, recalled(kept))
 
 
 def misconceptions(labs: list[Lab], kept: record.Record) -> Table:
@@ -118,6 +119,12 @@ def misconceptions(labs: list[Lab], kept: record.Record) -> Table:
     return Table(("", "people believe", "it is so", "lab: section", "you said"),
                  tuple((b.id, b.belief, b.truth, "; ".join(dict.fromkeys(where.get(b.id, ()))), "; ".join(said.get(b.id, ())))
                        for b in beliefs.table() if not b.is_claim))
+
+
+def recalled(kept: record.Record) -> str:
+    """Say how the questions from earlier labs went, each by its last answer."""
+    right = sum(bool(entry.get("right")) for entry in kept["recalled"].values())
+    return f"questions from earlier labs: {right} of {len(kept['recalled'])} right when last asked"
 
 
 def found(folder: Path) -> Iterator[Lab]:

@@ -61,6 +61,7 @@ def test_not_begun_is_not_tried(student, monkeypatch, two_exercises):
 
 @pytest.mark.parametrize("text", ["{", "", "[]", '{"version": 2}', '{"version": 1, "exercises": []}', "\x00\xff",
                                   '{"version": 2, "exercises": {}, "hints": {}, "predictions": {}, "labs": {}}',
+                                  '{"version": 1, "exercises": {}, "hints": {}, "predictions": {}, "labs": {}, "recalled": 3}',
                                   '{"version": 1, "exercises": {"1.1": 3}, "hints": {}, "predictions": {}, "labs": {}}'])
 def test_a_damaged_file_is_kept_aside(student, two_exercises, capsys, text):
     """I-STUDENT-2: fails if a file that cannot be read is overwritten, or if nobody is told where it went."""
@@ -176,7 +177,7 @@ def test_the_misconceptions(student, course):
     page = progress(course)
     sixteen = page.misconceptions.rows[15]
     assert sixteen[0] == "16" and sixteen[3:] == ("97: 97 · Hold; 98: 98 · Hold", "40, measured 10: surprise")
-    assert len(page.misconceptions.rows) == 25 and "met: 1 of 25" in repr(page)
+    assert len(page.misconceptions.rows) == 28 and "met: 1 of 28" in repr(page)
     assert sixteen[1] in repr(page.misconceptions) and sixteen[1] in page.misconceptions._repr_html_()
 
 
