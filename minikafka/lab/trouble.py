@@ -112,7 +112,7 @@ def state(cluster: Any, name: str) -> str:
 
 
 def held_up() -> str:
-    """Return the picture's sentence on the notebook's cluster if something holds it up, else ""."""
+    """Return the picture's sentence on the notebook's cluster if it waits for or lacks something, else ""."""
     cluster, _ = concerned(None)
     if cluster is None or cluster.closed or cluster.engine == "sim":
         return ""

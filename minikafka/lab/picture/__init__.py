@@ -12,7 +12,7 @@ The way from a trace to a picture; what draws never looks at the trace:
 
     facts/       events of the trace -> the state of the cluster at a moment (state.py)
     scene.py     one moment to be looked at: the state, the clock, the chosen partition
-    sentences/   that moment -> the sentence that says what holds things up
+    sentences/   that moment -> the sentence that says what the cluster waits for or lacks
     compose.py   that moment -> a frame; frame.py says what a frame holds, flows.py finds the traffic in it, focus.py says
                  which records have a box each and which are folded
     draw/        a frame -> SVG (svg.py) or text (text.py)

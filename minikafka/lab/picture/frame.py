@@ -27,7 +27,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """The sentence above the picture: what holds things up now, with the numbers."""
+    """The sentence above the picture: what the cluster waits for or lacks now, with the numbers."""
 
     level: Level
     text: str

@@ -13,9 +13,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.paper import Label, Paper
+from minikafka.lab.picture.draw.strip import HIGH
 from minikafka.lab.picture.draw.svg import draw, to_svg
 from minikafka.lab.picture.draw.theme import WIDTHS, fitting
 from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow, ShownMember
+from minikafka.lab.picture.sentences import words
 from tests.lab.picture.frames import FRAMES, GROUP, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.lab.picture.invented import frames
 from tests.lab.picture.script import TP, Script
@@ -322,15 +324,26 @@ def test_a_broker_that_does_not_fit_beside_the_others_stands_below_them() -> Non
 
 
 def test_in_a_full_strip_trouble_stays_first_and_then_the_topic_that_is_looked_at() -> None:
-    """Fails if a partition in trouble, or one of the chosen topic, gave way to others that come before it by name."""
+    """Fails if a partition in trouble, or one of the chosen topic, gave way to others that come before it by name, or if a
+    partition without a tile is only counted."""
     frame = slow_follower()
     assert frame.chosen is not None
     row = PartitionRow("", 1, 0, (1,), (1,), 5, 5, None, Level.GOOD)
     others = [replace(row, name=f"a-{number}", level=Level.GOOD) for number in range(40)]
     own = [replace(row, name=f"{frame.chosen.topic}-{number}", level=Level.GOOD) for number in range(6)]
     rows = (*others, *own, replace(row, name="z-0", level=Level.BAD))
-    shown = [each.get("data-partition") for each in parts(tree(replace(frame, rows=rows)), "row")]
+    drawn = parts(tree(replace(frame, rows=rows)), "row")
+    shown = [each.get("data-partition") for each in drawn if each[0].get("height") == f"{HIGH}"]
     assert shown[-7:] == [each.name for each in rows[-7:]]
-    on_a_projector = parts(tree(replace(frame, rows=rows), size="projector"), "row")  # one row, and the lanes are in sight
-    assert len({each[0].get("y") for each in on_a_projector}) == 1 and on_a_projector[-1].get("data-partition") == "z-0"
     assert 7 < len(shown) < len(rows) and set(shown[:-7]) <= {each.name for each in others}
+    assert sorted(each.get("data-partition", "") for each in drawn) == sorted(each.name for each in rows)
+    on_a_projector = parts(tree(replace(frame, rows=rows), size="projector"), "row")  # one row, and the lanes are in sight
+    tiles = [each for each in on_a_projector if each[0].get("height") == f"{HIGH}"]
+    assert len({each[0].get("y") for each in tiles}) == 1 and tiles[-1].get("data-partition") == "z-0"
+
+
+def test_a_follower_past_the_limit_has_a_time_that_makes_sense() -> None:
+    """Fails if a time is called a part of a shorter one ("91.9 of 10 s")."""
+    late = lambda **how: words.stopwatch(lane(3, 40, **how))  # noqa: E731
+    assert late(behind_for=7.2) == "7.2 of 10 s" and late(behind_for=11.9) == "11.9 s, limit 10 s"
+    assert late(behind_for=91.9, in_sync=False) == "91.9 s"

@@ -35,8 +35,8 @@ class Layout(NamedTuple):
 
 
 LAYOUTS = (Layout(), Layout("lines"), Layout("lines", rows=1, labels=1), Layout("lines", LOW, 1, labels=1),
-           Layout("groups", LOW, 1, True, 1), Layout("groups", LOW, 1, False, 1), Layout("groups", LOW, 0, False, 1),
-           Layout("", LOW, 0, False, 1))
+           Layout("lines", LOW, 1, False, 1), Layout("groups", LOW, 1, True, 1), Layout("groups", LOW, 1, False, 1),
+           Layout("groups", LOW, 0, False, 1), Layout("", LOW, 0, False, 1))
 
 
 def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tuple[Paper, float]:

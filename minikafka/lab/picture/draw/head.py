@@ -1,4 +1,4 @@
-"""The head: what is shown, the moment, the sentence that says what holds things up, the brokers.
+"""The head: what is shown, the moment, the sentence that says what the cluster waits for, the brokers.
 
 Owns: the first thing that is read.
 """

@@ -1,7 +1,7 @@
 """Small multiples: a tile per partition, so that the one that is in trouble is seen before it is chosen.
 
 Owns: which partitions get a tile when there are too many (those in trouble first, then those of the chosen topic), and
-what a tile tells.
+what a tile tells. The others are chips: how each stands, its number, its leader.
 """
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from minikafka.lab.picture.sentences import words
 
 SIDE, GAP, HIGH = 24, 10, 74
 TILE = 196      # least pixels of a tile
-TILES = 24      # at most that many; the others are counted
+TILES = 24      # at most that many; the others are chips
+CHIP, CHIPS = 26, 3  # pixels of a line of chips, and the most lines; those without room are counted
 
 
 def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES, tile: float = TILE) -> float:
@@ -27,16 +28,12 @@ def draw_strip(paper: Paper, frame: Frame, y: float, rows: int = TILES, tile: fl
     wide = min(wide, 330)
     topic = frame.chosen.topic if frame.chosen else None
     name = f"{topic}-{frame.chosen.index}" if frame.chosen else None
-    shown, left_out = _shown(frame.rows, topic, name, min(TILES - TILES % columns, rows * columns))
+    shown, others = _shown(frame.rows, topic, name, min(TILES - TILES % columns, rows * columns))
     for place, row in enumerate(shown):
         x, top = SIDE + place % columns * (wide + GAP), y + place // columns * (HIGH + GAP)
         _draw_tile(paper, row, row.name == name, round(x, 1), top, wide)
     y += -(-len(shown) // columns) * (HIGH + GAP)
-    if left_out:
-        others = "1 more partition, not" if left_out == 1 else f"{words.count(left_out)} more partitions, none of them"
-        paper.text(SIDE, y + 12, f"and {others} in more trouble", "soft")
-        y += 24
-    return y + 4
+    return _draw_chips(paper, others, y, min(rows + 1, CHIPS)) + 4
 
 
 def _wanted(frame: Frame) -> bool:
@@ -45,14 +42,49 @@ def _wanted(frame: Frame) -> bool:
     return len(own) > 1 or len(frame.rows) > 1 and frame.chosen is not None and frame.chosen.topic == words.METADATA
 
 
-def _shown(rows: Sequence[PartitionRow], topic: str | None, name: str | None, most: int) -> tuple[list[PartitionRow], int]:
-    """Return the rows that fit, in their order; the chosen row stays first, then rows in trouble, then rows of its topic."""
-    if len(rows) <= most:
-        return list(rows), 0
+def _shown(rows: Sequence[PartitionRow], topic: str | None, name: str | None,
+           most: int) -> tuple[list[PartitionRow], list[PartitionRow]]:
+    """Return the rows that get tiles, in their order, and the others: the chosen row comes first, then rows in trouble, then
+    rows of its topic."""
     worst = [Level.BAD, Level.WAIT, Level.UNKNOWN, Level.GOOD]
     ranked = sorted(rows, key=lambda row: (row.name != name, worst.index(row.level), row.name.rpartition("-")[0] != topic))
     kept = {row.name for row in ranked[:most]}
-    return [row for row in rows if row.name in kept], len(rows) - most
+    return [row for row in rows if row.name in kept], ranked[most:]
+
+
+def _draw_chips(paper: Paper, rows: Sequence[PartitionRow], y: float, lines: int) -> float:
+    """Draw a chip for each row, after the name of its topic, in at most so many lines; return where they end."""
+    x, right, line, before = float(SIDE), paper.width - SIDE, 0, ""
+    for place, row in enumerate(rows):
+        topic, _, index = row.name.rpartition("-")
+        shown = "" if topic == before else shorten_name(topic, 150)
+        leader = "none" if row.leader is None else words.offset(row.leader)
+        wide = 56 + width(index) + width(leader, 14, True)
+        name = width(shown) + 8 if shown else 0
+        if x + name + wide > right and x > SIDE:
+            line, x, shown = line + 1, float(SIDE), shorten_name(topic, 150)
+            name = width(shown) + 8
+        if line == lines:
+            left = len(rows) - place
+            paper.text(SIDE, y + CHIP * line + 14, f"and {words.count(left)} more, none of them in a worse state", "soft")
+            return y + CHIP * (line + 1)
+        if shown:
+            paper.text(x, y + CHIP * line + 16, shown, "soft")
+        _draw_chip(paper, row, index, leader, x + name, y + CHIP * line, wide)
+        x, before = x + name + wide + 8, topic
+    return y + CHIP * (line + 1) if rows else y
+
+
+def _draw_chip(paper: Paper, row: PartitionRow, index: str, leader: str, x: float, y: float, wide: float) -> None:
+    """Draw how a partition stands, its number, and its leader with a crown."""
+    paper.open("row", partition=row.name, level=row.level, leader=row.leader)
+    paper.rect(x, y, wide, CHIP - 4, "box", 6)
+    draw_level(paper, row.level, x + 12, y + 11)
+    taken = paper.text(x + 24, y + 16, index)
+    if row.leader is not None:
+        draw_crown(paper, row.leader, "worn", x + 30 + taken, y + 6, 0.45)
+    paper.text(x + wide - 6, y + 16, leader, "" if row.leader is not None else "bad", 14, True, "end")
+    paper.close()
 
 
 def _draw_tile(paper: Paper, row: PartitionRow, chosen: bool, x: float, y: float, wide: float) -> None:

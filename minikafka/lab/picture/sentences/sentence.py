@@ -1,4 +1,4 @@
-"""The one sentence on the picture: what holds things up now, with the numbers.
+"""The one sentence on the picture: what the cluster waits for or lacks now, with the numbers.
 
 Rules in order of importance; the first that has something to say is heard. Each looks at the scene alone, at the chosen
 partition before the others, and says who, how long of how long, and what it means for readers and writers.
@@ -125,15 +125,15 @@ def calm(scene: PictureScene) -> Sentence:
     assert p is not None, "nothing_known comes before"
     sync = ""
     if p.isr is not None:
-        sync = f": {len(p.isr)} of {len(p.assigned) if p.assigned is not None else '?'} replicas in sync"
+        sync = f": {len(p.isr)} of {len(p.assigned) if p.assigned is not None else '?'} replicas are in sync"
     mark, end = p.high_watermark, p.log_end
     if mark is None:
-        return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"Nothing holds {p.name} up{sync}.")
+        return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"{p.name} works{sync}.")
     if end is None or end == mark:
-        what = f"everything below {mark} is readable" if mark else "no record yet"
+        what = f"everything below {mark} is readable" if mark else "no record is in it yet"
     else:
         what = f"the high watermark is at {mark} on its way to {end}"
-    return Sentence(Level.GOOD, f"Nothing holds {p.name} up{sync}, {what}.")
+    return Sentence(Level.GOOD, f"{p.name} works{sync}, {what}.")
 
 
 RULES: tuple[Rule, ...] = (

@@ -163,11 +163,13 @@ def standing(lane: Lane) -> tuple[str, ...]:
 
 
 def stopwatch(lane: Lane) -> str:
-    """Return how long ago the follower was last caught up, against the limit."""
+    """Return how long ago the follower was last caught up: against the limit while it is in sync, alone once it is not."""
     if lane.behind_for is None:
         return "caught up ?"
     behind = f"{lane.behind_for:.1f}" if lane.behind_for < 99.95 else f"{lane.behind_for:.0f}"
-    return f"{behind} s" if lane.lag_limit is None else f"{behind} of {lane.lag_limit:g} s"
+    if lane.lag_limit is None or lane.in_sync is False:
+        return f"{behind} s"
+    return f"{behind} {'of' if lane.behind_for <= lane.lag_limit else 's, limit'} {lane.lag_limit:g} s"
 
 
 def ghost(ghost: Ghost) -> str:
