@@ -1,47 +1,14 @@
-"""Checks of lab 9: majorities (9.5), leadership from the metadata log (9.3), ZooKeeper's duties (9.8)."""
+"""Checks of lab 9: leadership from the metadata log (9.3), the controller's decision (9.9, 9.10), a voter's (9.11)."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab09.night import Decision, Moment, Now, in_short, night
 from minikafka.lab.values import shown
-
-HEARTBEATS, ELECTION, RECORDS, FETCH, OFFSETS = "ABCDE"  # the places of section 8, and its duties, in the order of its table
-DUTIES = {"which brokers are alive": HEARTBEATS, "which node is the controller": ELECTION, "topics and their replicas": RECORDS,
-          "leader and ISR of a partition": RECORDS, "configurations": RECORDS, "telling brokers what has changed": FETCH,
-          "what groups have committed": OFFSETS}
-
-
-# --- 9.5 -------------------------------------------------------------------------------------------------------------
-
-hints("9.5", "Two halves of four voters are cut off from each other. How many of the halves may decide?",
-      "A majority is more than half: the smallest number that two separate sets of voters cannot both reach.",
-      "minikafka/broker/raft/election.py: how many votes a candidate needs")
-
-
-@checks("9.5", matters="An even voter costs a machine and survives nothing more.",
-        wants="a pair (majority, how many may die)")
-def majorities(answer: Callable[[int], Any]) -> str:
-    """Check with one to nine voters."""
-    for voters in range(1, 10):
-        said = answer(voters)
-        pair = () if isinstance(said, str) else tuple(said)
-        assert len(pair) == 2, f"a pair (majority, how many may die) is wanted; you returned {shown(said)}"
-        most, may_die = pair
-        if 2 * most <= voters:
-            raise Wrong(f"{_voters(voters)}: {most} is no majority, for it is not more than half")
-        if most != int(most) or 2 * (most - 1) > voters:
-            raise Wrong(f"{_voters(voters)}: {most} is not the smallest majority in whole numbers")
-        if most + may_die != voters:
-            raise Wrong(f"{_voters(voters)}: if {may_die} die, {voters - may_die} are left, and {most} are needed")
-    return "one to nine voters: the majority, and how many may die"
-
-
-def _voters(number: int) -> str:
-    return f"{number} voter{'s' * (number > 1)}"
-
 
 # --- 9.3 -------------------------------------------------------------------------------------------------------------
 
@@ -101,24 +68,160 @@ def _leadership(records: list[dict[str, Any]], at: int) -> tuple[int, int]:
     return leader, epoch
 
 
-# --- 9.8 -------------------------------------------------------------------------------------------------------------
+# --- 9.9 -------------------------------------------------------------------------------------------------------------
 
-hints("9.8", "Which of these change many times a second, and which only now and then?",
-      "What has to survive is a record. Who is alive is not written down each time; only that somebody is not. One thing has "
-      "been an ordinary topic for many years.",
-      "minikafka/broker/controller/heartbeats.py; minikafka/lab/labs/lab09/metadata.py; lab 5, section 5")
+hints("9.9", "Which two things must be true of a broker that leads? And who is asked first?",
+      "It is alive, and it is in the ISR: so it has every acknowledged record. The present leader is asked first, because "
+      "a change that is not needed makes every client look for the new one. Then the replicas, in their order.",
+      "minikafka/broker/controller/leader_election.py, function `_choose`: `clean`, and the order")
 
 
-@checks("9.8", matters="One system to run instead of two, and one log from which every broker can be made again.")
-def duties(answer: Callable[[], Iterable[str]]) -> str:
-    """Compare seven letters with the table of section 8."""
-    given = answer()
-    letters = list(given) if isinstance(given, Iterable) else [None]
-    assert all(isinstance(letter, str) for letter in letters), \
-        f"seven letters are wanted, such as \"ABCDEAB\"; you returned {shown(letters if letters != [None] else given)}"
-    said = "".join(letter for letter in "".join(letters).upper() if letter.isalnum())
-    assert len(said) == len(DUTIES), f"seven letters are wanted, one for each duty; you gave {len(said)}"
-    for number, (duty, place, letter) in enumerate(zip(DUTIES, DUTIES.values(), said), start=1):
-        assert letter in DUTIES.values(), f"{letter} is no place of the table: A to E"
-        assert letter == place, f"{number}, {duty}: not at {letter}"
-    return "seven duties of ZooKeeper, and where each of them lives now"
+@checks("9.9", matters="One line of this rule is the promise of acks=all: only who is in the ISR has everything.",
+        wants="the number of a broker, or -1")
+def next_leaders(answer: Callable[[Now, list[int]], int]) -> str:
+    """Check with the night of the simulated cluster, whose controller has decided, and with two hundred drawn states."""
+    for moment in night(False):
+        said = _broker(answer(_copied(moment.now), list(moment.alive)))
+        if said != moment.decided[0]:
+            raise Wrong(f"second {moment.t:g}, {moment.what}: {_wrong_leader(moment, said)}", _told(moment), REPLAY)
+    for now, alive, _ in drawn(200):
+        said, right = _broker(answer(_copied(now), list(alive))), decided(now, alive, False)[0]
+        if said != right:
+            raise Wrong(f"the brokers of the night are all chosen rightly; here {_by_rule(now, alive, said, right)}",
+                        [f"now {now}", f"alive {alive}"])
+    return f"the same leader as the cluster's controller in {len(night(False))} moments of a night, and in 200 drawn ones"
+
+
+def _broker(said: Any) -> Any:
+    assert isinstance(said, (int, Integral)), f"the number of a broker is wanted, and -1 for nobody; you returned {shown(said)}"
+    return said
+
+
+def _wrong_leader(moment: Moment, said: int) -> str:
+    """Return what a wrong leader costs, as it was measured in the cluster."""
+    right = moment.decided[0]
+    if said == -1:
+        return f"you let nobody lead. Broker {right} is alive and in the ISR; no record can be written for {moment.lasts:g} s"
+    if said not in moment.alive:
+        cost = f"nobody leads for {moment.lasts:g} s" if right != -1 else "nobody leads, which is written as -1"
+        return f"your leader is broker {shown(said)}, and it is not alive: {cost}"
+    if said not in moment.now["isr"]:
+        return (f"your leader is broker {said}, which is not in the ISR {moment.now['isr']}. Its log ends at {moment.ends[said]}, "
+                f"and {moment.acknowledged} records are acknowledged: {moment.lost(said)} of them are lost")
+    return f"you make broker {said} the leader; {_order(moment.now, right)}"
+
+
+def _order(now: Now, right: int) -> str:
+    if right == now["leader"]:
+        return f"broker {right} leads, is alive and in the ISR: it stays, for each change makes all clients look for the leader"
+    return f"broker {right} comes before it in `replicas`, is alive and in the ISR"
+
+
+def _by_rule(now: Now, alive: list[int], said: int, right: int) -> str:
+    if said == -1 or right == -1:
+        return f"you say {said}, it is {right}"
+    why = "is not alive" if said not in alive else "is not in the ISR" if said not in now["isr"] else _order(now, right)
+    return f"you say {said}, it is {right}: {f'broker {said} {why}' if why.startswith('is ') else why}"
+
+
+# --- 9.10 ------------------------------------------------------------------------------------------------------------
+
+hints("9.10", "Three things are decided: who leads, whether that is a new epoch, and whom the ISR names from now on. For which "
+              "of them does it matter that an unclean election is allowed?",
+      "The ISR keeps who is alive. If nobody of it is alive, it stays as it was: that is the only note of who has "
+      "everything. If your `next_leader` finds nobody and an unclean election is allowed, the first living replica leads, and "
+      "is the whole ISR. The epoch grows by one when the leader is another one than before, -1 included.",
+      "minikafka/broker/controller/leader_election.py, functions `change` and `_elect`")
+
+
+@checks("9.10", matters="Every controller of Kafka does this for every partition of a broker that has died: thousands in a second.",
+        wants="three values: leader, epoch, ISR")
+def decisions(answer: Callable[[Now, list[int], bool], Any]) -> str:
+    """Check with both nights of the simulated cluster, and with three hundred drawn states judged by the brokers' own code."""
+    for moment in (*night(False), *night(True)):
+        said, isr = _three(answer(_copied(moment.now), list(moment.alive), moment.unclean))
+        if (*said, isr) != (*moment.decided[:2], set(moment.decided[2])):
+            raise Wrong(f"second {moment.t:g}, {moment.what}, unclean election {'on' if moment.unclean else 'off'}: "
+                        f"{_wrong_decision(moment, *said, isr)}", _told(moment), REPLAY)
+    for now, alive, unclean in drawn(300):
+        right = decided(now, alive, unclean)
+        said, isr = _three(answer(_copied(now), list(alive), unclean))
+        if (*said, isr) != (*right[:2], set(right[2])):
+            raise Wrong(f"both nights are right; here you say {in_short((*said, sorted(isr)))}, it is {in_short(right)}",
+                        [f"now {now}", f"alive {alive}", f"unclean {unclean}"])
+    count = len(night(False)) + len(night(True))
+    return f"the same {count} decisions as the cluster's controller in two nights, and 300 drawn ones"
+
+
+def _three(said: Any) -> tuple[tuple[int, int], set[int]]:
+    assert isinstance(said, (tuple, list)) and len(said) == 3, \
+        f"three values are wanted: (leader, epoch, ISR); you returned {shown(said)}"
+    leader, epoch, isr = said
+    assert isinstance(isr, Iterable) and not isinstance(isr, str), f"the ISR is a list of brokers; you gave {shown(isr)}"
+    assert isinstance(epoch, (int, Integral)), f"the epoch is a number; you gave {shown(epoch)}"
+    return (_broker(leader), epoch), set(isr)
+
+
+def _wrong_decision(moment: Moment, leader: int, epoch: int, isr: set[int]) -> str:
+    """Return what is wrong in a decision, and what it costs: leader first, then epoch, then ISR."""
+    right, number, members = moment.decided
+    if leader != right and moment.unclean and right != -1 and not {*moment.now["isr"]} & {*moment.alive}:
+        return (f"you say {leader}. Nobody in the ISR {moment.now['isr']} is alive, and an unclean election is allowed: the first "
+                f"living replica leads, broker {right}")
+    if leader != right:
+        return _wrong_leader(moment, leader)
+    if epoch != number:
+        return f"the epoch is {number}, you say {epoch}: it was {moment.now['epoch']}, and {_epoch(moment)}"
+    if not isr:
+        return f"your ISR is empty: nobody knows any more that broker {members[0]} has everything, and it never leads again"
+    if dead := sorted(isr - {*moment.alive} - {*members}):
+        return f"broker {dead[0]} is gone and in your ISR: with acks=all every writer waits for it, here {moment.lasts:g} s and longer"
+    if strangers := sorted(isr - {*members}):
+        return f"broker {strangers[0]} is in your ISR, and does not have what counts: it must copy first, then its leader asks you"
+    return f"broker {sorted({*members} - isr)[0]} has everything, and your ISR leaves it out: it could not lead if the leader died"
+
+
+def _epoch(moment: Moment) -> str:
+    before, after = moment.now["leader"], moment.decided[0]
+    return "the leader is the same as before" if before == after else f"the leader was {before} and is {after} now"
+
+
+REPLAY = "from minikafka.lab.labs.lab09.night import night; night(False)"
+
+
+def _told(moment: Moment) -> list[str]:
+    ends = ", ".join(f"{broker} at {end}" for broker, end in sorted(moment.ends.items()))
+    return [f"now {moment.now}", f"alive {moment.alive}", f"log ends: {ends}; acknowledged {moment.acknowledged}",
+            f"the cluster's controller: {in_short(moment.decided)}"]
+
+
+def _copied(now: Now) -> Now:
+    return {**now, "replicas": list(now["replicas"]), "isr": list(now["isr"])}
+
+
+def drawn(count: int) -> Iterator[tuple[Now, list[int], bool]]:
+    """Yield states of a partition, who is alive after one broker went or came, and whether an unclean election is allowed."""
+    rng = random.Random(99)
+    for _ in range(count):
+        replicas = rng.sample(range(1, 7), rng.randrange(2, 6))
+        once = rng.sample(replicas, rng.randrange(1, len(replicas) + 1))
+        alive = set(rng.sample(replicas, rng.randrange(0, len(replicas) + 1)))
+        unclean, isr = rng.random() < 0.5, [broker for broker in once if broker in alive]
+        if not isr and unclean:
+            alive.clear()                           # else somebody would lead
+        now = {"leader": rng.choice(isr) if isr else -1, "epoch": rng.randrange(9), "replicas": replicas, "isr": isr or once[:1]}
+        alive ^= {rng.choice(replicas)}
+        yield now, sorted(alive), unclean
+
+
+def decided(now: Now, alive: list[int], unclean: bool) -> Decision:
+    """Return what the brokers' own code decides."""
+    from minikafka.broker.controller.leader_election import Election, Rules, Target, change
+    from minikafka.broker.metadata.registrations import PartitionRegistration
+    from minikafka.broker.metadata.records import ZERO_UUID
+    before = PartitionRegistration("positions", ZERO_UUID, 0, tuple(now["replicas"]), tuple(now["isr"]), now["leader"], now["epoch"])
+    kept = tuple(broker for broker in now["isr"] if broker in alive)
+    record = change(before, Rules(lambda broker: broker in alive, 1, elr=False),
+                    Election.UNCLEAN if unclean else Election.ONLINE, Target(kept))
+    after = before.merge(record) if record else before
+    return after.leader, after.leader_epoch, list(after.isr)
