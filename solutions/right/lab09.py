@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from bisect import bisect_right
 from collections import deque, namedtuple
 
@@ -59,9 +58,75 @@ def by_deque(records, offset):
     return Leadership(record["leader"], epoch)
 
 
-class Counts:
-    def most(self, voters):
-        return voters // 2 + 1, voters - (voters // 2 + 1)
+def leads_by_a_loop(now, alive):
+    may = [broker for broker in now["replicas"] if broker in alive and broker in now["isr"]]
+    if now["leader"] in may:
+        return now["leader"]
+    return may[0] if may else -1
+
+
+def leads_by_sorting(now, alive):
+    order = {broker: place for place, broker in enumerate(now["replicas"])} | {now["leader"]: -1}
+    return min(set(now["isr"]) & set(alive), key=order.get, default=-1)
+
+
+def leads_by_numpy(now, alive):
+    order = np.array([now["leader"], *now["replicas"]])
+    may = order[np.isin(order, now["isr"]) & np.isin(order, alive)]
+    return may[0] if len(may) else np.int64(-1)
+
+
+def decides_by_cases(now, alive, unclean, clean=None):
+    kept = [broker for broker in now["isr"] if broker in alive]
+    if kept:
+        leader, isr = leads_by_a_loop(now, alive), kept
+    elif unclean and set(now["replicas"]) & set(alive):
+        leader = next(broker for broker in now["replicas"] if broker in alive)
+        isr = [leader]
+    else:
+        leader, isr = -1, now["isr"]
+    return leader, now["epoch"] + (leader != now["leader"]), isr
+
+
+def decides_in_place(now, alive, unclean, clean):
+    old = now["leader"]
+    now["leader"] = clean
+    now["isr"] = list(filter(set(alive).__contains__, now["isr"])) or now["isr"]
+    if unclean and now["leader"] == -1:
+        for broker in now["replicas"]:
+            if broker in alive:
+                now["leader"], now["isr"] = broker, [broker]
+                break
+    if old != now["leader"]:
+        now["epoch"] += 1
+    return [now["leader"], now["epoch"], set(now["isr"])]
+
+
+Decision = namedtuple("Decision", "leader epoch isr")
+
+
+def votes_by_cases(me, ask):
+    if ask["epoch"] < me["epoch"]:
+        return False
+    if ask["epoch"] == me["epoch"] and me["voted"] is not None and me["voted"] != ask["candidate"]:
+        return False
+    if ask["last_epoch"] != me["last_epoch"]:
+        return ask["last_epoch"] > me["last_epoch"]
+    return ask["end"] >= me["end"]
+
+
+def votes_at_once(me, ask):
+    voted = me["voted"] if ask["epoch"] == me["epoch"] else None
+    return ask["epoch"] >= me["epoch"] and voted in (None, ask["candidate"]) and \
+        (ask["last_epoch"], ask["end"]) >= (me["last_epoch"], me["end"])
+
+
+class Voter102:
+    def grants(self, me, ask):
+        refused = (ask["epoch"] < me["epoch"],
+                   ask["epoch"] == me["epoch"] and me["voted"] not in (None, ask["candidate"]),
+                   (ask["last_epoch"], ask["end"]) < (me["last_epoch"], me["end"]))
+        return not any(refused)
 
 
 RIGHT = {
@@ -75,24 +140,32 @@ RIGHT = {
         "itertools, a named tuple": by_deque,
         "numpy's numbers": lambda records, offset: tuple(map(np.int64, by_a_list(records, offset))),
     },
-    "9.5": {
-        "by the rule": lambda voters: (voters // 2 + 1, voters - (voters // 2 + 1)),
-        "half, rounded down": lambda voters: (voters // 2 + 1, (voters - 1) // 2),
-        "math": lambda voters: (math.floor(voters / 2) + 1, math.ceil(voters / 2) - 1),
-        "tried out": lambda voters: next([most, voters - most] for most in range(1, voters + 1) if 2 * most > voters),
-        "numpy": lambda voters: (np.floor_divide(voters, 2) + 1, np.floor_divide(voters - 1, 2)),
-        "divmod": lambda voters: (sum(divmod(voters, 2)) if voters % 2 else voters // 2 + 1, (voters - 1) // 2),
-        "a method": Counts().most,
-        "whole numbers as float": lambda voters: (float(voters // 2 + 1), float((voters - 1) // 2)),
+    "9.9": {
+        "a loop": leads_by_a_loop,
+        "by place, the least": leads_by_sorting,
+        "numpy": leads_by_numpy,
+        "next": lambda now, alive: next(
+            (b for b in [now["leader"], *now["replicas"]] if b in now["isr"] and b in alive), -1),
+        "filter": lambda now, alive: next(
+            filter({*now["isr"], -7}.intersection(alive).__contains__, (now["leader"], *now["replicas"])), -1),
+        "the ISR sorted by place": lambda now, alive: ([now["leader"]] * (now["leader"] in alive and now["leader"] in now["isr"]) + sorted(
+            (b for b in now["isr"] if b in alive), key=now["replicas"].index) + [-1])[0],
     },
-    "9.8": {
-        "a text": lambda: "ABCCCDE",
-        "a list": lambda: ["A", "B", "C", "C", "C", "D", "E"],
-        "a tuple": lambda: tuple("ABCCCDE"),
-        "small letters": lambda: "abcccde",
-        "with commas": lambda: "A, B, C, C, C, D, E",
-        "with blanks": lambda: "A B C C C D E",
-        "put together": lambda: "A" + "B" + 3 * "C" + "DE",
-        "a dictionary's values": lambda: dict(zip(range(1, 8), "ABCCCDE")).values(),
+    "9.10": {
+        "by cases": decides_by_cases,
+        "in place, a list and a set": decides_in_place,
+        "a named tuple": lambda *given: Decision(*decides_by_cases(*given)),
+        "a tuple for the ISR": lambda *given: (*decides_by_cases(*given)[:2], tuple(decides_by_cases(*given)[2])),
+        "in another order": lambda *given: (*decides_by_cases(*given)[:2], sorted(decides_by_cases(*given)[2], reverse=True)),
+        "numpy's numbers": lambda *given: (*map(np.int64, decides_by_cases(*given)[:2]), decides_by_cases(*given)[2]),
+    },
+    "9.11": {
+        "by cases": votes_by_cases,
+        "at once": votes_at_once,
+        "a method": Voter102().grants,
+        "0 and 1": lambda me, ask: int(votes_by_cases(me, ask)),
+        "max": lambda me, ask: votes_at_once({**me, "last_epoch": 0, "end": 0}, ask) and max(
+            (ask["last_epoch"], ask["end"]), (me["last_epoch"], me["end"])) == (ask["last_epoch"], ask["end"]),
+        "numpy": lambda me, ask: np.bool_(votes_at_once(me, ask)),
     },
 }

@@ -2,10 +2,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 
-from minikafka.lab.labs.lab09.checks import DUTIES, HEARTBEATS, OFFSETS
-from solutions.right.lab09 import by_a_list, by_a_loop
+from solutions.right.lab09 import by_a_list, by_a_loop, decides_by_cases, leads_by_a_loop, votes_by_cases
 
 
 def every_record(records, offset):
@@ -75,30 +73,59 @@ def passes_over_the_gap(records, at):
     return leader, epoch
 
 
-# --- 9.5 --------------------------------------------------------------------------------------------------------------
+# --- 9.9 --------------------------------------------------------------------------------------------------------------
 
 
-def half_may_die(voters):
-    return voters // 2 + 1, voters // 2
+def first_of_replicas(now, alive):
+    return next((broker for broker in now["replicas"] if broker in alive and broker in now["isr"]), -1)
 
 
-# --- 9.8 --------------------------------------------------------------------------------------------------------------
+def first_alive(now, alive):
+    return next((broker for broker in [now["leader"], *now["replicas"]] if broker in alive), -1)
 
 
-def _letters(**changed):
-    return "".join({**DUTIES, **{duty.replace("_", " "): place for duty, place in changed.items()}}.values())
+def forgets_alive(now, alive):
+    return now["leader"] if now["leader"] in now["isr"] else now["isr"][0]
 
 
-def elected_by_heartbeats():
-    return _letters(which_node_is_the_controller=HEARTBEATS)
+def waits_for_the_old_one(now, alive):
+    return now["leader"] if now["leader"] in alive else -1
 
 
-def configurations_in_a_topic():
-    return _letters(configurations=OFFSETS)
+def in_the_order_of_the_isr(now, alive):
+    return next((broker for broker in [now["leader"], *now["isr"]] if broker in alive and broker in now["isr"]), -1)
 
 
-def brokers_are_told_by_heartbeats():
-    return _letters(telling_brokers_what_has_changed=HEARTBEATS)
+# --- 9.10 -------------------------------------------------------------------------------------------------------------
+
+
+def changed(**parts):
+    """The right decision with some of its three values changed, each by a function of (now, alive, unclean, right)."""
+    def decide(now, alive, unclean, clean):
+        right = decides_by_cases(now, alive, unclean)
+        named = dict(zip(("leader", "epoch", "isr"), right))
+        return tuple(parts[name](now, alive, unclean, right) if name in parts else value for name, value in named.items())
+    return decide
+
+
+def never_unclean(now, alive, unclean, clean):
+    return decides_by_cases(now, alive, False)
+
+
+def always_unclean(now, alive, unclean, clean):
+    return decides_by_cases(now, alive, True)
+
+
+def unclean_first(now, alive, unclean, clean):
+    leader = first_alive(now, alive) if unclean else leads_by_a_loop(now, alive)
+    return leader, now["epoch"] + (leader != now["leader"]), decides_by_cases(now, alive, unclean)[2]
+
+
+# --- 9.11 -------------------------------------------------------------------------------------------------------------
+
+
+def by_length(me, ask):
+    return votes_by_cases({**me, "last_epoch": 0}, {**ask, "last_epoch": 0})
 
 
 WRONG = {
@@ -119,30 +146,45 @@ WRONG = {
         "the leader only": (lambda r, o: by_a_list(r, o)[0], r"leader, epoch|pair|two"),
         "the offset taken for a place": (lambda r, o: by_a_list(r[:o + 1], 10**9), r"offset|later"),
     },
-    "9.5": {
-        "lets half of them die": (half_may_die, ""),
-        "half, rounded up": (lambda voters: (math.ceil(voters / 2), voters - math.ceil(voters / 2)), r"half|majority"),
-        "all but one": (lambda voters: (voters - 1, 1), r"majority|half"),
-        "all may die but one": (lambda voters: (voters // 2 + 1, voters - 1), r"die"),
-        "a majority may die": (lambda voters: (voters // 2 + 1, voters // 2 + 1), r"die"),
-        "the other way round": (lambda voters: ((voters - 1) // 2, voters // 2 + 1), r"majority|way round"),
-        "one number": (lambda voters: voters // 2 + 1, r"pair"),
-        "no whole number": (lambda voters: (voters / 2 + 1, voters / 2 - 1), r"whole|majority"),
-        "knows three only": (lambda voters: (2, 1), r"majority"),
-        "a text": (lambda voters: "2, 1", r"pair .* returned '2, 1'"),
+    "9.9": {
+        "the first that is alive": (first_alive, r"71 of them are lost"),
+        "the preferred one, whoever leads": (first_of_replicas, r"broker 3 leads, is alive and in the ISR: it stays"),
+        "who is alive does not matter": (forgets_alive, r"not alive"),
+        "waits for the old leader": (waits_for_the_old_one, r"no record can be written for 3.1 s"),
+        "the order of the ISR": (in_the_order_of_the_isr, r"comes before it in `replicas`"),
+        "nobody is None": (lambda now, alive: leads_by_a_loop(now, alive) if leads_by_a_loop(now, alive) > 0 else None, r"None"),
+        "never changes": (lambda now, alive: now["leader"], r"broker 1, and it is not alive: nobody leads for 3.1 s"),
+        "a list of who may": (lambda now, alive: [b for b in now["isr"] if b in alive], r"number"),
+        "text": (lambda now, alive: str(leads_by_a_loop(now, alive)), r"number"),
     },
-    "9.8": {
-        "lets heartbeats elect the controller": (elected_by_heartbeats, ""),
-        "keeps configurations in a topic of their own": (configurations_in_a_topic, ""),
-        "tells brokers the changes in answers to heartbeats": (brokers_are_told_by_heartbeats, ""),
-        "heartbeats are records": (lambda: "CBCCCDE", r"1|alive|heartbeat"),
-        "the controller is a record": (lambda: "ACCCCDE", r"2|controller|elect"),
-        "leaders are elected by vote": (lambda: "ABCBCDE", r"4|leader|vote|elect"),
-        "everything is a heartbeat": (lambda: "AAAAAAA", r"2|controller|elect"),
-        "groups stand in the metadata": (lambda: "ABCCCDC", r"7|group|offset"),
-        "six letters": (lambda: "ABCCDE", r"seven|7"),
-        "another letter": (lambda: "ABCCCDF", r"A to E|letter"),
-        "a number": (lambda: 7, r"letters"),
-        "None for the last": (lambda: [*"ABCCCD", None], r"seven letters .*None"),
+    "9.10": {
+        "no unclean election": (never_unclean, r"an unclean election is allowed: the first living replica"),
+        "unclean, allowed or not": (always_unclean, r"25 of them are lost"),
+        "unclean before clean": (unclean_first, r"not in the ISR|it stays"),
+        "an epoch with each decision": (changed(epoch=lambda now, a, u, right: now["epoch"] + 1), r"the leader is the same as before"),
+        "no epoch while nobody leads": (changed(epoch=lambda now, a, u, right: now["epoch"] + (right[0] not in (now["leader"], -1))),
+                                        r"the leader was 3 and is -1 now"),
+        "the epoch stays": (changed(epoch=lambda now, a, u, right: now["epoch"]), r"the leader was 1 and is 3 now"),
+        "the dead stay in the ISR": (changed(isr=lambda now, a, u, right: now["isr"]), r"is gone and in your ISR"),
+        "the ISR is empty": (changed(isr=lambda now, alive, u, right: [b for b in now["isr"] if b in alive] or (
+            right[2] if right[0] != -1 else [])), r"nobody knows any more"),
+        "everybody alive is in the ISR": (changed(isr=lambda now, alive, u, right: alive or right[2]), r"does not have what counts"),
+        "the leader alone": (changed(isr=lambda now, a, u, right: [right[0]] if right[0] != -1 else right[2]), r"leaves it out"),
+        "two values": (lambda *given: decides_by_cases(*given)[:2], r"three values"),
+        "the ISR is a number": (changed(isr=lambda now, a, u, right: len(right[2])), r"list of brokers"),
+        "no return": (lambda now, alive, unclean, clean: None, r"None"),
+    },
+    "9.11": {
+        "always": (lambda me, ask: True, r"two leaders in one epoch"),
+        "never": (lambda me, ask: False, r"nobody would ever lead"),
+        "votes twice": (lambda me, ask: votes_by_cases({**me, "voted": None}, ask), r"two leaders in one epoch"),
+        "votes for shorter logs": (lambda me, ask: votes_by_cases({**me, "last_epoch": 0, "end": 0}, ask), r"record 39 is missing"),
+        "by length only": (by_length, r"it ends in epoch 5"),
+        "a longer log only": (lambda me, ask: votes_by_cases({**me, "end": me["end"] + 1}, ask), r"nobody would ever lead"),
+        "one vote for ever": (lambda me, ask: me["voted"] in (None, ask["candidate"]) and votes_by_cases(me, ask),
+                              r"a vote counts for one epoch"),
+        "an old epoch may ask": (lambda me, ask: votes_by_cases({**me, "epoch": min(me["epoch"], ask["epoch"])}, ask), r"epoch 6 is over"),
+        "not the same again": (lambda me, ask: me["voted"] != ask["candidate"] and votes_by_cases(me, ask), r"asks again"),
+        "the same one always": (lambda me, ask: ask["candidate"] == me["voted"] or votes_by_cases(me, ask), r"in epoch 8 it lacks record 39"),
     },
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab09.night import Decision, Moment, Now, in_short, night
+from minikafka.lab.labs.lab09.votes import Voter, gives
 from minikafka.lab.values import shown
 
 # --- 9.3 -------------------------------------------------------------------------------------------------------------
@@ -83,7 +84,7 @@ def next_leaders(answer: Callable[[Now, list[int]], int]) -> str:
     for moment in night(False):
         said = _broker(answer(_copied(moment.now), list(moment.alive)))
         if said != moment.decided[0]:
-            raise Wrong(f"second {moment.t:g}, {moment.what}: {_wrong_leader(moment, said)}", _told(moment), REPLAY)
+            raise Wrong(f"second {moment.t:g}, {moment.what}: {_wrong_leader(moment, said)}", _told(moment))
     for now, alive, _ in drawn(200):
         said, right = _broker(answer(_copied(now), list(alive))), decided(now, alive, False)[0]
         if said != right:
@@ -106,7 +107,7 @@ def _wrong_leader(moment: Moment, said: int) -> str:
         cost = f"nobody leads for {moment.lasts:g} s" if right != -1 else "nobody leads, which is written as -1"
         return f"your leader is broker {shown(said)}, and it is not alive: {cost}"
     if said not in moment.now["isr"]:
-        return (f"your leader is broker {said}, which is not in the ISR {moment.now['isr']}. Its log ends at {moment.ends[said]}, "
+        return (f"your leader is broker {said}, not in the ISR {moment.now['isr']}. Its log ends at {moment.ends[said]}, "
                 f"and {moment.acknowledged} records are acknowledged: {moment.lost(said)} of them are lost")
     return f"you make broker {said} the leader; {_order(moment.now, right)}"
 
@@ -129,23 +130,24 @@ def _by_rule(now: Now, alive: list[int], said: int, right: int) -> str:
 hints("9.10", "Three things are decided: who leads, whether that is a new epoch, and whom the ISR names from now on. For which "
               "of them does it matter that an unclean election is allowed?",
       "The ISR keeps who is alive. If nobody of it is alive, it stays as it was: that is the only note of who has "
-      "everything. If your `next_leader` finds nobody and an unclean election is allowed, the first living replica leads, and "
+      "everything. If `clean` is -1 and an unclean election is allowed, the first living replica leads, and "
       "is the whole ISR. The epoch grows by one when the leader is another one than before, -1 included.",
       "minikafka/broker/controller/leader_election.py, functions `change` and `_elect`")
 
 
-@checks("9.10", matters="Every controller of Kafka does this for every partition of a broker that has died: thousands in a second.",
+@checks("9.10", matters="A controller does this for every partition of a broker that has died: thousands in a second.",
         wants="three values: leader, epoch, ISR")
-def decisions(answer: Callable[[Now, list[int], bool], Any]) -> str:
+def decisions(answer: Callable[[Now, list[int], bool, int], Any]) -> str:
     """Check with both nights of the simulated cluster, and with three hundred drawn states judged by the brokers' own code."""
     for moment in (*night(False), *night(True)):
-        said, isr = _three(answer(_copied(moment.now), list(moment.alive), moment.unclean))
+        clean = decided(moment.now, moment.alive, False)[0]
+        said, isr = _three(answer(_copied(moment.now), list(moment.alive), moment.unclean, clean))
         if (*said, isr) != (*moment.decided[:2], set(moment.decided[2])):
             raise Wrong(f"second {moment.t:g}, {moment.what}, unclean election {'on' if moment.unclean else 'off'}: "
-                        f"{_wrong_decision(moment, *said, isr)}", _told(moment), REPLAY)
+                        f"{_wrong_decision(moment, *said, isr)}", _told(moment))
     for now, alive, unclean in drawn(300):
         right = decided(now, alive, unclean)
-        said, isr = _three(answer(_copied(now), list(alive), unclean))
+        said, isr = _three(answer(_copied(now), list(alive), unclean, decided(now, alive, False)[0]))
         if (*said, isr) != (*right[:2], set(right[2])):
             raise Wrong(f"both nights are right; here you say {in_short((*said, sorted(isr)))}, it is {in_short(right)}",
                         [f"now {now}", f"alive {alive}", f"unclean {unclean}"])
@@ -166,8 +168,8 @@ def _wrong_decision(moment: Moment, leader: int, epoch: int, isr: set[int]) -> s
     """Return what is wrong in a decision, and what it costs: leader first, then epoch, then ISR."""
     right, number, members = moment.decided
     if leader != right and moment.unclean and right != -1 and not {*moment.now["isr"]} & {*moment.alive}:
-        return (f"you say {leader}. Nobody in the ISR {moment.now['isr']} is alive, and an unclean election is allowed: the first "
-                f"living replica leads, broker {right}")
+        return (f"you say {leader}. Nobody in the ISR {moment.now['isr']} is alive, and an unclean election is allowed: "
+                f"the first living replica leads, broker {right}")
     if leader != right:
         return _wrong_leader(moment, leader)
     if epoch != number:
@@ -175,18 +177,15 @@ def _wrong_decision(moment: Moment, leader: int, epoch: int, isr: set[int]) -> s
     if not isr:
         return f"your ISR is empty: nobody knows any more that broker {members[0]} has everything, and it never leads again"
     if dead := sorted(isr - {*moment.alive} - {*members}):
-        return f"broker {dead[0]} is gone and in your ISR: with acks=all every writer waits for it, here {moment.lasts:g} s and longer"
+        return f"broker {dead[0]} is gone and in your ISR: with acks=all every writer waits for it, at least {moment.lasts:g} s"
     if strangers := sorted(isr - {*members}):
-        return f"broker {strangers[0]} is in your ISR, and does not have what counts: it must copy first, then its leader asks you"
-    return f"broker {sorted({*members} - isr)[0]} has everything, and your ISR leaves it out: it could not lead if the leader died"
+        return f"broker {strangers[0]} is in your ISR, and does not have what counts: it must copy first; then its leader asks"
+    return f"broker {min({*members} - isr)} has everything, and your ISR leaves it out: it could not lead if the leader died"
 
 
 def _epoch(moment: Moment) -> str:
     before, after = moment.now["leader"], moment.decided[0]
     return "the leader is the same as before" if before == after else f"the leader was {before} and is {after} now"
-
-
-REPLAY = "from minikafka.lab.labs.lab09.night import night; night(False)"
 
 
 def _told(moment: Moment) -> list[str]:
@@ -217,11 +216,65 @@ def drawn(count: int) -> Iterator[tuple[Now, list[int], bool]]:
 def decided(now: Now, alive: list[int], unclean: bool) -> Decision:
     """Return what the brokers' own code decides."""
     from minikafka.broker.controller.leader_election import Election, Rules, Target, change
-    from minikafka.broker.metadata.registrations import PartitionRegistration
     from minikafka.broker.metadata.records import ZERO_UUID
-    before = PartitionRegistration("positions", ZERO_UUID, 0, tuple(now["replicas"]), tuple(now["isr"]), now["leader"], now["epoch"])
+    from minikafka.broker.metadata.registrations import PartitionRegistration
+    before = PartitionRegistration("positions", ZERO_UUID, 0, tuple(now["replicas"]), tuple(now["isr"]), now["leader"],
+                                   now["epoch"])
     kept = tuple(broker for broker in now["isr"] if broker in alive)
     record = change(before, Rules(lambda broker: broker in alive, 1, elr=False),
                     Election.UNCLEAN if unclean else Election.ONLINE, Target(kept))
     after = before.merge(record) if record else before
     return after.leader, after.leader_epoch, list(after.isr)
+
+
+# --- 9.11 ------------------------------------------------------------------------------------------------------------
+
+hints("9.11", "No second leader in an epoch, no leader who lacks a decision, and somebody wins in the end. Which part of a "
+              "request tells of each?",
+      "Refuse an older epoch. In the epoch that you know, your vote belongs to the candidate that has it, if one has. In a "
+      "newer epoch it is free. In every case compare the logs: the newer last epoch wins; if both are the same, the longer log.",
+      "minikafka/broker/raft/election.py, `_may_vote_for` and `_is_up_to_date`")
+
+ME, ASK = ("epoch", "voted", "last_epoch", "end"), ("candidate", "epoch", "last_epoch", "end")
+VOTES = (  # me, ask, and what the other answer would do
+    ((7, None, 6, 40), (103, 7, 6, 40), "the vote is free and both logs are alike, as in every new cluster: "
+        "there nobody would ever lead"),
+    ((7, 101, 6, 40), (103, 7, 6, 40), "101 has your vote in epoch 7. If 103 has it too, each has two of three: "
+        "two leaders in one epoch"),
+    ((7, 103, 6, 40), (103, 7, 6, 40), "103 has your vote in epoch 7, the answer was lost, and it asks again: "
+        "without it nobody leads"),
+    ((7, 101, 6, 40), (103, 8, 6, 40), "epoch 8 is new, and a vote counts for one epoch: "
+        "if nobody votes twice in a life, elections end"),
+    ((7, None, 5, 40), (103, 6, 5, 44), "epoch 6 is over: "
+        "you know of epoch 7, and take no part in an older one"),
+    ((7, None, 6, 40), (103, 8, 6, 39), "record 39 is missing from its log: "
+        "a majority may have it, and would lose it to this leader"),
+    ((7, None, 6, 40), (103, 8, 5, 44), "its log is longer, but it ends in epoch 5: "
+        "your record 39, of epoch 6, may be decided, and it has another"),
+    ((7, None, 6, 40), (103, 8, 7, 38), "its log ends in epoch 7, which is newer: "
+        "the leader of that epoch had all that was decided"),
+    ((7, 101, 6, 40), (101, 8, 6, 39), "your vote for it was of epoch 7: "
+        "in epoch 8 it lacks record 39, as any other would"))
+
+
+@checks("9.11", matters="Two conditions, and no clock: so Raft is safe even if every timer of the control room is wrong.",
+        wants="True or False")
+def votes(answer: Callable[[Voter, Voter], bool]) -> str:
+    """Check with nine requests, each for a reason, and with four hundred drawn ones."""
+    for mine, its, why in VOTES:
+        me, ask = dict(zip(ME, mine)), dict(zip(ASK, its))
+        said, right = bool(answer(dict(me), dict(ask))), gives(me, ask)
+        if said != right:
+            raise Wrong(f"you {'give' if said else 'refuse'} this vote: {why}", [f"me  {me}", f"ask {ask}"])
+    rng = random.Random(911)
+    for _ in range(400):
+        epoch, asked = rng.randrange(3, 6), rng.randrange(3, 6)
+        mine = (epoch, rng.choice((None, 101, 103)), rng.randrange(1, epoch + 1), rng.randrange(8, 12))
+        its = (rng.choice((101, 103)), asked, rng.randrange(1, asked), rng.randrange(8, 12))
+        me, ask = dict(zip(ME, mine)), dict(zip(ASK, its))
+        said, right = bool(answer(dict(me), dict(ask))), gives(me, ask)
+        if said != right:
+            raise Wrong(f"nine requests are right; here you {'give' if said else 'refuse'} the vote, and a voter "
+                        f"{'gives' if right else 'refuses'} it", [f"me  {me}", f"ask {ask}"])
+    return "nine requests, each for a reason of its own, and 400 drawn ones"
+

@@ -1,9 +1,9 @@
 """Two nights of the control room: what the active controller was given, what it decided, and what another decision would cost.
 
     for moment in night(unclean=False):
-        moment.what, moment.now, moment.alive            "the session of broker 1 ends", {"leader": 1, ...}, [2, 3]
-        moment.decided                                   (3, 1, [3]): leader, leader epoch, ISR, as the cluster's controller wrote them
-    beside(decide)                                       a function of the same shape beside that controller, moment by moment
+        moment.what, moment.now, moment.alive            "broker 1 is gone", {"leader": 1, ...}, [2, 3]
+        moment.decided                                   (3, 1, [3]): leader, epoch, ISR, as the controller wrote them
+    beside(next_leader, decide)                          two functions of a student's beside that controller, moment by moment
     rules()                                              some rules that sound right, and what each of them costs
 
 A simulated cluster with three brokers, three controllers and min.insync.replicas=1; a writer sends five records a second with
@@ -29,7 +29,8 @@ from minikafka.lab.labs.steady import Writer
 
 Now = dict[str, Any]                                # {"leader": 1, "epoch": 0, "replicas": [1, 2, 3], "isr": [1, 2, 3]}
 Decision = tuple[int, int, list[int]]               # leader (-1: nobody), leader epoch, ISR
-Rule = Callable[[Now, list[int], bool], Decision]   # now, who is alive, whether an unclean election is allowed
+Leads = Callable[[Now, list[int]], int]             # now and who is alive -> the leader of a clean election
+Decides = Callable[[Now, list[int], bool, int], Decision]   # ... whether an unclean election is allowed, that leader
 TOPIC, LOOK = "positions", 0.1
 
 
@@ -176,16 +177,26 @@ def _decision(state: dict[str, Any]) -> Decision:
     return (state["leader"], state["epoch"], list(state["isr"])) if state else (-1, -1, [])
 
 
+def seen(cluster: Any, topic: str = TOPIC) -> Now:
+    """Return the state of a live cluster's partition 0, as `now` has it."""
+    found = cluster.partitions(topic)[f"{topic}-0"]
+    return {"leader": found.leader, "epoch": found.epoch, "replicas": found.replicas, "isr": found.isr}
+
+
 # --- a decision beside the cluster's ---------------------------------------------------------------------------------
 
-def beside(rule: Rule, unclean: bool = False) -> pd.DataFrame:
-    """Return a rule's decisions beside those of the cluster's controller; each is (leader, epoch, ISR)."""
-    rows = [(moment.t, moment.what, in_short(rule(_given(moment.now), list(moment.alive), moment.unclean)),
-             in_short(moment.decided)) for moment in night(unclean)]
+def beside(leads: Leads, decides: Decides, unclean: bool = False) -> pd.DataFrame:
+    """Return what two functions decide, beside the cluster's controller; each decision is (leader, epoch, ISR)."""
+    rows = []
+    for moment in night(unclean):
+        now, alive = _given(moment.now), list(moment.alive)
+        said = decides(now, alive, unclean, leads(now, alive))
+        rows.append((moment.t, moment.what, in_short(said), in_short(moment.decided)))
     return pd.DataFrame(rows, columns=["second", "what happens", "you", "the controller"]).set_index("second")
 
 
-def in_short(decision: Decision) -> str:
+def in_short(decision: Any) -> str:
+    """Return (leader, epoch, ISR) in words."""
     leader, epoch, isr = decision
     return f"{f'leader {leader}' if leader != -1 else 'nobody'}, epoch {epoch}, ISR {sorted(isr)}"
 

@@ -3,6 +3,8 @@
     two_candidates()                 101 and 103 ask 102 for its vote at the same time
     short_log()                      103 was cut off, and asks for votes with a log that lacks a committed record
 
+    gives(me, ask)                   what a broker's own voter answers, asked alone
+
     with without("votes_twice"):     minikafka.proof.weakened: the voters of this process have lost one part of their rule
         two_candidates()
 
@@ -11,12 +13,18 @@ it would stop a scene at the first wrong leader, before any harm can be seen.
 """
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pandas as pd
 
+from minikafka.broker.raft.effects import ElectionState, Reply, Times
+from minikafka.broker.raft.messages import NOBODY, Vote
+from minikafka.broker.raft.raft import Raft
+from minikafka.proof.small_worlds.raft.disk import RaftDisk
 from minikafka.proof.stories.telling.quorum_story import QuorumStory
 
+Voter = dict[str, Any]                              # {"epoch": 7, "voted": None, "last_epoch": 6, "end": 40}; None: nobody
 FIRST = 100                                         # controller 101 is node 1 of the small world
 RECORDS = {0: "topic positions"}                    # the record that a scene appends, in words
 
@@ -72,3 +80,14 @@ def _table(room: QuorumStory) -> pd.DataFrame:
         log = [f"{epoch}: {RECORDS.get(value, 'elected')}" for epoch, value in node.disk.entries]
         rows[f"controller {FIRST + node.id}"] = (role, state.epoch, voted, ", ".join(log))
     return pd.DataFrame.from_dict(rows, orient="index", columns=["role", "epoch", "voted for", "its log (epoch: record)"])
+
+
+def gives(me: Voter, ask: Voter) -> bool:
+    """Return whether controller 102, whose epoch, vote and log are `me`, gives its vote: the brokers' state machine is asked."""
+    disk = RaftDisk()
+    disk.append([(me["last_epoch"], 0)] * me["end"])
+    voted = NOBODY if me["voted"] is None else me["voted"]
+    core = Raft(102, (101, 102, 103), disk, Times(), Random(0), ElectionState(me["epoch"], NOBODY, voted))
+    core.start(0.0)
+    effects = core.on_request(None, Vote(ask["epoch"], ask["candidate"], ask["last_epoch"], ask["end"]), 0.0)
+    return any(effect.response.granted for effect in effects if isinstance(effect, Reply))
