@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab09.night import Decision, Moment, Now, in_short, night
+from minikafka.lab.labs.lab09.night import Decision, Occasion, Now, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, gives
 from minikafka.lab.values import shown
 
@@ -98,7 +98,7 @@ def _broker(said: Any) -> Any:
     return said
 
 
-def _wrong_leader(moment: Moment, said: int) -> str:
+def _wrong_leader(moment: Occasion, said: int) -> str:
     """Return what a wrong leader costs, as it was measured in the cluster."""
     right = moment.decided[0]
     if said == -1:
@@ -164,7 +164,7 @@ def _three(said: Any) -> tuple[tuple[int, int], set[int]]:
     return (_broker(leader), epoch), set(isr)
 
 
-def _wrong_decision(moment: Moment, leader: int, epoch: int, isr: set[int]) -> str:
+def _wrong_decision(moment: Occasion, leader: int, epoch: int, isr: set[int]) -> str:
     """Return what is wrong in a decision, and what it costs: leader first, then epoch, then ISR."""
     right, number, members = moment.decided
     if leader != right and moment.unclean and right != -1 and not {*moment.now["isr"]} & {*moment.alive}:
@@ -183,12 +183,12 @@ def _wrong_decision(moment: Moment, leader: int, epoch: int, isr: set[int]) -> s
     return f"broker {min({*members} - isr)} has everything, and your ISR leaves it out: it could not lead if the leader died"
 
 
-def _epoch(moment: Moment) -> str:
+def _epoch(moment: Occasion) -> str:
     before, after = moment.now["leader"], moment.decided[0]
     return "the leader is the same as before" if before == after else f"the leader was {before} and is {after} now"
 
 
-def _told(moment: Moment) -> list[str]:
+def _told(moment: Occasion) -> list[str]:
     ends = ", ".join(f"{broker} at {end}" for broker, end in sorted(moment.ends.items()))
     return [f"now {moment.now}", f"alive {moment.alive}", f"log ends: {ends}; acknowledged {moment.acknowledged}",
             f"the cluster's controller: {in_short(moment.decided)}"]

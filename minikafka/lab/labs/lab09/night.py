@@ -35,7 +35,7 @@ TOPIC, LOOK = "positions", 0.1
 
 
 @dataclass(frozen=True)
-class Moment:
+class Occasion:
     """An event at which the controller had to decide; `t` and `lasts` (until the next one) are seconds."""
 
     t: float
@@ -60,7 +60,7 @@ class Moment:
 
 
 @functools.cache
-def night(unclean: bool) -> tuple[Moment, ...]:
+def night(unclean: bool) -> tuple[Occasion, ...]:
     """Return the moments of a night; the unclean one is the same, with unclean.leader.election.enable=true."""
     with simulated(9, controllers=3) as cluster:
         replicated(cluster, TOPIC, min_insync_replicas=1, unclean_leader_election_enable=str(unclean).lower())
@@ -119,11 +119,11 @@ class _Film:
         told = 1 + max((ack.offset for ack in self._writer.acked), default=-1)
         self._samples.append((self._cluster.now(), self._quorum().applied, ends, told))
 
-    def moments(self) -> Iterator[Moment]:
+    def moments(self) -> Iterator[Occasion]:
         """Yield the events in order: each batch of the log that says that a broker went or came."""
         state: dict[str, Any] = {}
         alive: set[int] = set()
-        last: Moment | None = None
+        last: Occasion | None = None
         for batch in self._quorum().log.decisions(0, self._samples[-1][1]):
             before = _given(state)
             went, came = _moved(batch.records, alive)
@@ -138,11 +138,11 @@ class _Film:
         if last is not None:
             yield replace(last, lasts=round(self._samples[-1][0] - self._began - last.t, 1))
 
-    def _moment(self, offset: int, went: set[int], came: set[int], before: Now, alive: list[int], decided: Decision) -> Moment:
+    def _moment(self, offset: int, went: set[int], came: set[int], before: Now, alive: list[int], decided: Decision) -> Occasion:
         place = next(n for n, sample in enumerate(self._samples) if sample[1] > offset)
         t, _, ends, told = self._samples[max(0, place - 1)]
         what = ", ".join([f"broker {n} is gone" for n in sorted(went)] + [f"broker {n} is back" for n in sorted(came)])
-        return Moment(round(t - self._began, 1), what, before, alive, self._unclean, decided, ends, told)
+        return Occasion(round(t - self._began, 1), what, before, alive, self._unclean, decided, ends, told)
 
 
 def _moved(records: Any, alive: set[int]) -> tuple[set[int], set[int]]:

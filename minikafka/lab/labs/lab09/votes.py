@@ -68,7 +68,7 @@ def _room() -> QuorumStory:
 
 
 def _judges_nothing(*_: object) -> None:
-    """Stand where the small world's judge would."""
+    """Return, and judge nothing."""
 
 
 def _table(room: QuorumStory) -> pd.DataFrame:
