@@ -1,4 +1,4 @@
-"""Lab 9: the metadata log as a picture, the nights, the votes, and the weights of wrong rules. Strict cells compare the figures."""
+"""Lab 9: the metadata log as a picture, the nights, the votes. Strict cells compare the figures."""
 from __future__ import annotations
 
 import re

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab09.night import Decision, Occasion, Now, in_short, night
+from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, gives
 from minikafka.lab.values import shown
 

@@ -90,7 +90,7 @@ def night(unclean: bool) -> tuple[Occasion, ...]:
 
 
 class _Film:
-    """What stands in the metadata log of a cluster from now on, and how long each broker's log was then."""
+    """A record of a night: the metadata log from now on, and how long each broker's log was at each time."""
 
     def __init__(self, cluster: Any, unclean: bool) -> None:
         self._cluster, self._unclean, self._began = cluster, unclean, cluster.now()
