@@ -20,7 +20,7 @@ export MINIKAFKA_UNSAID := $(OTHERS)
 unexport $(OTHERS) PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab labs site student-copy quick test long judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab play labs site student-copy quick test long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ setup:  ## .venv with the locked versions (done once; the others call it)
 
 lab: setup  ## JupyterLab, opened on the first notebook (ARGS="--no-browser", LAB=00)
 	@$(PY) -m minikafka.lab $(LAB) $(ARGS)
+
+play: setup  ## JupyterLab, opened on the playground: a cluster, its picture, traffic with sliders (ARGS="--no-browser")
+	@$(PY) -m minikafka.lab playground $(ARGS)
 
 quick: setup  ## before each commit: units, laws, scenarios and stories, one live broker (ARGS="-k log")
 	@$(PYTEST) -q -n 2 --quick tests $(ARGS)

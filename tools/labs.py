@@ -33,16 +33,17 @@ def main(argv: list[str], project: Project | None = None) -> int:
             print("\n".join(path.stem for path in restore(project, options.labs)))
             return 0
         sources = project.sources(options.labs)
+        beside = [] if options.labs else project.beside
         if options.check:
-            problems = [problem for path in sources for problem in stale(path, project)]
+            problems = [problem for path in (*sources, *beside) for problem in stale(path, project)]
             problems += [] if options.labs else orphans(project)
             print("\n".join(problems) or f"{len(sources)} labs are fresh")
             return bool(problems)
         if options.gate:
             from tools.notebooks.gate import show
             return show(sources, everything=not options.labs)
-        for path in sources:
-            if options.run:
+        for path in (*sources, *beside):
+            if options.run and path not in beside:
                 from tools.notebooks.run import run
                 print(run(path, project), flush=True)
             else:

@@ -63,7 +63,7 @@ def copy(project: Project, folder: Path) -> None:
             shutil.copy(project.root / name, path)
             if path.suffix == ".md":
                 path.write_text(readable(path.read_text()))
-    for source in project.sources([]):
+    for source in (*project.sources([]), *project.beside):
         notebook = text(student_notebook(read(source)))
         for where in (folder / "labs", folder / FRESH):
             where.mkdir(parents=True, exist_ok=True)

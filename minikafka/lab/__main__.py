@@ -1,4 +1,4 @@
-"""Opens JupyterLab on a lab: `python -m minikafka.lab [NN] [options of jupyter lab]`; `make lab` calls it.
+"""Opens JupyterLab on a lab: `python -m minikafka.lab [NN | playground] [options of jupyter lab]`; `make lab`, `make play`.
 
 Everything it needs is on this machine: no update check, no news, no extension manager asks the network (overrides.json).
 
@@ -29,15 +29,17 @@ from minikafka.machine.environment import settle
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PLAYGROUND = "playground"
 THEMES = Path("@jupyterlab") / "apputils-extension" / "themes.jupyterlab-settings"
 
 
 def notebook(lab: str, root: Path = ROOT) -> Path:
-    """Return the path of a lab's notebook ("00", "0"), relative to the project. Raises FileNotFoundError if there is none."""
-    number = f"{int(lab):02d}"
-    found = sorted((root / "labs").glob(f"{number}-*.ipynb"), key=lambda path: (len(path.name), path.name))  # not a copy of it
+    """Return the path of a lab's notebook ("00", "0", "playground"), relative to the project. Raises FileNotFoundError if there
+    is none."""
+    pattern = f"{PLAYGROUND}.ipynb" if lab == PLAYGROUND else f"{int(lab):02d}-*.ipynb"
+    found = sorted((root / "labs").glob(pattern), key=lambda path: (len(path.name), path.name))  # not a copy of it
     if not found:
-        raise FileNotFoundError(f"there is no lab {number} in {root / 'labs'}")
+        raise FileNotFoundError(f"there is no {pattern} in {root / 'labs'}")
     return found[0].relative_to(root)
 
 
@@ -98,7 +100,7 @@ def kernels(root: Path = ROOT) -> dict[str, str]:
 
 def main(argv: list[str]) -> None:
     """Run JupyterLab in this process, so that Ctrl-C reaches it; one Ctrl-C ends it (I-LAUNCH-3)."""
-    lab, extra = ("00", argv) if not argv or not re.fullmatch(r"\d+", argv[0]) else (argv[0], argv[1:])
+    lab, extra = ("00", argv) if not argv or not re.fullmatch(rf"\d+|{PLAYGROUND}", argv[0]) else (argv[0], argv[1:])
     try:
         options = arguments(lab, extra)
     except FileNotFoundError as missing:

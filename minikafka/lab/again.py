@@ -27,7 +27,7 @@ from minikafka.lab.verdict import AS_IT_IS
 
 CLOSED, LAB, QUERY = ("close",), ("leave", "stop", "kill"), ("stop",)
 WAYS = {"kafka.": CLOSED, "confluent_kafka": CLOSED, "cimpl": CLOSED, "minikafka.cluster": CLOSED, "minikafka.lab.labs": LAB,
-        "pyspark.sql.streaming": QUERY}  # by module: the calls that end a thing, the gentlest first
+        "minikafka.lab.play": LAB, "pyspark.sql.streaming": QUERY}  # by module: the calls that end a thing, the gentlest first
 LIMITS = {"timeout": 2, "timeout_ms": 2000}  # what a thing itself gets for its farewell
 PATIENCE = 5.0  # seconds
 

@@ -40,7 +40,9 @@ def test_no_solution_is_in_the_copy(copy):
     assert not (copy / "solutions").exists()
     assert not (copy / "tests" / "lab" / "labs").exists()
     sources = PROJECT.sources([])
-    assert len(sources) == len(list((copy / "labs").glob("*.ipynb"))) == len(list((copy / "labs" / ".fresh").iterdir()))
+    made = sorted(f"{source.stem}.ipynb" for source in (*sources, *PROJECT.beside))
+    assert made == sorted(path.name for path in (copy / "labs").glob("*.ipynb"))
+    assert made == sorted(path.name for path in (copy / "labs" / ".fresh").iterdir())
     for source in sources:
         shown = "\n".join(cell.source for cell in nbformat.read(copy / "labs" / f"{source.stem}.ipynb", 4).cells)
         pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", shown)

@@ -1,5 +1,7 @@
 """From one source to two files: solutions/NN-title.ipynb (solved, outputs kept) and labs/NN-title.ipynb (unsolved).
 
+A source without a number (playground.md) is no lab: nothing is asked in it, and it has a notebook in labs/ only.
+
 Both carry, in their metadata's `minikafka`: the source's name, title and minutes, the ids of the exercises and predictions
 in order, and `sha256`, the hash of the cells that they were made with; the solved one also `ran` (I-NB-6).
 
@@ -41,12 +43,17 @@ class Project:
 
     def sources(self, wanted: list[str]) -> list[Path]:
         """The sources of these labs ("6", "06"), all of them for none. LabError if one is not there."""
-        found = {path.name[:2]: path for path in sorted(self.source.glob("*.md")) if path.name[0].isdigit()}
+        found = {path.name[:2]: path for path in sorted(self.source.glob("*.md")) if path not in self.beside}
         numbers = [f"{int(number):02d}" for number in wanted] or list(found)
         missing = [number for number in numbers if number not in found]
         if missing:
             raise LabError(f"no source solutions/source/{missing[0]}-*.md")
         return [found[number] for number in numbers]
+
+    @property
+    def beside(self) -> list[Path]:
+        """The sources that are no labs."""
+        return [path for path in sorted(self.source.glob("*.md")) if not path.name[0].isdigit()]
 
     def solved(self, lab: Lab) -> Path:
         return self.solutions / f"{lab.name}.ipynb"
@@ -127,7 +134,7 @@ def restore(project: Project, wanted: list[str]) -> list[Path]:
 
 
 def build(path: Path, project: Project) -> Lab:
-    """Writes both notebooks of one source, and its map."""
+    """Writes the notebooks of one source, and its map."""
     lab = read(path)
     if lab.here:
         project.map(lab).parent.mkdir(parents=True, exist_ok=True)
@@ -136,6 +143,8 @@ def build(path: Path, project: Project) -> Lab:
     project.labs.mkdir(exist_ok=True)
     keep_work(project.student(lab), project)
     project.student(lab).write_text(text(student_notebook(lab)))
+    if path in project.beside:
+        return lab
     project.solved(lab).write_text(text(solved))
     return lab
 
@@ -162,6 +171,9 @@ def stale(path: Path, project: Project) -> list[str]:
     lab = read(path)
     again = f"run `make labs LAB={lab.name[:2]}`"
     student, solved = load(project.student(lab)), load(project.solved(lab))
+    if path in project.beside:
+        made = student is not None and student.metadata.get("minikafka") == student_notebook(lab).metadata["minikafka"]
+        return [] if made else [f"labs/{lab.name}.ipynb is not what its source makes: run `make labs`"]
     if student is None or solved is None:
         return [f"{lab.name}.ipynb is missing in labs/ or solutions/: {again}"]
     problems = []
@@ -178,7 +190,7 @@ def stale(path: Path, project: Project) -> list[str]:
 
 
 def orphans(project: Project) -> list[str]:
-    names = {path.stem for path in project.sources([])}
+    names = {path.stem for path in (*project.sources([]), *project.beside)}
     maps = {project.map(lab) for lab in map(read, project.sources([])) if lab.here}
     left = [f"labs/pictures/{path.name} is the map of no lab: delete it"
             for path in sorted((project.labs / "pictures").glob("here-*.svg")) if path not in maps]

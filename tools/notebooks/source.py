@@ -32,7 +32,7 @@ from nbformat import NotebookNode
 
 from . import here
 
-NAME = re.compile(r"(\d\d)-([a-z0-9-]+)\.md")
+NAME = re.compile(r"(\d\d-[a-z0-9-]+|playground)\.md")
 FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 FENCE = re.compile(r"^(`{3,}|~{3,})\s*(.*)$")
 HEADING = re.compile(r"^##? ")

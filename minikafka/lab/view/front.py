@@ -25,6 +25,7 @@ from minikafka.lab.picture.frame import Frame
 PAGE, STILL, NOWHERE = "page", "still", "nowhere"
 LAST = "The last picture of this run. Run the cell again for a live one."  # view.js has the same
 WIDGET = "application/vnd.jupyter.widget-view+json"
+PANEL = "minikafka_panel"  # metadata: the id of a widget that is not saved: what else the bundle has is (view.js)
 FILM = "film"
 RUN = "application/vnd.recorded-run+json"  # {"run": the packed run in base64, "tp": partition, "t": seconds}
 _numbers = itertools.count(1)
@@ -68,11 +69,11 @@ def still(svg: str, text: str, note: str = "") -> dict[str, Any]:
     return {"text/html": image(svg) + (f"<small>{note}</small>" if note else ""), "text/plain": text}
 
 
-def show(bundle: dict[str, Any]) -> str:
+def show(bundle: dict[str, Any], metadata: dict[str, Any] | None = None) -> str:
     """Display a bundle below the running cell; returns its display id."""
     from IPython.display import display
     name = f"minikafka-view-{os.getpid()}-{next(_numbers)}"
-    display(bundle, raw=True, display_id=name)
+    display(bundle, metadata=metadata or {}, raw=True, display_id=name)
     return name
 
 

@@ -23,7 +23,7 @@ ORDERS: dict[str, Callable[..., Any]] = {
     "stop": lambda c, node: c.stop(node),
     "pause": lambda c, node: _process(c, node, "pause"),
     "resume": lambda c, node: _process(c, node, "resume"),
-    "restart": lambda c, node: c.restart(node),
+    "restart": lambda c, node: _process(c, node, "restart"),
     "slow": lambda c, node: c.slow_follower(node, SLOW_KIB),
     "hold": lambda c, node: c.hold_follower(node),
     "cut": lambda c, node, other: c.cut(node, other),

@@ -54,13 +54,15 @@ function more(broker, fixed, order) {
   return menu;
 }
 
-// Name, Kill and Pause of a process: a broker or a controller, by its number, or a member of a group that the notebook started,
-// by its name.
+// Name, Kill, Pause and Restart of a process: a broker or a controller, by its number, or a member of a group that the notebook
+// started, by its name.
 function processControls(id, what, order) {
   const state = make("span", {class: "mk-state"}), badge = make("span", {class: "mk-name"}, String(id), state);
   const kill = button("Kill", `kill ${what} ${id} (kill -9)`, () => order("kill", [id]), {"data-order": "kill"});
   const pause = button("Pause", `pause ${what} ${id}`, () => order(pause.dataset.order, [id]), {"data-order": "pause"});
-  const node = make("div", {class: `mk-${what}`, role: "group", "aria-label": `${what} ${id}`, [`data-${what}`]: id}, badge, kill, pause);
+  const restart = button("Restart", `restart ${what} ${id}`, () => order("restart", [id]), {"data-order": "restart"});
+  const node = make("div", {class: `mk-${what}`, role: "group", "aria-label": `${what} ${id}`, [`data-${what}`]: id},
+    badge, kill, pause, restart);
   function update(process, open, busy) {
     const mine = busy.filter(([name, ...args]) => args.includes(id)).map(([name]) => name);
     const runs = RUNS.includes(process), paused = process === "paused";
@@ -75,30 +77,18 @@ function processControls(id, what, order) {
       pause.title = `${pause.dataset.order} ${what} ${id}`;
       pause.setAttribute("aria-label", pause.title);
     }
-    return {mine, runs, paused};
+    restart.disabled = !open || paused || mine.includes("restart");
+    return runs;
   }
   return {node, update};
 }
 
-// A controller that is no broker has no clients and no followers: what else can be done to a broker it does not have.
-function nodeControls(id, what, order) {
-  const process = processControls(id, what, order);
-  const restart = button("Restart", `restart ${what} ${id}`, () => order("restart", [id]), {"data-order": "restart"});
-  process.node.append(restart);
-  function update(next, open, busy) {
-    const told = process.update(next, open, busy);
-    restart.disabled = !open || told.paused || told.mine.includes("restart");
-    return told;
-  }
-  return {node: process.node, update};
-}
-
 function brokerControls(id, fixed, order) {
-  const process = nodeControls(id, "broker", order);
+  const process = processControls(id, "broker", order);
   const menu = more(id, fixed, order);
   process.node.append(menu);
   function update(state, open, busy) {
-    const {runs} = process.update(state, open, busy);
+    const runs = process.update(state, open, busy);
     for (const entry of menu.querySelectorAll("button")) entry.disabled = !open || !runs;
     menu.classList.toggle("mk-off", !open || !runs);
   }
@@ -129,7 +119,7 @@ function controlBar(fixed, order) {
     }
     for (const [id, process] of state.controllers ?? []) {
       if (!controllers.has(id)) {
-        controllers.set(id, nodeControls(id, "controller", order));
+        controllers.set(id, processControls(id, "controller", order));
         bar.insertBefore(controllers.get(id).node, last);
       }
       controllers.get(id).update(process, state.open, state.busy ?? []);
@@ -319,7 +309,7 @@ function watchSight(stage, model, rests) {
 // finds the place again. A file with a widget in it would say "model not found" to everybody else.
 
 const LAST = "The last picture of this run. Run the cell again for a live one.";  // as in front.py
-const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view";
+const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view", CONTROLS = "minikafka_panel";
 
 function still(output, id, text) {
   const label = new DOMParser().parseFromString(text, "image/svg+xml").documentElement.getAttribute("aria-label") ?? "";
@@ -337,6 +327,10 @@ function keepPictures(notebook) {
     for (const {outputs} of whole.cells) outputs?.forEach((output, place) => {
       const id = output.data?.[WIDGET]?.model_id;
       if (views.has(id)) outputs[place] = still(output, id, views.get(id).get("svg"));
+      else if (output.metadata?.[CONTROLS]) {
+        const {[WIDGET]: _, ...data} = output.data;
+        outputs[place] = {...output, data};
+      }
     });
     return whole;
   };
@@ -360,6 +354,8 @@ function initialize({model}) {
   // where the file had a picture of this view, which lives: the view again
   const view = {version_major: 2, version_minor: 0, model_id: id};
   replace(notebook, output => output.metadata?.[MARK] === id, output => ({...output, data: {...output.data, [WIDGET]: view}}));
+  replace(notebook, output => output.metadata?.[CONTROLS] && !output.data[WIDGET],
+          output => ({...output, data: {...output.data, [WIDGET]: {...view, model_id: output.metadata[CONTROLS]}}}));
   // and when it ends: a picture. The kernel cannot put it there, it knows the places of the page before only
   model.on("destroy", () => replace(notebook, output => output.data?.[WIDGET]?.model_id === id,
                                     output => still(output, id, model.get("svg"))));

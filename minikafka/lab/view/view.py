@@ -60,6 +60,11 @@ class View:
         self._widget: Any = None
         self._rest: threading.Timer | None = None
 
+    @property
+    def places(self) -> int:
+        """Return at how many places of pages the view stands, in sight or not; 0 also before a page has answered."""
+        return len(self._sights)
+
     # --- what a cell uses ---------------------------------------------------------------------------------------
 
     @property
@@ -167,10 +172,10 @@ class View:
 
     def _make_widget(self) -> None:
         if self._widget is None:
-            from minikafka.lab.view.widget import Picture
+            from minikafka.lab.view.widget import Picture, listen_beside_cells
             name = uuid.uuid4().hex
             self._widget = Picture(model_id=name, fixed={**self._fixed, "id": name})
-            self._widget.listen_beside_cells()
+            listen_beside_cells(self._widget)
             self._widget.on_msg(lambda _, message, __: self._from_page(message))
 
     def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:

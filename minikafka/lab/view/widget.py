@@ -9,6 +9,7 @@ The page's half is one module in three files: motion.js, dock.js, and view.js, w
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets
@@ -28,12 +29,13 @@ class Picture(anywidget.AnyWidget):
     said = traitlets.Dict({}).tag(sync=True)
     fixed = traitlets.Dict({}).tag(sync=True)
 
-    def listen_beside_cells(self) -> None:
-        """Have the page's messages handled in the thread that the page asked for, not in the one that runs cells.
 
-        A page sends a widget's messages to a subshell, a thread of the kernel beside that of the cells. But ipykernel
-        prefers the thread that last sent something (BaseComm._reply_subshell_for), and a painter's counts as that of the
-        cells: then Kill would wait for the cell that one wants to disturb.
-        """
-        if hasattr(self.comm, "_reply_subshell_for"):
-            self.comm._reply_subshell_for = lambda data, asked: asked
+def listen_beside_cells(widget: Any) -> None:
+    """Have the page's messages to a widget handled in the thread that the page asked for, not in the one that runs cells.
+
+    A page sends a widget's messages to a subshell, a thread of the kernel beside that of the cells. But ipykernel
+    prefers the thread that last sent something (BaseComm._reply_subshell_for), and a painter's counts as that of the
+    cells: then Kill would wait for the cell that one wants to disturb.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = lambda data, asked: asked

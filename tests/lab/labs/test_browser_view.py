@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 import pytest
 
 from tests.lab.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, chromium, jupyter, visit, write_notebook
@@ -36,6 +37,16 @@ MEMBERS = """from minikafka.lab.labs.lab05.member import Member
 members = [Member(f"C{number}", cluster, "flights", "tower", enable_auto_commit=False) for number in (1, 2)]
 for number in range(60):
     producer.send("flights", b"a departure", partition=number % 3).get(60)"""
+PLAY = """from minikafka.lab.play import Playground, playground
+playground.GONE = 4
+play = Playground()"""
+CLOSE = f"async () => {{ await ({SAVE})(); window.jupyterapp.shell.currentWidget.close(); }}"
+PROCESSES = """import psutil
+print("here:", *[process.pid for process in psutil.Process().children()])"""
+NUMBER = """([name, least]) => {
+    const found = document.querySelector(`.mk-play-numbers [data-number="${name}"]`);
+    return found && +found.textContent.replace(',', '') >= least;
+}"""
 VIEW = 'view = cluster.view("flights-0")'
 THREADS = "print(sorted(t.name for t in threading.enumerate() if t.name == 'view-painter'))"
 CROWN = """() => document.querySelector('.mk-stage [data-part="partition"] [data-part="crown"]')?.dataset.broker"""
@@ -74,7 +85,9 @@ def opened() -> Iterator[Any]:
 
 def write(folder: Path, name: str, **more: str) -> Path:
     write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, members=MEMBERS, threads=THREADS,
-                   stop="view.stop()", projector='view = cluster.view("flights-0", size="projector")',
+                   stop="view.stop()", play=PLAY, projector='view = cluster.view("flights-0", size="projector")',
+                   processes=PROCESSES,
+                   setting="import dataclasses; print(*dataclasses.astuple(play.traffic.settings))",
                    below='view = cluster.view("flights-0", beside=False)', close="cluster.close()", **more)
     return folder / "project" / "labs" / f"{name}.ipynb"
 
@@ -388,3 +401,70 @@ def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened)
         assert page.page.evaluate(HEIGHTS) == [heights[1], *heights]  # `later` stands above them
         page.picture("figures")
         page.run("close")
+
+
+def slide(page: Page, name: str, steps: int) -> None:
+    """Move a slider of the playground by a number of steps, with the keys."""
+    page.page.focus(f".mk-play-{name} .noUi-handle")
+    for _ in range(abs(steps)):
+        page.page.keyboard.press("ArrowRight" if steps > 0 else "ArrowLeft")
+
+
+def number(page: Page, name: str) -> int:
+    return int(page.page.inner_text(f'.mk-play-numbers [data-number="{name}"]').replace(",", ""))
+
+
+def processes(page: Page) -> set[int]:
+    """The children of the notebook's kernel."""
+    assert page.run("processes"), page.errors()
+    return {int(word) for word in page.words("processes").split(":")[1].split()}
+
+
+def press(page: Page, name: str, text: str) -> None:
+    page.page.click(f'.mk-play-{name} button:text-is("{text}")')
+
+
+def test_playground_follows_its_sliders_and_survives_its_buttons(page):
+    """Fails if a slider or button of the playground changes nothing, if a killed member or brokers that are all dead end it, if
+    settings that Kafka refuses do, or if a process is left by a second run or when the notebook is closed.
+    """
+    assert page.run("play"), page.errors()
+    until(page, NUMBER, ["delivered", 1])
+    page.page.click('.mk-member[data-member="C1"] button[data-order="kill"]')
+    page.page.wait_for_selector('.mk-member[data-member="C1"][data-process="killed"]')
+    page.page.click('.mk-member[data-member="C1"] button[data-order="restart"]')
+    page.page.wait_for_selector('.mk-member[data-member="C1"][data-process="running"]')
+    slide(page, "keys", -9)
+    slide(page, "rate", 3)
+    slide(page, "work", -9)
+    slide(page, "members", 1)
+    page.page.wait_for_selector('.mk-member[data-member="C3"]')
+    look(page, "play-three")
+    press(page, "acks", "0")
+    until(page, "() => document.querySelector('.mk-play-numbers').textContent.includes('`acks` must be set to `all`')")
+    press(page, "idempotence", "off")
+    until(page, NUMBER, ["no answer (acks=0)", 10])
+    press(page, "acks", "all")
+    press(page, "protocol", "consumer")
+    assert page.run("setting") and "100 0 all False 3 consumer 0" in page.words("setting")
+    slide(page, "members", -1)
+    page.page.wait_for_selector('.mk-member[data-member="C3"]', state="detached")
+    until(page, NUMBER, ["delivered", number(page, "delivered") + 200])
+    for broker in "123":
+        order(page, broker, "kill")
+    until(page, NUMBER, ["failed", 1])
+    look(page, "play-dead")
+    page.page.click('button[data-order="mend"]')
+    until(page, NUMBER, ["acknowledged", number(page, "acknowledged") + 100])
+    slide(page, "rate", -9)
+    first = processes(page)
+    assert page.run("play") and page.errors() == []
+    until(page, NUMBER, ["acknowledged", 1])
+    look(page, "play-again")
+    second = processes(page)
+    assert len(second) >= 3 and not first & second
+    page.page.evaluate(CLOSE)
+    psutil.wait_procs([psutil.Process(pid) for pid in second if psutil.pid_exists(pid)], timeout=60)
+    assert not any(psutil.pid_exists(pid) for pid in first | second)
+    page.reload()
+    assert "The playground has ended" in str([cell["outputs"] for cell in page.cells()])

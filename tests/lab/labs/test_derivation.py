@@ -259,3 +259,17 @@ def test_a_lab_that_does_not_exist(project, capsys):
     """Fails if a mistyped number does nothing in silence."""
     assert labs.main(["7"], project) == 1
     assert "no source" in capsys.readouterr().err
+
+
+def test_a_source_that_is_no_lab_has_one_notebook(project, capsys):
+    """Fails if the playground gets a solved twin, if it is taken for a notebook without a source, or if nobody sees that it is
+    not what its source makes."""
+    pretend_to_run(project)
+    beside = project.source / "playground.md"
+    beside.write_text("---\ntitle: A playground\nminutes: 0\n---\n# Play\n\n```python id=play\n1 + 1\n```\n")
+    assert labs.main([], project) == labs.main(["--check"], project) == 0
+    assert load(project.labs / "playground.ipynb").cells[1].source == "1 + 1"
+    assert not (project.solutions / "playground.ipynb").exists()
+    beside.write_text(beside.read_text().replace("1 + 1", "1 + 2"))
+    assert labs.main(["--check"], project) == 1
+    assert "labs/playground.ipynb" in capsys.readouterr().out

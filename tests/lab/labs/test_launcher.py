@@ -18,7 +18,7 @@ from minikafka.lab import __main__ as launcher
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "labs").mkdir()
-    for name in ("00-first.ipynb", "07-acks-Copy1.ipynb", "07-acks.ipynb"):  # as JupyterLab names a copy
+    for name in ("00-first.ipynb", "07-acks-Copy1.ipynb", "07-acks.ipynb", "playground.ipynb"):  # as JupyterLab names a copy
         (tmp_path / "labs" / name).write_text("{}")
     return tmp_path
 
@@ -53,9 +53,9 @@ def test_one_ctrl_c_ends_it(tmp_path, monkeypatch):
         os.close(ours)
 
 
-@pytest.mark.parametrize("number, name", [("00", "00-first"), ("0", "00-first"), ("7", "07-acks")])
+@pytest.mark.parametrize("number, name", [("00", "00-first"), ("0", "00-first"), ("7", "07-acks"), ("playground", "playground")])
 def test_a_lab_by_its_number(project, number, name):
-    """Fails if LAB=7 does not open the lab whose file begins with 07."""
+    """Fails if LAB=7 does not open the lab whose file begins with 07, or `make play` not the playground."""
     options = launcher.arguments(number, ["--no-browser"], project)
     assert f"--LabApp.default_url=/lab/tree/labs/{name}.ipynb" in options and options[-1] == "--no-browser"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -262,3 +263,13 @@ def test_a_picture_shown_twice_is_drawn_for_the_one_that_is_seen(sim):
     for name, on, seen in (("a", True, True), ("b", True, True), ("a", False, True), ("b", None, False), ("a", True, True)):
         view._from_page({"do": "visible", "view": name, "on": on})
         assert view._painter.seen is seen
+
+
+def test_no_name_is_declared_twice_in_the_page_s_module():
+    """Fails if two of the files that make one module declare the same name: then no picture is shown anywhere."""
+    files = [ROOT / "minikafka/lab/view" / name for name in ("motion.js", "dock.js", "view.js")]
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    declared = [name for line in lines if re.match("const |let |function |class ", line)
+                for name in re.findall(r"(?:^(?:const|let|function|class)|,) ([A-Za-z_]+)(?= = |\()", line)]
+    assert len(declared) > 40
+    assert [name for name, times in Counter(declared).items() if times > 1] == []

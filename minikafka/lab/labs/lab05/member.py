@@ -4,12 +4,13 @@
     C1.wait(34)                                                               # until it has worked on 34 records
     C1.kill()                                                                 # kill -9: no commit, no farewell
     C1.pause(); C1.resume()                                                   # it stands still, as in a long garbage collection
+    C1.restart()                                                              # a new process in its place
 
 The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
 parent knows of it. kafka-python's own messages go to a log in the cluster's folder; a `wait` that times out shows its end.
 
 Owns: the processes, the records that they said they had worked on, and their logs; and their place in `cluster.members`, from
-where the picture's control bar kills and pauses them.
+where the picture's control bar kills, pauses and restarts them.
 Invariants
   a member ends when its parent does, however that ends (its standard input closes)
   what becomes of a process stands in the cluster's trace, also if nobody asked for it ("died")
@@ -37,36 +38,49 @@ class Member:
     """A member of a group in a process of its own. `settings` are KafkaConsumer's. `done` holds the offsets whose work
     was finished, in order."""
 
+    program = __name__  # the module that the process runs
+    state = "running"   # a picture may look at a member that is about to start
+
     def __init__(self, name: str, cluster: Any, topic: str, group: str, **settings: Any) -> None:
         if (before := cluster.members.pop(name, None)) is not None:  # a cell that runs again
             before.kill()
         self.name, self.group, self.done, self.times = name, group, list[int](), list[float]()
         asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
         trace = str(cluster.trace.path)
-        command = [sys.executable, "-m", __name__, name, topic, json.dumps(asked), trace]
+        self._command = [sys.executable, "-m", self.program, name, topic, json.dumps(asked), trace]
         self.log = Path(trace) / f"member-{name}.log"
         self._session = asked["session_timeout_ms"] / 1000
         self._write = TraceWriter(Path(trace) / f"process-{name}-{time.time_ns()}.trace")
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
-                                            start_new_session=True)
-        self._tell("running")
-        self._grown, self._over = threading.Condition(), False
-        threading.Thread(target=self._listen, name=name, daemon=True).start()
+        self._grown = threading.Condition()
+        self._start()
         cluster.members[name] = self  # last: the picture asks each member for its state at any moment
 
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+    def _start(self) -> None:
+        with self._grown, self.log.open("a") as log:
+            self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            start_new_session=True)
+            self._over = False
+        self._tell("running")
+        threading.Thread(target=self._listen, args=(self.process,), name=self.name, daemon=True).start()
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
             with self._grown:
-                self.done.append(int(line))
-                self.times.append(time.monotonic())
+                self._worked(int(line))
                 self._grown.notify_all()
         with self._grown:
+            if process is not self.process:
+                return  # another one runs in its place
             self._over = True
             self._grown.notify_all()
         if self.state in ("running", "paused"):
             self._tell("died")
+
+    def _worked(self, number: int) -> None:
+        """Take note of a line: the offset of a record."""
+        self.done.append(number)
+        self.times.append(time.monotonic())
 
     def _tell(self, state: str) -> None:
         """Note what became of the process, here and in the cluster's trace."""
@@ -104,6 +118,12 @@ class Member:
         self.process.send_signal(signal.SIGCONT)
         self._tell("resumed")
 
+    def restart(self) -> None:
+        """Start a new process under the same name; one that runs is killed first. A restarted member joins anew, and reads on
+        from the group's committed offsets."""
+        self.kill()
+        self._start()
+
     def leave(self, timeout: float = 30.0) -> None:
         """Ask it to finish its batch, close its consumer and end; returns when it has."""
         self._tell("left")
@@ -137,8 +157,9 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str) -> None
     consumer.close()
 
 
-def tell_the_picture(consumer: Any, name: str, trace: str) -> None:
-    """Write what the consumer reads into the cluster's trace, so that the picture can show its position."""
+def tell_the_picture(consumer: Any, name: str, trace: str) -> Any:
+    """Write what the consumer reads into the cluster's trace, so that the picture can show its position; return the consumer to
+    use from now on."""
     from minikafka.cluster.watch import watch
     writer = TraceWriter(Path(trace) / f"member-{name}-{os.getpid()}.trace")
 
@@ -146,7 +167,7 @@ def tell_the_picture(consumer: Any, name: str, trace: str) -> None:
         writer(kind, **fields)
         writer.flush()                   # a process that is killed cannot flush later
 
-    watch(consumer, say, name)
+    return watch(consumer, say, name)
 
 
 def end_with_parent() -> None:
