@@ -272,9 +272,10 @@ function pointer(stage, ask) {
 }
 
 // A picture may be shown twice (a new view of a cell's output); each tells whether it can be seen, how wide it is, and when
-// it is gone. While one drags an edge the picture that is there is stretched; it is drawn for the new width when that rests.
+// it is gone. A notebook that is closed ends its connection to the kernel before its views: they hear of it in time.
+// While one drags an edge the picture that is there is stretched; it is drawn for the new width when that rests.
 // A projector's letters are a share of its height: drawn as for 1080 lines, a screen of 720 would show the head and no crown.
-function watchSight(stage, model, rests) {
+function watchSight(stage, model, session, rests) {
   const view = Math.random().toString(36).slice(2);
   let inSight = true, told = "", timer = 0;
   const lines = () => model.get("fixed").size === "projector" ? LINES / innerHeight : 1;
@@ -293,8 +294,11 @@ function watchSight(stage, model, rests) {
   size.observe(stage);
   document.addEventListener("visibilitychange", tell);
   addEventListener("resize", later);
+  const leave = () => model.send({do: "visible", view, on: null});
+  session?.disposed?.connect(leave);
   return () => {
-    model.send({do: "visible", view, on: null});
+    leave();
+    session?.disposed?.disconnect(leave);
     clearTimeout(timer);
     sight.disconnect();
     size.disconnect();
@@ -366,9 +370,11 @@ function initialize({model}) {
 const LOST = ["restarting", "autorestarting", "dead", "terminating"];  // states of a kernel that has forgotten its widgets
 const ENGINES = {minikafka: "live cluster", sim: "simulated cluster", apache: "Apache Kafka"};
 
+const sessionOf = model => model.widget_manager?.context?.sessionContext;  // JupyterLab's and Notebook's
+
 // Calls `lost` when the kernel that the view belongs to has ended.
 function watchKernel(model, lost) {
-  const session = model.widget_manager?.context?.sessionContext;
+  const session = sessionOf(model);
   const status = (_, state) => { if (LOST.includes(state)) lost(); };
   const fresh = (_, change) => { if (change?.oldValue) lost(); };
   session?.statusChanged?.connect(status);
@@ -456,7 +462,7 @@ function render({model, el}) {
   showState();
   showSaid();
   tell({do: "hello"});
-  const unwatch = watchSight(stage, {get: name => model.get(name), send: tell}, slider.place);
+  const unwatch = watchSight(stage, {get: name => model.get(name), send: tell}, sessionOf(model), slider.place);
   const unheard = watchKernel(model, () => {
     gone = true;
     root.classList.add("mk-lost");
