@@ -109,7 +109,7 @@ class Crew:
 
 
 class Work:
-    """What the parent says: the seconds for a record, and whether to go on."""
+    """The parent's orders: the seconds for a record, and whether to go on."""
 
     def __init__(self) -> None:
         self.seconds, self.over = 0.0, False

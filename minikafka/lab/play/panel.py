@@ -45,7 +45,7 @@ def controls(settings: Settings) -> dict[str, Any]:
     }
 
 
-class Panel:
+class Sliders:
     """The widgets, shown below the cell that runs; `change(name, value)` is called for each that is moved."""
 
     def __init__(self, settings: Settings, change: Callable[[str, Any], None]) -> None:

@@ -22,8 +22,8 @@ from kafka import KafkaAdminClient
 
 from minikafka import Cluster
 from minikafka.lab.play.members import SESSION, Crew
-from minikafka.lab.play.panel import Panel
-from minikafka.lab.play.producer import Sender
+from minikafka.lab.play.panel import Sliders
+from minikafka.lab.play.producer import Taxis
 from minikafka.lab.play.traffic import Settings, Traffic
 from minikafka.lab.view.orders import first_line
 
@@ -57,9 +57,9 @@ class Playground:
         self._trouble: dict[str, str] = {}  # by thread: what went wrong in its last step
         self.traffic, self._told_at = Traffic(settings), 0.0
         self._seen = float("inf")  # when the picture last had a place in a page: a program or a slow page has none yet
-        self._sender, self._crew = Sender(self.cluster, TOPIC, self.traffic), Crew(self.cluster, TOPIC)
+        self._sender, self._crew = Taxis(self.cluster, TOPIC, self.traffic), Crew(self.cluster, TOPIC)
         self.view = self.cluster.view(f"{TOPIC}-0")
-        self._panel = Panel(settings, self.change)
+        self._panel = Sliders(settings, self.change)
         self._panel.show()
         self._threads = [threading.Thread(target=self._go_on, args=(name, step, pause), name=f"play-{name}", daemon=True)
                          for name, step, pause in (("sender", self._send, TICK), ("crew", self._muster, 0.1))]

@@ -11,7 +11,7 @@ from typing import Any
 
 import confluent_kafka
 
-from minikafka.lab.play.traffic import Record, Traffic
+from minikafka.lab.play.traffic import ToSend, Traffic
 
 NAME = "taxis"
 GIVES_UP_AFTER = 10_000  # milliseconds (delivery.timeout.ms): short enough to see it happen
@@ -20,8 +20,8 @@ SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
 
 
-class Sender:
-    """Sends what the traffic says is due."""
+class Taxis:
+    """Send the rides that the traffic says are due."""
 
     def __init__(self, cluster: Any, topic: str, traffic: Traffic) -> None:
         self._cluster, self._topic, self._traffic = cluster, topic, traffic
@@ -55,7 +55,7 @@ class Sender:
             return
         self._producer = self._cluster.watch(client, NAME)
 
-    def _send(self, record: Record) -> None:
+    def _send(self, record: ToSend) -> None:
         try:
             self._producer.produce(self._topic, record.value, record.key, on_delivery=self._answered)
         except BufferError:

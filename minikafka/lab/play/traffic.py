@@ -8,9 +8,9 @@ It knows no client and no clock; seconds of any clock do, the simulator's too.
 
 Owns: the settings, the counts, the time of the next record.
 Invariants
-  I-TRAFFIC-1  sent = acknowledged + failed + unanswered + waiting
-  I-TRAFFIC-2  at most MOST_WAITING records wait for their answer: a dead cluster is not buried under records
-  I-TRAFFIC-3  within t seconds at most rate * (t + CATCH_UP) + 1 records are due: a stall is not made up for in one burst
+  sent = acknowledged + failed + unanswered + waiting
+  at most MOST_WAITING records wait for their answer: a dead cluster is not buried under records
+  within t seconds at most rate * (t + CATCH_UP) + 1 records are due: a stall is not made up for in one burst
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_KEY = 0           # as the number of keys
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the sliders say. `rate` in records a second, `work` in milliseconds for a record; `keys` NO_KEY: records have none."""
+    """Places of the sliders. `rate`: records a second; `work`: milliseconds for a record; `keys` NO_KEY: records have none."""
 
     rate: int = 10
     keys: int = 6
@@ -41,8 +41,8 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A record to send."""
+class ToSend:
+    """One record to send."""
 
     key: str | None
     value: str
@@ -68,7 +68,7 @@ class Traffic:
         if self.settings.rate != before.rate:
             self._next = now
 
-    def due(self, now: float) -> list[Record]:
+    def due(self, now: float) -> list[ToSend]:
         """Return the records that are to be sent now; they count as sent."""
         if not self.settings.rate:
             return []
@@ -79,10 +79,10 @@ class Traffic:
             self._next += pause
         return records
 
-    def _record(self) -> Record:
+    def _record(self) -> ToSend:
         keys, number = self.settings.keys, self.sent
         self.sent += 1
-        return Record(None if keys == NO_KEY else f"taxi-{number % keys}", f"ride {number}")
+        return ToSend(None if keys == NO_KEY else f"taxi-{number % keys}", f"ride {number}")
 
     def acknowledged(self) -> None:
         self.acked += 1
