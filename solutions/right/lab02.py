@@ -1,153 +1,17 @@
 """Right answers to the exercises of lab 2, of different make; written from the notebook's text alone."""
 from __future__ import annotations
 
-import base64
-import bisect
+import datetime
 import functools
+import io
 import itertools
-import json
-import os
-import pickle
 import struct
+import time
 
 import numpy as np
 import pandas as pd
 
-# --- 2.3 --------------------------------------------------------------------------------------------------------------------
-
-
-def values(file):
-    file.seek(0)
-    while length := file.read(4):
-        yield file.read(int.from_bytes(length, "big"))
-
-
-def append(file, value):
-    offset = sum(1 for _ in values(file))
-    file.seek(0, 2)
-    file.write(len(value).to_bytes(4, "big") + value)
-    return offset
-
-
-def read(file, offset):
-    for number, value in enumerate(values(file)):
-        if number == offset:
-            return value
-    raise IndexError(offset)
-
-
-def read_from_a_list(file, offset):
-    return list(values(file))[offset]
-
-
-def read_by_itertools(file, offset):
-    for value in itertools.islice(values(file), offset, None):
-        return value
-    raise IndexError(f"there is no offset {offset}")
-
-
-def append_packed(file, value):
-    offset = len(unpacked(file))
-    file.seek(0, os.SEEK_END)
-    file.write(struct.pack(f"<I{len(value)}s", len(value), value))
-    return np.int64(offset)
-
-
-def unpacked(file):
-    file.seek(0)
-    data, place, found = file.read(), 0, []
-    while place < len(data):
-        length, = struct.unpack_from("<I", data, place)
-        found.append(data[place + 4:place + 4 + length])
-        place += 4 + length
-    return found
-
-
-def read_unpacked(file, offset):
-    found = unpacked(file)
-    if offset < 0 or offset >= len(found):
-        raise IndexError("no such offset")
-    return bytearray(found[offset])
-
-
-def append_a_line(file, value):
-    file.seek(0)
-    offset = len(file.readlines())
-    file.seek(0, 2)
-    file.write(base64.b64encode(value) + b"\n")
-    return offset
-
-
-def read_a_line(file, offset):
-    file.seek(0)
-    return base64.b64decode(file.readlines()[offset])
-
-
-def append_json(file, value):
-    file.seek(0)
-    many = sum(1 for _ in file)
-    file.seek(0, 2)
-    file.write(json.dumps({"offset": many, "value": value.hex()}).encode() + b"\n")
-    return many
-
-
-def read_json(file, offset):
-    file.seek(0)
-    for line in file:
-        told = json.loads(line)
-        if told["offset"] == offset:
-            return bytes.fromhex(told["value"])
-    raise IndexError
-
-
-def pickled(file):
-    file.seek(0)
-    while True:
-        try:
-            yield pickle.load(file)
-        except EOFError:
-            return
-
-
-def append_pickled(file, value):
-    many = len(list(pickled(file)))
-    file.seek(0, 2)
-    pickle.dump(value, file)
-    return many
-
-
-def read_pickled(file, offset):
-    try:
-        return next(value for number, value in enumerate(pickled(file)) if number == offset)
-    except StopIteration:
-        raise IndexError(offset) from None
-
-
-class NetStrings:
-    """`3:abc` for each value."""
-
-    def all(self, file):
-        file.seek(0)
-        data = file.read()
-        while data:
-            length, _, data = data.partition(b":")
-            yield data[:int(length)]
-            data = data[int(length):]
-
-    def append(self, file, value):
-        offset = len([*self.all(file)])
-        file.seek(0, 2)
-        file.write(b"%d:%s" % (len(value), value))
-        return offset
-
-    def read(self, file, offset):
-        return dict(enumerate(self.all(file)))[offset] if offset < len([*self.all(file)]) else self.none(offset)
-
-    def none(self, offset):
-        raise IndexError(offset)
-
-
-# --- 2.5 --------------------------------------------------------------------------------------------------------------------
+# --- 2.2 --------------------------------------------------------------------------------------------------------------------
 
 
 def log_start(segments, now, retention):
@@ -201,82 +65,170 @@ def start_for_ever(segments, now, retention):
     return segments[0][0] if retention < 0 else log_start(segments, now, retention)
 
 
-# --- 2.8 --------------------------------------------------------------------------------------------------------------------
+# --- 2.4 --------------------------------------------------------------------------------------------------------------------
 
 
-def lookup(index, offset):
-    place = bisect.bisect_right([entry[0] for entry in index], offset)
-    return index[place - 1][1] if place else 0
+HOUR = 3_600_000
 
 
-def lookup_by_a_loop(index, offset):
-    found = 0
-    for up_to, position in index:
-        if up_to > offset:
-            break
-        found = position
+class Settings:
+    def __call__(self):
+        return {"retention.ms": np.int64(47 * HOUR), "segment.ms": np.int64(2 * HOUR)}
+
+
+# --- 2.5 --------------------------------------------------------------------------------------------------------------------
+
+
+VALUE = b"." * 104_700
+
+
+def write_history(producer, topic, hours):
+    now = int(time.time() * 1000)
+    for age in range(hours, 0, -1):
+        producer.send(topic, VALUE, timestamp_ms=now - age * HOUR)
+
+
+def write_and_wait(producer, topic, hours):
+    now = int(time.time() * 1000)
+    for number in range(hours):
+        producer.send(topic, bytes(104_700), timestamp_ms=now - (hours - number) * HOUR).get(timeout=60)
+
+
+def write_by_datetime(producer, topic, hours):
+    then = datetime.datetime.now() - datetime.timedelta(hours=hours)
+    for _ in range(hours):
+        producer.send(topic, VALUE, timestamp_ms=round(then.timestamp() * 1000))
+        then += datetime.timedelta(hours=1)
+
+
+def write_a_list(producer, topic, hours):
+    return [producer.send(topic, value=VALUE, key=b"truck-1", timestamp_ms=time.time_ns() // 10**6 - HOUR * age)
+            for age in reversed(range(1, hours + 1))]
+
+
+def write_while(producer, topic, hours):
+    while hours > 0:
+        producer.send(topic, timestamp_ms=int((time.time() - hours * 3600) * 1000), value=VALUE)
+        hours -= 1
+    producer.flush()
+
+
+# --- 2.6 --------------------------------------------------------------------------------------------------------------------
+
+
+def walk(data):
+    found, at = [], 0
+    while at < len(data):
+        found.append((int.from_bytes(data[at:at + 8], "big"), at))
+        at += 12 + int.from_bytes(data[at + 8:at + 12], "big")
     return found
 
 
-def lookup_by_halves(index, offset):
-    low, high = 0, len(index)
-    while low < high:
-        middle = (low + high) // 2
-        if index[middle][0] <= offset:
-            low = middle + 1
-        else:
-            high = middle
-    return index[low - 1][1] if low > 0 else 0
+def walk_by_struct(data):
+    at = 0
+    while at < len(data):
+        offset, length = struct.unpack_from(">qi", data, at)
+        yield offset, at
+        at += length + struct.calcsize(">qi")
 
 
-def lookup_by_numpy(index, offset):
-    offsets, positions = np.array([(-1, 0), *index]).T
-    return positions[np.searchsorted(offsets, offset, side="right") - 1]
+def walk_a_file(data):
+    file, found = io.BytesIO(data), []
+    while head := file.read(12):
+        found.append([int.from_bytes(head[:8], "big"), file.tell() - 12])
+        file.seek(int.from_bytes(head[8:], "big"), 1)
+    return found
 
 
-def lookup_by_pandas(index, offset):
-    table = pd.Series(dict(index), dtype="int64")
-    return table[table.index <= offset].max() if (table.index <= offset).any() else 0
+def walk_by_itself(data, at=0):
+    if at >= len(data):
+        return []
+    length = int.from_bytes(data[at + 8:at + 12], "big")
+    return [(int.from_bytes(data[at:at + 8], "big"), at), *walk_by_itself(data, at + 12 + length)]
 
 
-def lookup_by_itself(index, offset):
-    if not index or index[0][0] > offset:
-        return 0
-    return max(index[0][1], lookup_by_itself(index[1:], offset)) if len(index) < 50 else lookup(index, offset)
+def walk_by_numpy(data):
+    found, at = [], 0
+    while at < len(data):
+        found.append((np.frombuffer(data, ">i8", 1, at)[0], at))
+        at += 12 + int(np.frombuffer(data, ">i4", 1, at + 8)[0])
+    return np.array(found)
 
 
-class Index:
-    def __call__(self, index, offset):
-        return next((position for up_to, position in reversed(index) if up_to <= offset), 0)
+def walk_what_is_left(data):
+    found, left = [], data
+    while left:
+        found.append((int.from_bytes(left[:8], "big"), len(data) - len(left)))
+        left = left[12 + int.from_bytes(left[8:12], "big"):]
+    return tuple(found)
 
 
-def append_digits(file, value):
-    file.seek(0)
-    offset = len(file.readlines())
-    file.write(value.hex().encode() + b"\n")
-    return offset
+# --- 2.8 --------------------------------------------------------------------------------------------------------------------
 
 
-def read_digits(file, offset):
-    file.seek(0)
-    return bytes.fromhex(file.readlines()[offset].decode())
+def keep(data):
+    at = 0
+    while at + 12 <= len(data):
+        following = at + 12 + int.from_bytes(data[at + 8:at + 12], "big")
+        if following > len(data):
+            break
+        at = following
+    return at
+
+
+def keep_by_one_question(data):
+    at = 0
+    while at < len(data):
+        following = at + 12 + int.from_bytes(data[at + 8:at + 12], "big")
+        if following > len(data):
+            break
+        at = following
+    return at
+
+
+def keep_by_itself(data, at=0):
+    size = 12 + int.from_bytes(data[at + 8:at + 12], "big")
+    return at if len(data) < at + 12 or len(data) < at + size else keep_by_itself(data, at + size)
+
+
+def keep_by_struct(data):
+    end = 0
+    try:
+        while True:
+            (length,) = struct.unpack_from(">i", data, end + 8)
+            if end + 12 + length > len(data):
+                return end
+            end += 12 + length
+    except struct.error:
+        return end
+
+
+def keep_the_good_ones(data):
+    good, rest = b"", data
+    while len(rest) >= 12 and len(rest) >= (size := 12 + int.from_bytes(rest[8:12], "big")):
+        good, rest = good + rest[:size], rest[size:]
+    return len(good)
+
+
+def keep_by_ends(data):
+    ends = [0]
+    while len(data) - ends[-1] >= 12:
+        ends.append(ends[-1] + 12 + int.from_bytes(data[ends[-1] + 8:ends[-1] + 12], "big"))
+    return max(end for end in ends if end <= len(data))
+
+
+def keep_sum(data):
+    whole, file = 0, io.BytesIO(data)
+    while len(head := file.read(12)) == 12:
+        body = file.read(int.from_bytes(head[8:], "big"))
+        if len(body) < int.from_bytes(head[8:], "big"):
+            break
+        whole += len(head) + len(body)
+    return np.int64(whole)
 
 
 RIGHT = {
-    "2.3": {
-        "four bytes, and a loop": (append, read),
-        "a list of all": (append, read_from_a_list),
-        "itertools": (append, read_by_itertools),
-        "struct, the other end first": (append_packed, read_unpacked),
-        "lines of base64": (append_a_line, read_a_line),
-        "lines of JSON": (append_json, read_json),
-        "pickle": (append_pickled, read_pickled),
-        "methods, a length in digits": (NetStrings().append, NetStrings().read),
-        "lambdas": (lambda file, value: append(file, value), lambda file, offset: [*values(file)][offset]),
-        "partials": (functools.partial(append), functools.partial(read)),
-        "lines of hexadecimal digits": (append_digits, read_digits),
-    },
-    "2.5": {
+    "2.2": {
         "a loop": log_start,
         "while": start_while,
         "itertools": start_by_dropwhile,
@@ -287,16 +239,36 @@ RIGHT = {
         "pandas": start_by_pandas,
         "-1 is for ever": start_for_ever,
     },
+    "2.4": {
+        "an hour a segment": lambda: {"retention.ms": 48 * HOUR, "segment.ms": HOUR},
+        "numpy, the fewest files": Settings(),
+        "half an hour": lambda: dict([("retention.ms", 48 * HOUR), ("segment.ms", HOUR / 2)]),
+        "as text": lambda: {"retention.ms": str(47 * HOUR), "segment.ms": str(HOUR)},
+        "and segment.bytes": lambda: {"retention.ms": int(47.5 * HOUR), "segment.ms": HOUR, "segment.bytes": 2 ** 30},
+    },
+    "2.5": {
+        "a loop": write_history,
+        "waits for each": write_and_wait,
+        "datetime": write_by_datetime,
+        "a list": write_a_list,
+        "while": write_while,
+        "a partial": functools.partial(write_history),
+    },
+    "2.6": {
+        "a loop": walk,
+        "struct, a generator": walk_by_struct,
+        "a file": walk_a_file,
+        "recursion": walk_by_itself,
+        "numpy": walk_by_numpy,
+        "what is left": walk_what_is_left,
+    },
     "2.8": {
-        "bisect": lookup,
-        "bisect with a key": lambda index, o: ([(0, 0), *index][bisect.bisect_right(index, o, key=lambda entry: entry[0])])[1],
-        "a loop": lookup_by_a_loop,
-        "halves": lookup_by_halves,
-        "numpy": lookup_by_numpy,
-        "pandas": lookup_by_pandas,
-        "recursion": lookup_by_itself,
-        "an object that is called": Index(),
-        "max": lambda index, offset: max((position for up_to, position in index if up_to <= offset), default=0),
-        "itertools": lambda index, o: [0, *(p for _, p in itertools.takewhile(lambda entry: entry[0] <= o, index))][-1],
+        "a loop": keep,
+        "a loop with one question": keep_by_one_question,
+        "recursion": keep_by_itself,
+        "struct": keep_by_struct,
+        "bytes": keep_the_good_ones,
+        "all ends": keep_by_ends,
+        "a file": keep_sum,
     },
 }

@@ -2,137 +2,11 @@
 from __future__ import annotations
 
 import bisect
-import io
-from bisect import bisect_right
+import time
 
-from solutions.right.lab02 import append, read, values
+from solutions.right.lab02 import HOUR, VALUE, keep, walk, write_history
 
-# --- 2.3 --------------------------------------------------------------------------------------------------------------
-
-
-def append_short(file, value):
-    offset = sum(1 for _ in _short_lengths(file))
-    file.seek(0, 2)
-    file.write(bytes([len(value) % 256]) + value)
-    return offset
-
-
-def _short_lengths(file):
-    file.seek(0)
-    while size := file.read(1):
-        yield file.read(size[0])
-
-
-def read_short(file, offset):
-    return list(_short_lengths(file))[offset]
-
-
-def append_with_line_breaks(file, value):
-    file.seek(0)
-    offset = len(file.readlines())
-    file.seek(0, 2)
-    file.write(value + b"\n")
-    return offset
-
-
-def read_with_line_breaks(file, offset):
-    file.seek(0)
-    return file.readlines()[offset][:-1]
-
-
-def append_tells_the_place(file, value):
-    append(file, value)
-    return file.tell() - 4 - len(value)
-
-
-def append_where_it_stands(file, value):
-    offset = len(list(values(file)))
-    file.seek(0)
-    file.write(len(value).to_bytes(4, "big") + value)
-    return offset
-
-
-def append_counts_itself(file, value):
-    return append(file, value) + 1
-
-
-def append_returns_nothing(file, value):
-    append(file, value)
-
-
-def values_to_the_first_empty(file):
-    file.seek(0)
-    while value := file.read(int.from_bytes(file.read(4), "big")):
-        yield value
-
-
-def append_to_the_first_empty(file, value):
-    offset = len(list(values_to_the_first_empty(file)))
-    file.seek(0, 2)
-    file.write(len(value).to_bytes(4, "big") + value)
-    return offset
-
-
-def read_to_the_first_empty(file, offset):
-    return list(values_to_the_first_empty(file))[offset]
-
-
-def read_none(file, offset):
-    for number, value in enumerate(values(file)):
-        if number == offset:
-            return value
-
-
-def read_a_key_error(file, offset):
-    return dict(enumerate(values(file)))[offset]
-
-
-def read_empty_where_there_is_none(file, offset):
-    return (list(values(file)) + [b""] * 1000)[offset]
-
-
-def read_text(file, offset):
-    return read(file, offset).decode("latin-1")
-
-
-def read_the_first(file, offset):
-    for value in values(file):
-        return value
-    raise IndexError(offset)
-
-
-def one_byte(file):
-    file.seek(0)
-    while length := file.read(1):
-        yield file.read(length[0])
-
-
-def append_one_byte(file, value):
-    offset = len(list(one_byte(file)))
-    file.seek(0, 2)
-    file.write(bytes([len(value)]) + value)
-    return offset
-
-
-MEMORY = []
-
-
-def append_to_memory(file, value):
-    MEMORY.append(value)
-    return len(MEMORY) - 1
-
-
-def read_from_memory(file, offset):
-    return MEMORY[offset]
-
-
-def append_closes(file, value):
-    offset = append(file, value)
-    file.close()
-    return offset
-
-
-# --- 2.5 --------------------------------------------------------------------------------------------------------------
+# --- 2.2 --------------------------------------------------------------------------------------------------------------
 
 
 def start_exactly(segments, now, retention):
@@ -186,75 +60,96 @@ def start_by_bisect(segments, now, retention):
     return segments[place][0] if place < len(segments) else segments[-1][1]
 
 
-# --- 2.8 --------------------------------------------------------------------------------------------------------------
+# --- 2.5 --------------------------------------------------------------------------------------------------------------
 
 
-def forgets_the_beginning(index, offset):
-    return index[bisect_right(index, (offset, float("inf"))) - 1][1]
+def ages(order, milliseconds=lambda age: int(time.time() * 1000) - age * HOUR, value=VALUE):
+    """A producer that dates the records of these ages; each argument is a thing that one may get wrong."""
+    def write(producer, topic, hours):
+        for age in order(hours):
+            producer.send(topic, value, timestamp_ms=milliseconds(age))
+    return write
 
 
-def lookup_below(index, offset):
-    place = bisect.bisect_left([entry[0] for entry in index], offset)
-    return index[place - 1][1] if place else 0
+def down(hours):
+    return range(hours, 0, -1)
 
 
-def lookup_behind(index, offset):
-    place = bisect.bisect_right([entry[0] for entry in index], offset)
-    return index[place][1] if place < len(index) else index[-1][1] if index else 0
+def undated(producer, topic, hours):
+    for _ in range(hours):
+        producer.send(topic, VALUE)
 
 
-def lookup_wraps(index, offset):
-    return index[bisect.bisect_right([entry[0] for entry in index], offset) - 1][1] if index else 0
+def one_only(producer, topic, hours):
+    producer.send(topic, VALUE, timestamp_ms=int(time.time() * 1000) - hours * HOUR)
 
 
-def lookup_nearest(index, offset):
-    return min(index, key=lambda entry: abs(entry[0] - offset), default=(0, 0))[1]
+def to_another_topic(producer, topic, hours):
+    write_history(producer, "positions", hours)
 
 
-def lookup_none(index, offset):
-    for up_to, position in reversed(index):
-        if up_to <= offset:
-            return position
+def sends_text(producer, topic, hours):
+    for age in down(hours):
+        producer.send(topic, "." * 104_700, timestamp_ms=int(time.time() * 1000) - age * HOUR)
 
 
-def lookup_exact(index, offset):
-    return dict(index).get(offset, 0)
+# --- 2.6 and 2.8 ------------------------------------------------------------------------------------------------------
 
 
-def lookup_the_offset(index, offset):
-    return max((up_to for up_to, _ in index if up_to <= offset), default=0)
+def steps(header=12, order="big", at_length=8, relative=True):
+    """A walk; each argument is a thing that one may get wrong."""
+    def walk(data):
+        found, at = [], 0
+        for _ in range(10_000):
+            if at >= len(data):
+                break
+            found.append((int.from_bytes(data[at:at + 8] if relative else data[:8], order), at))
+            at += header + int.from_bytes(data[at + at_length:at + at_length + 4], order)
+        return found
+    return walk
 
 
-def lookup_the_entry(index, offset):
-    return max((entry for entry in index if entry[0] <= offset), default=(0, 0))
+def walk_the_first(data):
+    return walk(data)[:1]
 
 
-def lookup_the_one_before(index, offset):
-    place = bisect.bisect_right([entry[0] for entry in index], offset)
-    return index[place - 2][1] if place > 1 else 0
+def walk_numbers(data):
+    return [(number, at) for number, (_, at) in enumerate(walk(data))]
+
+
+def walk_for_ever(data):
+    found, at = [], 0
+    while True:
+        found.append((int.from_bytes(data[at:at + 8], "big"), at))
+        at += 12 + int.from_bytes(data[at + 8:at + 12], "big")
+        if at >= len(data):
+            return found
+
+
+def keep_the_last_but_one(data):
+    found = walk(data)
+    return found[-1][1] if found else 0
+
+
+def keep_by_the_walk(data):
+    at = 0
+    while at < len(data):
+        at += 12 + int.from_bytes(data[at + 8:at + 12], "big")
+    return at
+
+
+def keep_strictly(data):
+    at = 0
+    while at + 12 <= len(data):
+        following = at + 12 + int.from_bytes(data[at + 8:at + 12], "big")
+        if following >= len(data):
+            break
+        at = following
+    return at
 
 
 WRONG = {
-    "2.3": {
-        "has one byte for the length": ((append_short, read_short), ""),
-        "line breaks": ((append_with_line_breaks, read_with_line_breaks), r"line break|\\n"),
-        "the place in the file": ((append_tells_the_place, read), r"offset|place"),
-        "writes at the beginning": ((append_where_it_stands, read), r"end of the file|overwr|at the end"),
-        "counts from one": ((append_counts_itself, read), r"\b0\b"),
-        "returns nothing": ((append_returns_nothing, read), r"append_returns_nothing returned nothing; is there a `return`"),
-        "an empty value is the end": ((append_to_the_first_empty, read_to_the_first_empty), r"empty"),
-        "None, not IndexError": ((append, read_none), r"IndexError"),
-        "another error": ((append, read_a_key_error), r"IndexError"),
-        "an empty value, not IndexError": ((append, read_empty_where_there_is_none), r"IndexError"),
-        "text": ((append, read_text), r"bytes (is|are) wanted|text"),
-        "always the first": ((append, read_the_first), r"offset"),
-        "one byte for the length": ((append_one_byte, lambda file, offset: list(one_byte(file))[offset]), r"byte|long"),
-        "memory, and no file": ((append_to_memory, read_from_memory), r"file"),
-        "closes the file": ((append_closes, read), r"clos"),
-        "text of a file": ((lambda file, value: file.write(str(value)), read), r"TypeError|bytes"),
-        "a file of its own": ((lambda file, value: append(io.BytesIO(), value), read), r"file|IndexError|offset"),
-    },
-    "2.5": {
+    "2.2": {
         "also at the exact age": (start_exactly, r"exactly|not older|older than"),
         "never the last segment": (start_keeps_the_last, r"last segment|active|new and empty|next offset"),
         "0 when all is gone": (start_at_zero, r"next offset|gives .*back|empty"),
@@ -268,17 +163,50 @@ WRONG = {
         "halves a list that is not sorted": (start_by_bisect, r"first (one )?that stays|middle|stays|older"),
         "the end of the log": (lambda segments, now, retention: segments[-1][1], r"stays|not older|young|still|older"),
     },
+    "2.4": {
+        "only a shorter retention": (lambda: {"retention.ms": 39 * HOUR, "segment.bytes": 2 ** 20}, r"dispatcher misses records"),
+        "as it was": (lambda: {"retention.ms": 48 * HOUR, "segment.bytes": 2 ** 20}, r"officer finds .* too old.*57"),
+        "no segment.ms": (lambda: {"retention.ms": 48 * HOUR}, r"officer finds .* too old"),
+        "a segment too long": (lambda: {"retention.ms": 48 * HOUR, "segment.ms": 2 * HOUR}, r"officer finds .* 50 hours"),
+        "a segment too small": (lambda: {"retention.ms": 48 * HOUR, "segment.bytes": 104_700}, r"refuses.*1 MiB at least"),
+        "in hours": (lambda: {"retention.ms": 48, "segment.ms": 1}, r"dispatcher misses records"),
+        "no retention": (lambda: {"segment.ms": HOUR}, r"officer finds"),
+        "another name": (lambda: {"retention.hours": 48, "segment.ms": HOUR}, r"retention\.hours"),
+        "a word": (lambda: {"retention.ms": "2 days", "segment.ms": HOUR}, r"whole number"),
+        "two numbers": (lambda: (48 * HOUR, HOUR), r"dictionary"),
+    },
+    "2.5": {
+        "not dated": (undated, r"dated now.*timestamp_ms"),
+        "in seconds": (ages(down, lambda age: int(time.time()) - age * 3600), r"milliseconds since 1970"),
+        "a fraction of a millisecond": (ages(down, lambda age: time.time() * 1000 - age * HOUR), r"your code raised"),
+        "the newest first": (ages(lambda hours: range(1, hours + 1)), r"newest record is first"),
+        "the last one is now": (ages(lambda hours: range(hours - 1, -1, -1)), r"record number 0 .* should be 5"),
+        "hours of a minute": (ages(down, lambda age: int(time.time() * 1000) - age * 60_000), r"record number 0"),
+        "one record": (one_only, r"5 records are wanted, and the log has 1"),
+        "one too many": (ages(lambda hours: range(hours, -1, -1)), r"5 records are wanted, and the log has 6"),
+        "a short value": (ages(down, value=b"."), r"104,700 bytes; one of yours has 1"),
+        "another topic": (to_another_topic, r"KafkaTimeoutError|the log has 0"),
+        "text": (sends_text, r"your code raised"),
+        "nothing": (lambda producer, topic, hours: None, r"the log has 0"),
+    },
+    "2.6": {
+        "forgets the twelve bytes": (steps(header=0), r"12 bytes longer"),
+        "the other end first": (steps(order="little"), r"batch|bytes"),
+        "the length of another field": (steps(at_length=12), r"batch number|batches"),
+        "the offset of the first": (steps(relative=False), r"bytes 0 to 7 of the batch"),
+        "the first batch only": (walk_the_first, r"go on until the bytes end"),
+        "the number of the batch": (walk_numbers, r"may hold several records"),
+        "position and offset": (lambda data: [(at, offset) for offset, at in walk(data)], r"in this order"),
+        "an empty file has one": (walk_for_ever, r"empty file has no batch"),
+        "how many": (lambda data: len(walk(data)), r"a list"),
+        "only where": (lambda data: [at for _, at in walk(data)], r"pair|tuple|list"),
+    },
     "2.8": {
-        "has nothing for offsets before the first entry": (forgets_the_beginning, ""),
-        "not the entry of the very offset": (lookup_below, r"as late|late"),
-        "the entry behind": (lookup_behind, r"behind"),
-        "the last entry before the first": (lookup_wraps, r"before the first|behind|first entry"),
-        "the nearest": (lookup_nearest, r"behind"),
-        "None before the first": (lookup_none, r"returned None.*`return`.* not reached|before the first"),
-        "finds exact ones only": (lookup_exact, r"late"),
-        "the offset": (lookup_the_offset, r"position"),
-        "the entry": (lookup_the_entry, r"a number is wanted"),
-        "one entry too early": (lookup_the_one_before, r"late"),
-        "always from the start": (lambda index, offset: 0, r"late"),
+        "never the last batch": (keep_the_last_but_one, r"whole, and has to stay"),
+        "as long as it should be": (keep_by_the_walk, r"how long it should be"),
+        "not the last whole one": (keep_strictly, r"whole, and has to stay"),
+        "all": (lambda data: len(data), r"not whole"),
+        "nothing": (lambda data: 0, r"whole, and has to stay|whole batches end"),
+        "the bytes": (lambda data: data[:keep(data)], r"number"),
     },
 }

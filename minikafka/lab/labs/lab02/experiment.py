@@ -1,6 +1,7 @@
 """Lab 2, the longer experiments: four days of retention on a simulated clock, logs of any length, a torn tail.
 
-    history = one_record_an_hour()             # one broker in the simulator: 158 hours in a second or two
+    history = one_record_an_hour(settings)     # one broker in the simulator: 158 hours in a second or two
+    compacted()                                # what compaction leaves of six records
     log = a_log(folder, records=1_000_000)     # a partition without a broker: the class that brokers write with
     reading(log, offset)                       # what a read cost, in bytes
     torn = tear(path)                          # the first half of one more batch, as a loss of power may leave it
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,14 +22,17 @@ from typing import NamedTuple
 from minikafka import Cluster
 from minikafka.broker.server import server
 from minikafka.broker.server.live import LiveFs
+from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.lab.picture.draw.chart import BLUE, GREY, RED, Chart, to_svg
 from minikafka.lab.picture.draw.element import image
 from minikafka.log import BatchHeader, Log, LogConfig, batches, build
-from minikafka.log.batch import restamp_time
+from minikafka.log.batch import crc_ok, restamp_time
 from minikafka.log.segment import Segment
 
 HOUR_MS = 3600 * 1000
+WEEK_MS = 7 * 24 * HOUR_MS
 MIB = 1 << 20
+RECORD = 104_700  # bytes of a value: ten fill a segment of 1 MiB, with their headers
 
 # --- retention -------------------------------------------------------------------------------------------------------
 
@@ -54,13 +58,18 @@ class Sample(NamedTuple):
         is none."""
         return self.hour - self.start if self.start < self.end else None
 
+    def __str__(self) -> str:
+        if self.oldest is None:
+            return f"hour {self.hour}: no record; the next one gets offset {self.end}"
+        return f"hour {self.hour}: offsets {self.start} to {self.end - 1}, the oldest is {self.oldest} hours old"
+
 
 @dataclass
 class TopicHistory:
-    """One topic, hour by hour."""
+    """One topic, hour by hour; `retention_hours` is what its settings promise."""
 
     samples: list[Sample]
-    retention_hours: int
+    retention_hours: float
 
     def at(self, hour: int) -> Sample:
         """Return the sample taken just after the record of that hour was written."""
@@ -70,35 +79,65 @@ class TopicHistory:
         """Return the same history without what came later."""
         return TopicHistory(self.samples[: hour + 1], self.retention_hours)
 
+    @property
+    def oldest(self) -> int:
+        """Return the age in hours of the oldest record that could be read at any of the hours."""
+        return max(sample.oldest or 0 for sample in self.samples)
+
+    @property
+    def together(self) -> float:
+        """Return how many records went at once, on average; 0 if none went."""
+        went = [after.start - before.start for before, after in pairwise(self.samples) if after.start > before.start]
+        return sum(went) / len(went) if went else 0
+
     def _repr_html_(self) -> str:
         return image(to_svg(chart(self)))
 
     def __repr__(self) -> str:
-        ages = [s.oldest for s in self.samples if s.oldest is not None]
         last = self.samples[-1]
-        return f"{len(self.samples)} hours, oldest record up to {max(ages)} h; at the end offsets {last.start} to {last.end}"
+        return f"{len(self.samples)} hours, oldest record up to {self.oldest} h; at the end offsets {last.start} to {last.end}"
 
 
-def one_record_an_hour(segment_bytes: int = MIB, retention_hours: int = 48, hours: int = 109, silence: int = 49) -> TopicHistory:
-    """Send one record to a topic at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none; return an
-    hourly sample of it.
+def one_record_an_hour(settings: Mapping[str, object], hours: int = 109, silence: int = 49) -> TopicHistory:
+    """Send one record to a topic with these settings at each hour 0, 1 ... `hours` - 1 and then, for `silence` hours, none;
+    return an hourly sample of it. KafkaError if the broker refuses the settings.
 
     A record has 104,700 bytes: ten records fill a segment of 1 MiB, the smallest that Kafka takes.
     """
     samples = []
     with unhurried(), Cluster(brokers=1, engine="sim", seed=2, config=UNHURRIED) as cluster:
         admin = cluster.admin()
-        admin.create_topic("parcels", 1, 1, {"retention.ms": str(retention_hours * HOUR_MS),
-                                             "segment.bytes": str(segment_bytes)})
+        admin.create_topic("positions", 1, 1, {name: str(value) for name, value in settings.items()})
         began = cluster.now()
         for hour in range(hours + silence):
             cluster.sleep(began + 3600 * hour - cluster.now())
             if hour < hours:
                 producer = cluster.producer()
-                producer.send("parcels", b"." * 104_700)
+                producer.send("positions", b"." * RECORD)
                 producer.close()
-            samples.append(Sample(hour, *(admin.offset("parcels", 0, end) for end in ("earliest", "latest"))))
-    return TopicHistory(samples, retention_hours)
+            samples.append(Sample(hour, *(admin.offset("positions", 0, end) for end in ("earliest", "latest"))))
+    return TopicHistory(samples, int(str(settings.get("retention.ms", WEEK_MS))) / HOUR_MS)
+
+
+def compacted() -> list[ConsumerRecord]:
+    """Write the homes of three trucks, six records, into a compacted topic; return what is left of them after its broker
+    has cleaned.
+
+    A cleaner leaves the active segment alone: a seventh record, of a truck that nobody asks for, begins another one.
+    """
+    homes = [("truck-1", "Front Street 1"), ("truck-2", "Front Street 2"), ("truck-1", "Mill Lane 7"),
+             ("truck-3", "Front Street 3"), ("truck-2", "Harbour Road 2"), ("truck-2", "Mill Lane 8")]
+    with Cluster(brokers=1, engine="sim", seed=2) as cluster:
+        cluster.admin().create_topic("homes", 1, 1, {"cleanup.policy": "compact", "segment.ms": "60000",
+                                                     "min.cleanable.dirty.ratio": "0"})
+        producer = cluster.producer()
+        for truck, home in homes:
+            producer.send("homes", home, key=truck)
+        cluster.sleep(120)
+        producer.send("homes", "nowhere", key="truck-4")
+        cluster.sleep(60)
+        with cluster.consumer("homes") as reader:
+            return [record for record in reader.poll(2.0) if record.offset < len(homes)]
 
 
 @contextmanager
@@ -124,7 +163,7 @@ def chart(history: TopicHistory) -> Chart:
     if empty := [sample.hour for sample in history.samples if sample.oldest is None]:
         made.add_scatter(x=empty[:1], y=[0], name="empty", mode="markers", marker={"color": RED, "symbol": "diamond", "size": 12})
     made.add_hline(y=history.retention_hours, line={"color": GREY, "dash": "dash"}, annotation_position="top left",
-                   annotation_text=f"retention.ms = {history.retention_hours} h")
+                   annotation_text=f"retention.ms = {history.retention_hours:g} h")
     return made
 
 
@@ -238,3 +277,10 @@ def flip(path: Path, position: int) -> None:
     with path.open("r+b") as file:
         (byte,) = os.pread(file.fileno(), 1, position)
         os.pwrite(file.fileno(), bytes([byte ^ 0xFF]), position)
+
+
+def checksum_holds(batch: bytes, place: int) -> bool:
+    """Return whether a batch still matches its checksum when every bit of the byte at `place` is inverted."""
+    changed = bytearray(batch)
+    changed[place] ^= 0xFF
+    return crc_ok(changed, 0, BatchHeader.parse(changed))
