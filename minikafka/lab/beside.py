@@ -1,6 +1,7 @@
 """What a kernel of the labs does beside each cell, from the first `import minikafka.lab` on (`make lab`: from its start on).
 
-    before a cell     what its last run has begun ends (again.py); it tells its line if it takes long (waiting.py)
+    before a cell     what its last run has begun ends (again.py); it tells its line if it takes long (waiting.py); pandas
+                      shows a lab's tables whole
     after a cell      a name that is missing is explained (names.py)
     at an error       of a client, a cluster or a wait: the cluster's state, and what brings it back (trouble.py)
 
@@ -8,6 +9,7 @@ Owns: nothing.
 """
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from minikafka.lab.again import after_cell as note_what_was_begun
@@ -18,8 +20,18 @@ from minikafka.lab.waiting import after_cell as tell_nothing
 from minikafka.lab.waiting import before_cell as tell_a_long_cell
 from minikafka.machine.environment import settle
 
-EVENTS = (("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell), ("post_run_cell", tell_nothing),
-          ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
+ROWS = 200  # of a table; pandas shows ten of more than sixty
+
+
+def show_whole_tables(_: object = None) -> None:
+    """Let pandas show all rows of a lab's table, once it is imported, unless the student chose another number."""
+    pandas = sys.modules.get("pandas")
+    if hasattr(pandas, "set_option") and pandas.get_option("display.max_rows") == 60:
+        pandas.set_option("display.max_rows", ROWS)
+
+
+EVENTS = (("pre_run_cell", show_whole_tables), ("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell),
+          ("post_run_cell", tell_nothing), ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
 
 
 def install() -> None:

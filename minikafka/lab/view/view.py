@@ -86,12 +86,12 @@ class View:
         frame = self.at(t)
         return front.Still(*self._still(frame), front.recorded(self.run, frame))
 
-    def charts(self, tp: str | None = None) -> Any:
+    def charts(self, tp: str | None = None, around: float | None = None) -> Any:
         """Return rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still
-        picture of it."""
+        picture of it; `around`: the second of the run at which it opens."""
         from minikafka.lab.picture.draw.charts import charts
         self._film.refresh()
-        return charts(self.run, tp or self._painter.cursor.tp)
+        return charts(self.run, tp or self._painter.cursor.tp, around)
 
     def groups(self, *names: str) -> front.Still:
         """Return the consumer groups at one glance where the viewer stands (partitions down, members across), for this cell to

@@ -13,9 +13,10 @@ START = "cluster = Cluster(brokers=1, preset='class')"
 TOPIC = "admin.create_topics({'t': {'num_partitions': 1, 'replication_factor': 1}}, wait_for_metadata=True)"
 WAIT = "cluster.wait(lambda: cluster.leader('nobody') == 7, timeout=0.1)"
 CELLS = {
-    "import": "import os, signal, threading, time\nimport confluent_kafka, kafka\n"
+    "import": "import os, signal, threading, time\nimport confluent_kafka, kafka, pandas\n"
               "from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer\n"
               "from minikafka import Cluster\nimport minikafka.lab\nfrom minikafka.lab.labs.lab00.experiment import Fleet",
+    "table": "print(pandas.DataFrame({'record': range(62)}))",
     "start": START,
     "first": "first, old = cluster, [KafkaConsumer(bootstrap_servers=cluster.bootstrap)]",
     "start again": START,
@@ -113,6 +114,11 @@ def test_an_error_of_ones_own_is_shown_as_ever(ran, name, error):
     """I-TROUBLE-1. Fails if a student's own mistake is called one of the cluster."""
     assert error in ran[name][0] and "%tb" not in ran[name][0]
     assert ("Traceback" in ran[name][0]) == (error != "SyntaxError")
+
+
+def test_a_table_of_a_lab_is_shown_whole(ran):
+    """Fails if pandas shows ten of 62 rows."""
+    assert len(ran["table"][0].splitlines()) == 63
 
 
 def test_a_start_that_runs_again_ends_the_one_before(ran):

@@ -5,7 +5,7 @@ import re
 from functools import cache
 
 from minikafka.lab.labs.lab04 import experiment as lab04
-from minikafka.lab.labs.lab04.shifts import shifts
+from minikafka.lab.labs.lab04.shifts import TO, shifts
 from minikafka.lab.picture.draw.group import picture, to_text
 from minikafka.lab.picture.draw.sheet import ON_DARK
 from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProgress
@@ -56,6 +56,14 @@ def test_a_group_at_one_glance():
     assert "var(" not in svg and "<style" not in svg.replace(ON_DARK, "")
     assert min(float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)) >= 14
     assert to_text(frame(group), ["another"]) == "no group has joined or committed yet"
+
+
+def test_the_shifts_end_after_the_answer():
+    """Fails if the axis ends while a partition still waits for its new reader."""
+    for protocol in ("classic", "cooperative", "consumer"):
+        for line in shifts({protocol: change(protocol, "die")}).text.splitlines()[1:]:
+            member, *_, end = line.rpartition(", ")[2].split(": ")[-1].split()
+            assert float(end) > TO - 4.5 and member != "M1", f"{protocol}, {line}"    # M2 polls every four seconds
 
 
 def test_the_shifts_name_the_owner_and_the_duration():

@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minikafka.lab.labs.lab01.experiment import Flood, QueueAndLog
+from minikafka.lab.picture.draw.chart import BLUE as BLUE_LINE
+from minikafka.lab.picture.draw.chart import GREY as GREY_LINE
+from minikafka.lab.picture.draw.chart import ORANGE as ORANGE_LINE
 from minikafka.lab.picture.draw.chart import Chart
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
@@ -102,16 +105,16 @@ def _draw_consumer(sheet: Sheet, x: float, y: float, m: QueueAndLog, told: str) 
 # --- second by second -----------------------------------------------------------------------------------------------------
 
 LINES = (  # name, which number of a moment, colour, dash
-    ("queue: messages kept", "queued", "#b36b00", "solid"),
-    ("topic: records kept", "log_end", "#0072b2", "dash"),
-    ("topic: lag of the reader", "lag", "#7a7a7a", "dot"))
+    ("queue: messages kept", "queued", ORANGE_LINE, "solid"),
+    ("topic: records kept", "log_end", BLUE_LINE, "dash"),
+    ("topic: lag of the reader", "lag", GREY_LINE, "dot"))
 
 
 def curves(flood: Flood) -> Chart:
     """Return a chart of the records that each side keeps in each second of a flood."""
     kept = {name: [getattr(moment, which) for moment in flood.curve] for name, which, *_ in LINES}
     chart = Chart(said="; ".join(f"{name} at most {max(values)}, at last {values[-1]}" for name, values in kept.items()),
-                  height=400, xaxis_title="seconds", yaxis_title="messages", legend={"orientation": "h", "y": 1.15})
+                  height=400, xaxis_title="seconds", yaxis_title="messages")
     for name, _, colour, dash in LINES:
         chart.add_scatter(x=[moment.t for moment in flood.curve], y=kept[name], name=name, mode="lines",
                           line={"color": colour, "dash": dash, "width": 3})

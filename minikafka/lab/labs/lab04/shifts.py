@@ -21,7 +21,7 @@ WIDE, LANE, TOP, SIDE, MARGIN = 1000, 34, 84, 44, 14
 FILLS = {"M1": "#9fd0ee", "M2": "#f3d27a", "M3": "#a9dcc3", "M4": "#e6b3cf"}
 PALE = {"M2": "#fbf0cf"}
 SHORTEST = 0.5           # seconds; below that two polls follow each other
-FROM, TO = -4.0, 14.0    # seconds shown, counted from the change
+FROM, TO = -4.0, 18.0    # seconds shown, counted from the change: until the last partition is read again
 
 
 class Shift(NamedTuple):

@@ -14,7 +14,7 @@ def bars(rows: list[dict[str, Any]], title: str) -> Chart:
     chart = Chart(title, said, 120 + 60 * len(rows))
     for name, colour, pattern in SERIES:
         chart.add_bar(name=name, y=[row["policy"] for row in rows], x=[row[name] for row in rows],
-                      text=[row[name] for row in rows], orientation="h", textposition="outside",
+                      text=[row[name] for row in rows], orientation="h", textposition="outside", cliponaxis=False,
                       marker={"color": colour, "pattern": {"shape": pattern}})
     chart.update_layout(margin={"l": 190})
     chart.update_xaxes(title="rides")

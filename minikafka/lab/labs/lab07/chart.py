@@ -43,10 +43,10 @@ def over_time(points: list[tuple[float, float]], phases: Sequence[tuple[str, flo
                       marker={"color": RED, "size": 6, "symbol": "circle"})
     for number, (name, at) in enumerate(phases):
         chart.add_vline(x=at, line={"color": GREY, "dash": "dot"})
-        chart.add_annotation(x=at, y=1 - 0.14 * (number % 2), yref="paper", xanchor="left", yanchor="top", align="left",
-                             text=name.replace(" is ", " is<br>"), showarrow=False)  # room beside the picture
+        chart.add_annotation(x=at, y=1 - 0.075 * number, yref="paper", xanchor="left", yanchor="top",
+                             text=name, showarrow=False)  # a line for each: there is room at any width
     chart.update_xaxes(title="second of the send", range=[0, 1.02 * max(at for at, _ in points)])
-    chart.update_yaxes(title="milliseconds to the answer", **_milliseconds(answers))
+    chart.update_yaxes(title="milliseconds to the answer", **_milliseconds([*answers, 10 * max(answers)]))  # the names on top
     return chart
 
 

@@ -27,7 +27,8 @@ from minikafka.lab.picture.draw.axis import steps
 from minikafka.lab.picture.draw.element import image, themed
 from minikafka.lab.picture.draw.paper import Paper, shorten, width
 
-BLUE, GREEN, ORANGE, PURPLE, SKY, RED, GREY = "#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#D55E00", "#808080"
+# Okabe-Ito's hues, so light or dark that lines are seen on light and on dark pages: 3 to 1 on both.
+BLUE, GREEN, ORANGE, PURPLE, SKY, RED, GREY = "#1F83C6", "#009E73", "#C27F00", "#C56C9C", "#3C93C9", "#D55E00", "#808080"
 DASHES = {"dash": "8 5", "dot": "2 4", "dashdot": "8 4 2 4", "longdash": "13 5"}
 PAPER = 1000    # units: the width of the SVG; a letter is 14 units high
 TITLE = 34      # letters in a line of a plotly figure's title: they fit beside the picture; two lines have room
@@ -58,11 +59,14 @@ def interactive(figure: Any) -> dict[str, Any]:
 
     A figure has no width of its own: JupyterLab gives it the width of its output, and again when that changes. Plotly's
     `responsive` stays off: it frees the height too, and any change of the window or of the theme left a strip of 33 pixels.
+    The legend stands below the figure at any width: plotly makes room for it there, and the plot keeps the whole width.
     """
     clear, rule = "rgba(0,0,0,0)", "rgba(128,128,128,0.25)"
     figure.update_layout(font={"color": INK, "size": 16}, title_font_size=18, paper_bgcolor=clear, plot_bgcolor=clear)
-    figure.update_xaxes(gridcolor=rule, zerolinecolor=rule)
-    figure.update_yaxes(gridcolor=rule, zerolinecolor=rule)
+    figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
+    ticks = {"gridcolor": rule, "zerolinecolor": rule, "ticks": "outside", "tickcolor": clear}  # they hold the labels apart
+    figure.update_xaxes(**ticks, ticklen=7, tickangle=0)
+    figure.update_yaxes(**ticks, ticklen=4)
     drawn = json.loads(figure.to_json())
     drawn["layout"]["title"]["text"] = "<br>".join(wrap(figure.layout.title.text or "", TITLE))
     return {"application/vnd.plotly.v1+json": drawn}
@@ -148,14 +152,17 @@ def _draw_panel(paper: Paper, panel: Panel) -> None:
             paper.line(left, at, right, at, "rule")
             paper.text(left - 8, at + 5, text, "soft", anchor="end", room=60)
     _draw_lower_axis(paper, panel)
-    for shape in panel.figure.layout.shapes:
-        _draw_mark(paper, panel, shape)
     for note in panel.figure.layout.annotations:
         _draw_note(paper, panel, note)
+    box = f'x="{left - 4:g}" y="{top - 6:g}" width="{right - left + 8:g}" height="{bottom - top + 12:g}"'
+    paper.raw(f'<svg {box} viewBox="{left - 4:g} {top - 6:g} {right - left + 8:g} {bottom - top + 12:g}">')  # cut at its edge
+    for shape in panel.figure.layout.shapes:
+        _draw_mark(paper, panel, shape)
     for trace in panel.traces:
         if trace.type != "bar":
             _draw_trace(paper, trace, [(round(panel.place("x", x), 1), round(panel.place("y", y), 1))
                                        for x, y in zip(trace.x, trace.y)])
+    paper.raw("</svg>")
     _draw_legend(paper, panel)
     paper.close()
 
@@ -203,12 +210,12 @@ def _draw_note(paper: Paper, panel: Panel, note: Any) -> None:
     """Draw the words of a line: at its moment, or at the left end of its value."""
     left, top, _, bottom = panel.box
     if (note.xref or "x") == panel.x and note.yref == "paper":
-        x, y = panel.place("x", note.x) + 5, top + 14 + (1 - note.y) * (bottom - top) / 2  # one line, and plotly has two
+        x, y = panel.place("x", note.x) + 5, top + 14 + (1 - note.y) * (bottom - top)
     elif note.yref == panel.y:
         x, y = left + 6, panel.place("y", note.y) - 6
     else:
         return
-    paper.text(x, y, note.text.replace("<br>", " "), "halo")
+    paper.text(x, y, note.text, "halo")
 
 
 def _draw_trace(paper: Paper, trace: Any, places: list[Place]) -> None:

@@ -24,6 +24,7 @@ BROKERS = ((SKY, "solid"), (ORANGE, "dash"), (PURPLE, "dot"), (GREEN, "dashdot")
 MARKS = {Level.GOOD: GREEN, Level.WAIT: ORANGE, Level.BAD: RED, Level.UNKNOWN: GREY}
 MOST = 80           # marks drawn; the worst
 BINS = 240          # at most that many bars of a rate
+AROUND = 8.0        # seconds shown before and after a moment
 Points = list[tuple[float, float]]
 
 
@@ -85,8 +86,9 @@ def rates(times: list[float], end: float) -> Points:
     return [((place + 0.5) * wide, counts[place] / wide) for place in range(int(end // wide) + 1)]
 
 
-def charts(run: RecordedRun, tp: str | None = None) -> Chart:
-    """Return the chart of the whole run; `tp` as in `run.at`."""
+def charts(run: RecordedRun, tp: str | None = None, around: float | None = None) -> Chart:
+    """Return the chart of the whole run; `tp` as in `run.at`. `around`: the moment (seconds of the run) at which the axis
+    opens, from AROUND before to AROUND after; a double click in plotly's figure shows the whole run."""
     from plotly.subplots import make_subplots
 
     tp = tp or next(iter(run.partitions), "")
@@ -106,6 +108,8 @@ def charts(run: RecordedRun, tp: str | None = None) -> Chart:
     for place, (group, points) in enumerate(sorted(series.lag.items())):
         _line(figure, 4, points, f"lag, {group}", *BROKERS[place % len(BROKERS)], shape="hv")
     _draw_marks(figure, run.marks)
+    if around is not None:
+        figure.update_xaxes(range=[max(0.0, around - AROUND), max(AROUND, min(run.end, around + AROUND))])
     return _dress(figure, tp)
 
 
@@ -133,7 +137,7 @@ def _draw_marks(figure: Any, marks: list[Mark]) -> None:
 
 def _dress(figure: Any, tp: str) -> Any:
     figure.update_layout(title=f"{tp} over the run", height=820,
-                         hovermode="x unified", legend={"orientation": "h", "y": -0.08})
+                         hovermode="x unified")
     figure.update_xaxes(zeroline=False)
     for row, title in enumerate(("records/s", "latency, ms", "offset", "lag"), 1):
         figure.update_yaxes(title_text=title, row=row, col=1, rangemode="tozero")
