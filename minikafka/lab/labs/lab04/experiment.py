@@ -316,7 +316,7 @@ class Change:
                 "for seconds": f"{max(idle, default=0.0):.1f}"}
 
 
-def change(protocol: str, what: str, slow: float = SLOW_S, before: float = 5.0, after: float = 18.0,
+def change(protocol: str, what: str, slow: float = SLOW_S, before: float = 5.0, after: float = 26.0,
            when: float = 16.0) -> Change:
     """Let a fourth member join a group of three, or kill one of the three; records keep coming, five a second to a partition.
 

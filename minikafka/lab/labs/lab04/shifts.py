@@ -9,11 +9,13 @@ Owns: the drawing. Everything in it comes from what the members were handed.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from minikafka.lab.labs.lab04.crowd import Handed
 from minikafka.lab.labs.lab04.experiment import PARTITIONS, SLOW, Change
+from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import CARD, INK, LINE, SOFT, VERMILLION, Sheet
 from minikafka.lab.view.front import Still
 
@@ -21,7 +23,7 @@ WIDE, LANE, TOP, SIDE, MARGIN = 1000, 34, 84, 44, 14
 FILLS = {"M1": "#9fd0ee", "M2": "#f3d27a", "M3": "#a9dcc3", "M4": "#e6b3cf"}
 PALE = {"M2": "#fbf0cf"}
 SHORTEST = 0.5           # seconds; below that two polls follow each other
-FROM, TO = -4.0, 18.0    # seconds shown, counted from the change: until the last partition is read again
+FROM, LEAST = -4.0, 14.0  # the first second shown, counted from the change, and the least last one
 
 
 class Shift(NamedTuple):
@@ -34,25 +36,32 @@ class Shift(NamedTuple):
 
 def shifts(changes: Mapping[str, Change]) -> Still:
     """Draw one panel for each protocol, beside each other."""
-    sheet, panel = Sheet(WIDE), (WIDE - MARGIN) / len(changes)
+    sheet, panel, to = Sheet(WIDE), (WIDE - MARGIN) / len(changes), _end(changes)
     for place, (protocol, change) in enumerate(changes.items()):
-        _draw_panel(sheet, protocol, change, place * panel + MARGIN, panel - MARGIN)
+        _draw_panel(sheet, protocol, change, place * panel + MARGIN, panel - MARGIN, to)
     return Still(sheet.svg(TOP + PARTITIONS * LANE + 40, "who reads which partition, and when nobody does"), to_text(changes))
 
 
 def to_text(changes: Mapping[str, Change]) -> str:
     """Return the drawing in words: a line for each protocol and partition."""
-    lines = []
+    lines, to = [], _end(changes)
     for protocol, change in changes.items():
         lines.append(f"{protocol}: {_said(change)} at 0 s")
         for p in range(PARTITIONS):
-            told = [f"{s.member} from {s.begin:.1f} to {s.end:.1f}" for s in _runs(_of(change, p))]
+            told = [f"{s.member} from {s.begin:.1f} to {s.end:.1f}" for s in _runs(_of(change, p, to))]
             lines.append(f"  P{p}: " + ", ".join(told))
     return "\n".join(lines)
 
 
-def _of(change: Change, partition: int) -> list[Handed]:
-    return [h for h in change.read if h.partition == partition and FROM <= h.t <= TO]
+def _end(changes: Mapping[str, Change]) -> float:
+    """Return the last second shown: when each partition has been read again."""
+    again = [min((h.t for h in change.read if h.partition == p and h.t > 0), default=0.0)
+             for change in changes.values() for p in range(PARTITIONS)]
+    return max(LEAST, math.ceil(max(again)) + 1.0)
+
+
+def _of(change: Change, partition: int, to: float) -> list[Handed]:
+    return [h for h in change.read if h.partition == partition and FROM <= h.t <= to]
 
 
 def _said(change: Change) -> str:
@@ -72,11 +81,11 @@ def _runs(read: Sequence[Handed]) -> Iterator[Shift]:
         yield Shift(begin.member, begin.t, last.t)
 
 
-def _draw_panel(sheet: Sheet, protocol: str, change: Change, left: float, wide: float) -> None:
-    scale, x0 = (wide - SIDE) / (TO - FROM), left + SIDE
+def _draw_panel(sheet: Sheet, protocol: str, change: Change, left: float, wide: float, to: float) -> None:
+    scale, x0 = (wide - SIDE) / (to - FROM), left + SIDE
 
     def x(t: float) -> float:
-        return round(x0 + (min(max(t, FROM), TO) - FROM) * scale, 1)
+        return round(x0 + (min(max(t, FROM), to) - FROM) * scale, 1)
 
     bottom = TOP + PARTITIONS * LANE
     title = f"group.protocol={protocol}" if protocol != "cooperative" else "classic, cooperative"
@@ -86,20 +95,20 @@ def _draw_panel(sheet: Sheet, protocol: str, change: Change, left: float, wide: 
         y = TOP + p * LANE
         sheet.rect(x0, y, wide - SIDE, LANE - 6, CARD, LINE, radius=3)
         sheet.text(left, y + 19, f"P{p}", bold=True)
-        _draw_lane(sheet, list(_runs(_of(change, p))), x, y)
+        _draw_lane(sheet, list(_runs(_of(change, p, to))), x, y, to)
     sheet.path(f"M{x(0):g} {TOP - 12}V{bottom}", VERMILLION, wide=2.5, dash="5 3")
-    for second in range(int(FROM), int(TO) + 1, 2):
+    for second in range(int(FROM), int(to) + 1, 2):
         sheet.text(x(second), bottom + 18, f"{second}", SOFT, anchor="middle")
-    sheet.text(x((FROM + TO) / 2), bottom + 34, "seconds", SOFT, anchor="middle")
+    sheet.text(x((FROM + to) / 2), bottom + 34, "seconds", SOFT, anchor="middle")
 
 
-def _draw_lane(sheet: Sheet, runs: Sequence[Shift], x: Callable[[float], float], y: float) -> None:
+def _draw_lane(sheet: Sheet, runs: Sequence[Shift], x: Callable[[float], float], y: float, to: float) -> None:
     for this, following in zip(runs, [*runs[1:], None]):
         if following is not None:
             works = this.member == following.member == SLOW
             _draw_pause(sheet, x(this.end), x(following.begin), y, following.begin - this.end, works)
-        elif TO - this.end > 1:
-            _draw_pause(sheet, x(this.end), x(TO), y, None, this.member == SLOW)
+        elif to - this.end > 1:
+            _draw_pause(sheet, x(this.end), x(to), y, None, this.member == SLOW)
         wide = x(this.end) - x(this.begin)
         sheet.rect(x(this.begin), y + 2, max(5.0, wide), LANE - 10, FILLS[this.member], INK, wide=0.8, radius=2)
         if wide > 26:
@@ -109,8 +118,8 @@ def _draw_lane(sheet: Sheet, runs: Sequence[Shift], x: Callable[[float], float],
 def _draw_pause(sheet: Sheet, begin: float, end: float, y: float, seconds: float | None, works: bool) -> None:
     if works:
         sheet.rect(begin, y + 2, end - begin, LANE - 10, PALE[SLOW], "none")
-        if end - begin > 60:
-            sheet.text((begin + end) / 2, y + 19, "M2 works", SOFT, anchor="middle", room=end - begin - 4)
+        if end - begin > width("M2 works") + 4:
+            sheet.text((begin + end) / 2, y + 19, "M2 works", SOFT, anchor="middle")
     elif end - begin > 20:
         told = "nobody" if seconds is None else f"{seconds:.1f} s" if end - begin > 36 else f"{seconds:.0f} s"
         sheet.text((begin + end) / 2, y + 19, told, VERMILLION, bold=True, anchor="middle")
