@@ -45,7 +45,7 @@ def mark_by_counting(leo, isr):
     return offset
 
 
-# 6.6: place the replicas
+# 6.4: place the replicas
 
 
 def place_by_strides(brokers, partitions, copies):
@@ -118,7 +118,7 @@ def place_by_columns(brokers, partitions, copies):
     return [tuple(brokers[place] for place in row) for row in zip(*columns)]
 
 
-# 6.8: can it be read?
+# 6.6: can it be read?
 
 
 def readable_by_ifs(n, state):
@@ -167,6 +167,44 @@ def readable_by_and(n, state):
     return state.leader and state.start <= n and all(n < state.ends.pop(broker) for broker in state.isr)
 
 
+# 6.7: which broker may be stopped now?
+
+
+def stop_by_loops(left, isr, least):
+    for broker in left:
+        may = True
+        for members in isr.values():
+            if len([other for other in members if other != broker]) < least:
+                may = False
+        if may:
+            return broker
+
+
+def stop_the_last_one(left, isr, least):
+    free = [b for b in left if min(len(set(m) - {b}) for m in isr.values()) >= least]
+    return free[-1] if free else None
+
+
+def stop_by_counting(left, isr, least):
+    "A member leaves one less."
+    return next((b for b in sorted(left) if all(len(m) - (b in m) >= least for m in isr.values())), None)
+
+
+def stop_by_pandas(left, isr, least):
+    table = pd.DataFrame({p: [b in m for b in left] for p, m in isr.items()}, index=left).astype(int)
+    sizes = pd.Series({p: len(m) for p, m in isr.items()})
+    free = table.index[(sizes - table >= least).all(axis=1)]
+    return int(free[0]) if len(free) else None
+
+
+def stop_by_eating(left, isr, least):
+    while left:
+        broker = left.pop()
+        if all(sum(other != broker for other in members) >= least for members in isr.values()):
+            return broker
+    return None
+
+
 RIGHT = {
     "6.2": {
         "a loop": mark_by_loop,
@@ -180,7 +218,7 @@ RIGHT = {
         "a heap": lambda leo, isr: heapq.nsmallest(1, [leo[broker] for broker in isr])[0],
         "a partial": partial(lambda least, leo, isr: least(operator.itemgetter(*isr, isr[0])(leo)), min),
     },
-    "6.6": {
+    "6.4": {
         "strides": place_by_strides,
         "a deque for each leader; tuples": place_by_deque,
         "sorts the argument": place_by_yield,
@@ -188,7 +226,7 @@ RIGHT = {
         "yield": place_one_by_one,
         "columns, each as a whole; an error of its own": place_by_columns,
     },
-    "6.8": {
+    "6.6": {
         "ifs": readable_by_ifs,
         "a range": readable_in_a_range,
         "numpy's bool": readable_by_numpy,
@@ -197,5 +235,13 @@ RIGHT = {
         "a heap": readable_by_heap,
         "a fold": readable_as_a_lambda_would,
         "and, which leaves None; eats the ends": readable_by_and,
+    },
+    "6.7": {
+        "loops": stop_by_loops,
+        "the last one that may": stop_the_last_one,
+        "counts": stop_by_counting,
+        "pandas": stop_by_pandas,
+        "eats the list": stop_by_eating,
+        "numpy's integer": lambda left, isr, least: None if (b := stop_by_counting(left, isr, least)) is None else np.int64(b),
     },
 }

@@ -56,7 +56,7 @@ def mark_of_those_out(leo, isr):
     return min((leo[broker] for broker in leo if broker not in isr), default=min(leo.values()))
 
 
-# --- 6.6 --------------------------------------------------------------------------------------------------------------
+# --- 6.4 --------------------------------------------------------------------------------------------------------------
 
 
 def possible(brokers, copies):
@@ -179,7 +179,7 @@ def place_with_two_faults(brokers, partitions, copies):
     return [[brokers[(number + step) % len(brokers)] for step in range(copies)] for number in range(partitions)]
 
 
-# --- 6.8 --------------------------------------------------------------------------------------------------------------
+# --- 6.6 --------------------------------------------------------------------------------------------------------------
 
 
 def readable_at_the_line(n, state):
@@ -242,6 +242,61 @@ def readable_with_two_faults(n, state):
     return state.start <= n <= min(state.ends[broker] for broker in state.isr)
 
 
+# --- 6.7 --------------------------------------------------------------------------------------------------------------
+
+
+def stop_at_once(left, isr, least):
+    return left[0]
+
+
+def stop_when_enough_are_in_sync(left, isr, least):
+    "Forgets that the broker itself is one of them."
+    return left[0] if all(len(members) >= least for members in isr.values()) else None
+
+
+def stop_above_least(left, isr, least):
+    "Waits for one more than needed, whoever is stopped."
+    return left[0] if all(len(members) > least + 1 for members in isr.values()) else None
+
+
+def stop_when_all_three(left, isr, least):
+    "Waits for three in sync, also where there are two replicas."
+    return left[0] if all(len(members) == 3 for members in isr.values()) else None
+
+
+def stop_by_one_partition(left, isr, least):
+    for broker in left:
+        if any(len(set(members) - {broker}) >= least for members in isr.values()):
+            return broker
+    return None
+
+
+def stop_first_or_none(left, isr, least):
+    "Asks only for the first of them."
+    return left[0] if all(len(set(members) - {left[0]}) >= least for members in isr.values()) else None
+
+
+def stop_above(left, isr, least):
+    return next((b for b in left if all(len(set(m) - {b}) > least for m in isr.values())), None)
+
+
+def never_stop(left, isr, least):
+    return None
+
+
+def stop_one_that_is_done(left, isr, least):
+    brokers = sorted({b for members in isr.values() for b in members})
+    return next((b for b in brokers if all(len(set(m) - {b}) >= least for m in isr.values())), None)
+
+
+def stop_says_true(left, isr, least):
+    return all(len(members) > least for members in isr.values())
+
+
+def stop_with_a_partition(left, isr, least):
+    return next((p for p, m in isr.items() if len(m) > least), None)
+
+
 WRONG = {
     "6.2": {
         "looks at the leader and one follower": (the_first_two_in_sync, ""),
@@ -256,7 +311,7 @@ WRONG = {
         "takes brokers for places": (mark_by_places, r"(?s)IndexError.*isr=\[3, 5, 2, 8\]"),
         "those that are out": (mark_of_those_out, r"said 12; broker 4 is in sync, and its log ends at 2"),
     },
-    "6.6": {
+    "6.4": {
         "the first broker leads everything": (always_from_the_first, ""),
         "deals cards: leaders uneven or heirs uneven": (continues_where_it_stopped, ""),
         "promises three copies on two brokers": (promises_the_impossible, ""),
@@ -278,7 +333,7 @@ WRONG = {
         "always the same followers": (place_on_two_followers, r"uneven as copies"),
         "two faults: no refusal, one heir": (place_with_two_faults, r"cannot be done: raise ValueError"),
     },
-    "6.8": {
+    "6.6": {
         "at the line": (readable_at_the_line, r"said True, but the high watermark is"),
         "deleted ones": (readable_when_deleted, r"it was deleted: the log starts at 14"),
         "not the oldest": (readable_after_the_start, r"record 14: you said False, but it can be read"),
@@ -293,5 +348,18 @@ WRONG = {
         "turned round": (readable_turned_round, r"said True, but it was deleted"),
         "always": (readable_always, r"said True, but it was deleted"),
         "two faults: at the line, without a leader": (readable_with_two_faults, r"said True, but the high watermark is"),
+    },
+    "6.7": {
+        "at once": (stop_at_once, r"left \[2, 3\].*you said 2; without broker 2, partition 0 has 1 in sync: \[3\]"),
+        "enough are in sync now": (stop_when_enough_are_in_sync, r"you said 2; without broker 2, partition 0 has 1 in sync"),
+        "two more than needed": (stop_above_least, r"said None, but broker 1 may be stopped"),
+        "three in sync": (stop_when_all_three, r""),
+        "one partition is enough": (stop_by_one_partition, r"you said 2; without broker 2, partition 1 has 1 in sync"),
+        "only the first": (stop_first_or_none, r"said None, but broker \d may be stopped"),
+        "more than least": (stop_above, r"said None, but broker \d may be stopped"),
+        "never": (never_stop, r"said None, but broker 1 may be stopped"),
+        "one that is not left": (stop_one_that_is_done, r"a broker of `left`, or None, is wanted"),
+        "True": (stop_says_true, r""),
+        "a partition": (stop_with_a_partition, r""),
     },
 }

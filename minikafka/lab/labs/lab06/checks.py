@@ -1,4 +1,5 @@
-"""Checks of lab 6: the high watermark (6.2), where replicas go (6.6), is this record readable? (6.8)."""
+"""Checks of lab 6: the high watermark (6.2), where replicas go (6.4), is this record readable? (6.6), which broker may be stopped
+now? (6.7)."""
 from __future__ import annotations
 
 import random
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab06.experiment import rolling
 from minikafka.lab.values import shown
 
 Ends = dict[int, int]  # broker -> log end offset
@@ -68,9 +70,9 @@ def _lanes(ends: Ends, isr: Sequence[int]) -> list[str]:
     return [f"broker {broker}: {has(end)}{'' if broker in isr else '   (not in sync)'}" for broker, end in ends.items()]
 
 
-# --- 6.6 ----------------------------------------------------------------------------------------------------------
+# --- 6.4 ----------------------------------------------------------------------------------------------------------
 
-hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads each of them?",
+hints("6.4", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. If broker 1 dies, who leads each of them?",
       "Leaders take turns: partition p is led by broker p modulo n. In every further round of n partitions, start counting the "
       "followers one place further; otherwise one broker inherits them all.",
       "minikafka/broker/controller/placement.py: rings of brokers, started one further each round, shuffled when all have led "
@@ -79,7 +81,7 @@ hints("6.6", "Partition 0 is [1, 2, 3] and partition 3 is led by broker 1 too. I
 SIZES = [(3, 6, 3), (3, 1, 3), (3, 12, 2), (4, 12, 3), (5, 20, 3), (5, 7, 2), (6, 30, 4), (4, 5, 1), (1, 3, 1)]
 
 
-@checks("6.6", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
+@checks("6.4", matters="A broker that dies hands its work to the others. One that gets all of it may be the next to die.")
 def placement(answer: Callable[[list[int], int, int], Placement]) -> str:
     """Check with nine clusters, and one that is too small; in the first the brokers are 1 to 3, in the others they begin at
     another number. One rule after the other: the shape, what is impossible, the leaders, the copies, who leads after a death."""
@@ -150,7 +152,7 @@ def _even(counts: Counter[int], brokers: list[int], what: str) -> None:
     assert max(shares.values()) - min(shares.values()) <= 1, f"uneven {what} {shares} (broker: partitions)"
 
 
-# --- 6.8 ----------------------------------------------------------------------------------------------------------
+# --- 6.6 ----------------------------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
@@ -179,13 +181,13 @@ class PartitionState:
         return None
 
 
-hints("6.8", "Which of four reasons may apply: no leader, deleted, not written yet, not yet on every replica in sync?",
+hints("6.6", "Which of four reasons may apply: no leader, deleted, not written yet, not yet on every replica in sync?",
       "A consumer asks the leader, and gets the offsets from the log start up to, not including, the high watermark.",
       "minikafka/broker/replication/api/fetch.py: what a fetch by a consumer may see; minikafka/broker/replication/replica.py "
       "for the high watermark itself")
 
 
-@checks("6.8", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.",
+@checks("6.6", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.",
         wants="True or False")
 def readable(answer: Callable[[int, PartitionState], Any]) -> str:
     """Check with twenty random states; in each with the offsets around every border. First whether the answer promises a record
@@ -217,3 +219,46 @@ def states() -> list[PartitionState]:
         followers = [broker for broker in (2, 3) if rng.random() < 0.7]
         found.append(PartitionState(None if number % 5 == 4 else 1, (1, *followers), start, ends))
     return found
+
+
+# --- 6.7 ----------------------------------------------------------------------------------------------------------
+
+hints("6.7", "All processes are up. Which table tells you whether the broker that was restarted last has everything again?",
+      "Take a broker out of each partition's list in your head. If a list is then shorter than `least`, producers with acks=all "
+      "get NOT_ENOUGH_REPLICAS until it grows again.",
+      "minikafka/broker/replication/replica.py: `effective_min_insync`")
+
+
+@checks("6.7", matters="A rolling restart that looks at processes, not at the ISR, is the usual way to stop a healthy cluster.")
+def next_to_stop(answer: Callable[[list[int], dict[int, list[int]], int], int | None]) -> str:
+    """Check with states of one to four partitions: first whether a broker is stopped that is needed, then whether the rule waits
+    though one may go. Then restart a cluster by the rule."""
+    cases = [([1, 2, 3], {0: [1, 2, 3]}, 2), ([2, 3], {0: [2, 3]}, 2), ([2, 3], {0: [2, 3, 1], 1: [3, 2]}, 2), *_nights(40)]
+    answers = [answer(list(left), {p: list(isr) for p, isr in every.items()}, least) for left, every, least in cases]
+    for said, (left, every, least) in zip(answers, cases):
+        if said is not None and (told := _needed(said, left, every, least)):
+            raise Wrong(f"left {left}, in sync {every}, least {least}: you said {shown(said)}; {told}")
+    for said, (left, every, least) in zip(answers, cases):
+        free = [broker for broker in left if not _needed(broker, left, every, least)]
+        if said is None and free:
+            raise Wrong(f"left {left}, in sync {every}, least {least}: you said None, but broker {free[0]} may be stopped")
+    return rolling(answer)
+
+
+def _needed(broker: Any, left: list[int], every: dict[int, list[int]], least: int) -> str:
+    """Return why a broker may not be stopped now; "" if it may."""
+    if broker not in left:
+        return "a broker of `left`, or None, is wanted"
+    for partition, isr in every.items():
+        if len(rest := [other for other in isr if other != broker]) < least:
+            return f"without broker {broker}, partition {partition} has {len(rest)} in sync: {rest}"
+    return ""
+
+
+def _nights(count: int) -> list[tuple[list[int], dict[int, list[int]], int]]:
+    rng, nights = random.Random(67), []
+    for _ in range(count):
+        brokers = rng.sample(range(1, 9), rng.randint(2, 5))
+        every = {p: rng.sample(brokers, rng.randint(1, len(brokers))) for p in range(rng.randint(1, 4))}
+        nights.append((sorted(rng.sample(brokers, rng.randint(1, len(brokers)))), every, rng.randint(1, 2)))
+    return nights

@@ -1,11 +1,13 @@
 """The experiments of lab 6, on simulated clusters: who has what, what may be read, who leads, what survives.
 
     held(seconds=2)          both followers held while ten records a second arrive
+    burned(strict=True)      what a reader got from a leader that died, beside what the log has afterwards
     gap(latency=0.0)         how long a record is with the leader only
     six_partitions()         who leads, through a kill, a restart and an election
     one_by_one()             three brokers die one after the other
     left_behind()            one broker dies, but the wrong one
     frozen_quorum()          two of three controllers die
+    rolling(rule)            all three brokers are restarted, each when the rule says so
     drawn()                  what a thousand placements would leave to the survivors
     next_door(rack="c")      which broker serves a reader that says where it stands
 
@@ -15,6 +17,8 @@ Owns: nothing; each experiment makes its own cluster and closes it. Times are se
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -29,6 +33,7 @@ from minikafka.lab.labs.stage import simulated
 from minikafka.lab.labs.steady import Reader, Writer, read_all
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
+from minikafka.proof.weakened import without
 from minikafka.protocol.errors import KafkaError
 
 TOPIC, TP = "positions", "positions-0"
@@ -110,6 +115,34 @@ def held(seconds: float = 2.0, acks: int = 1) -> dict[str, Look]:
         looks["released"] = look(cluster, reader)
         writer.finish()
         return looks
+
+
+def burned(strict: bool = True) -> pd.DataFrame:
+    """Return, from offset 45 on, what a reader got and what the log has after the leader died with three records that it alone
+    had. `strict=False`: the brokers return records to the log end, not to the high watermark (rule `reads_beyond_hw`)."""
+    with nullcontext() if strict else without("reads_beyond_hw"), simulated(6, controllers=3) as cluster:
+        cluster.admin().create_topic(TOPIC, assignment={0: [1, 2, 3]})
+        lorry = cluster.producer(acks=1)
+        for number in range(47):
+            lorry.send(TOPIC, f"truck 1, report {number}", partition=0)
+        reader = Reader(cluster, TOPIC)
+        cluster.sleep(1)
+        for follower in (2, 3):
+            cluster.hold_follower(follower)
+        cluster.sleep(1)                                        # their last Fetches are answered
+        for number in range(47, 50):
+            lorry.send(TOPIC, f"truck 1, report {number}", partition=0)
+        cluster.sleep(1)
+        cluster.kill(1)
+        cluster.heal()
+        cluster.wait(lambda: cluster.leader(TOPIC) not in (None, 1))
+        second = cluster.producer()
+        for number in range(3):
+            second.send(TOPIC, f"truck 2, report {number}", partition=0)
+        cluster.sleep(1)
+        got = {record.offset: record.value for record in reversed(reader.records)}  # the first that came with an offset counts
+        there = {record.offset: record.value for record in read_all(cluster, TOPIC)}
+        return pd.DataFrame({"the reader got": pd.Series(got), "the log has": pd.Series(there)}).loc[45:].rename_axis("offset")
 
 
 def gap(latency: float = 0.0, seconds: float = 10.0, rate: float = 10.0) -> tuple[float, float]:
@@ -242,6 +275,53 @@ def left_behind(seconds: float = 20.0) -> dict[str, Any]:
         found = {record.offset for record in read_all(cluster, TOPIC)}
         return alone | {"leader later": cluster.leader(TOPIC),
                         "lost": len({ack.offset for ack in writer.acked} - found)}
+
+
+AWAY, BEHIND = 12.0, 8.0  # seconds that a broker is stopped, and that it then copies nothing; together above replica.lag.time.max.ms
+TONIGHT = 120.0           # seconds for all three
+
+
+def rolling(rule: Callable[[list[int], dict[int, list[int]], int], int | None], least: int = 2) -> str:
+    """Restart each of three brokers when `rule(left, isr, least)` names it, while three trucks report five times a second with
+    acks=all; say how many reports failed, how long the slowest took, and how long the restarts took."""
+    with simulated(6, controllers=3) as cluster:
+        lists = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
+        cluster.admin().create_topic(TOPIC, assignment=lists, configs={"min.insync.replicas": str(least)})
+        cluster.wait(lambda: all(len(isr) == 3 for isr in in_sync(cluster).values()))
+        trucks = [Writer(cluster, TOPIC, rate=5, partition=p, name=f"truck {p + 1}", delivery_timeout=6.0) for p in lists]
+        cluster.sleep(2)
+        left, began = list(cluster.ids), cluster.now()
+        while left and cluster.now() - began < TONIGHT:
+            broker = rule(list(left), in_sync(cluster), least)
+            if broker is None:
+                cluster.sleep(1)
+            else:
+                left.remove(broker)
+                _restart(cluster, broker)
+        took = cluster.now() - began
+        cluster.sleep(BEHIND)
+        for truck in trucks:
+            truck.finish()
+        slowest = max(ack.latency for truck in trucks for ack in truck.acked)
+        return (f"{sum(len(truck.failed) for truck in trucks)} reports failed; the slowest answer took {slowest:.1f} s; "
+                + (f"brokers {left} still have the old version" if left else f"all three brokers done in {took:.0f} s"))
+
+
+def in_sync(cluster: Any) -> dict[int, list[int]]:
+    return {partition: list(cluster.isr(TOPIC, partition)) for partition in range(3)}
+
+
+def _restart(cluster: Any, broker: int) -> None:
+    cluster.stop(broker)
+    cluster.sleep(AWAY)
+    host = cluster.world.hosts[broker]
+    host.hold_follower(True, 0.0)                               # what it has to copy takes a while
+    cluster.restart(broker)
+
+    async def copies() -> None:
+        await cluster.world.sleep(BEHIND)
+        host.hold_follower(False, 0.0)
+    cluster.world.client_env().spawn(copies(), f"broker {broker} copies")
 
 
 def frozen_quorum(dead: int = 2) -> dict[str, bool]:
