@@ -282,8 +282,8 @@ TONIGHT = 120.0           # seconds for all three
 
 
 def rolling(rule: Callable[[list[int], dict[int, list[int]], int], int | None], least: int = 2) -> str:
-    """Restart each of three brokers when `rule(left, isr, least)` names it, while three trucks report five times a second with
-    acks=all; say how many reports failed, how long the slowest took, and how long the restarts took."""
+    """Return how many reports failed, how long the slowest answer took, and how long all took, when each of three brokers is
+    restarted as soon as `rule(left, isr, least)` returns it. Three trucks report five times a second, with acks=all."""
     with simulated(6, controllers=3) as cluster:
         lists = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
         cluster.admin().create_topic(TOPIC, assignment=lists, configs={"min.insync.replicas": str(least)})
