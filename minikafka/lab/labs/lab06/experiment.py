@@ -277,7 +277,7 @@ def left_behind(seconds: float = 20.0) -> dict[str, Any]:
                         "lost": len({ack.offset for ack in writer.acked} - found)}
 
 
-AWAY, BEHIND = 12.0, 8.0  # seconds that a broker is stopped, and that it then copies nothing; together above replica.lag.time.max.ms
+AWAY, BEHIND = 12.0, 8.0  # seconds that a broker is stopped (above replica.lag.time.max.ms), and that it then copies nothing
 TONIGHT = 120.0           # seconds for all three
 
 
