@@ -7,7 +7,7 @@ from itertools import cycle, zip_longest
 
 import numpy as np
 import pandas as pd
-from kafka import TopicPartition
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 # 4.3: the lag of each partition
 
@@ -75,6 +75,97 @@ class Monitor:
         return {number: self.unknown if number not in committed else max(0, ends[number] - committed[number]) for number in ends}
 
 
+# 4.4: a member of a group
+
+
+def member_by_names(bootstrap, group):
+    return KafkaConsumer("rides", bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+
+
+def member_by_a_dictionary(bootstrap, group):
+    settings = {"bootstrap_servers": [bootstrap], "group_id": group, "client_id": "mine", "max_poll_records": 5}
+    settings.update(auto_offset_reset="earliest", enable_auto_commit=False)
+    return KafkaConsumer("rides", **settings)
+
+
+def member_that_subscribes_later(bootstrap, group):
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+    consumer.subscribe(["rides"])
+    return consumer
+
+
+def member_that_has_joined(bootstrap, group):
+    consumer = member_by_names(bootstrap, group)
+    consumer.poll(timeout_ms=2000, max_records=1)
+    if consumer.assignment():
+        consumer.seek_to_beginning()
+    return consumer
+
+
+class MyConsumer(KafkaConsumer):
+    def __init__(self, bootstrap, group):
+        super().__init__("rides", bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+                         enable_auto_commit=False, session_timeout_ms=8000, heartbeat_interval_ms=2000)
+
+
+# 4.6: its loop
+
+
+def loop_by_while(consumer, work):
+    while True:
+        batch = consumer.poll(timeout_ms=2000)
+        if not batch:
+            return
+        for records in batch.values():
+            for record in records:
+                work(record)
+        consumer.commit()
+
+
+def loop_by_walrus(consumer, work):
+    while batch := consumer.poll(2000):
+        [work(record) for records in batch.values() for record in records]
+        consumer.commit()
+
+
+def loop_by_record(consumer, work):
+    "Commits each record."
+    for batch in iter(partial(consumer.poll, timeout_ms=2000), {}):
+        for tp, records in batch.items():
+            for record in records:
+                work(record)
+                consumer.commit({tp: OffsetAndMetadata(record.offset + 1, "", -1)})
+
+
+def loop_by_few(consumer, work):
+    "Asks for four at a time, and commits after the last, empty poll, too."
+    more = True
+    while more:
+        batch = consumer.poll(timeout_ms=2000, max_records=4)
+        more = bool(batch)
+        for tp in batch:
+            for record in batch[tp]:
+                work(record)
+        consumer.commit()
+
+
+def loop_without_waiting(consumer, work):
+    "Commits asynchronously, and once more before it ends."
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            list(map(work, records))
+        consumer.commit_async()
+    consumer.commit()
+    return True
+
+
+def loop_that_closes(consumer, work):
+    try:
+        loop_by_while(consumer, work)
+    finally:
+        consumer.close()
+
+
 # 4.5: share the partitions out
 
 
@@ -140,6 +231,32 @@ def share_in_kafkas_words(members, topics):
 def share_by_rows(members, topics):
     rows = list(zip_longest(*[iter(all_pairs(topics))] * len(members)))
     return {name: [row[place] for row in rows if row[place]] for place, name in enumerate(sorted(members))}
+
+
+# 4.9: the plan of a night
+
+
+def plan_by_words():
+    return {"members": 4, "group.protocol": "consumer", "session.timeout.ms": 6000, "max.poll.interval.ms": 10000}
+
+
+def plan_in_another_order():
+    return {"group.protocol": "consumer", "members": 4, "max.poll.interval.ms": 9500, "session.timeout.ms": 5000}
+
+
+def plan_by_numpy():
+    return {"members": np.int64(4), "group.protocol": "consumer", "session.timeout.ms": np.int32(5000), "max.poll.interval.ms": 10_000}
+
+
+def plan_from_the_accidents(out=4, slow=8):
+    return dict(zip(("members", "group.protocol", "session.timeout.ms", "max.poll.interval.ms"),
+                    (4, "consumer", (out + 1) * 1000, (slow + 2) * 1000)))
+
+
+def plan_over_the_defaults():
+    plan = defaultdict(int, {"members": 4, "session.timeout.ms": 45_000, "max.poll.interval.ms": 300_000})
+    plan |= {"group.protocol": "consumer", "session.timeout.ms": 6000, "max.poll.interval.ms": 9500}
+    return plan
 
 
 # 4.11: where to move the group
@@ -222,6 +339,28 @@ RIGHT = {
         "an object that can be called": Monitor(None),
         "a partial function": partial(lag_in_the_argument, unknown=None),
         "the difference of two series": lag_by_difference,
+    },
+    "4.4": {
+        "names": member_by_names,
+        "a dictionary, and settings more": member_by_a_dictionary,
+        "subscribes later": member_that_subscribes_later,
+        "has polled once, and goes back": member_that_has_joined,
+        "a class of one's own": MyConsumer,
+    },
+    "4.6": {
+        "a loop without end, and a return": loop_by_while,
+        "a walrus, the timeout by place": loop_by_walrus,
+        "a commit for each record": loop_by_record,
+        "four at a time": loop_by_few,
+        "without waiting": loop_without_waiting,
+        "closes": loop_that_closes,
+    },
+    "4.9": {
+        "a dictionary": plan_by_words,
+        "in another order": plan_in_another_order,
+        "numpy's integers": plan_by_numpy,
+        "from the lengths of the accidents": plan_from_the_accidents,
+        "over the defaults": plan_over_the_defaults,
     },
     "4.5": {
         "slices of one list": share_by_slices,

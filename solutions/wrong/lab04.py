@@ -6,7 +6,9 @@ from collections import defaultdict
 from itertools import chain, cycle
 from typing import Any
 
-from solutions.right.lab04 import all_pairs, share_by_slices
+from kafka import KafkaConsumer, TopicPartition
+
+from solutions.right.lab04 import all_pairs, plan_by_words, share_by_slices
 
 
 def _unknown_is_zero(ends: dict[int, int], committed: dict[int, int]) -> Any:
@@ -81,6 +83,95 @@ def lag_with_two_faults(ends, committed):
     return {number: ends[number] - offset for number, offset in committed.items()}
 
 
+# --- 4.4 --------------------------------------------------------------------------------------------------------------
+
+
+def consumer_with(**changed):
+    def make(bootstrap, group):
+        settings = {"bootstrap_servers": bootstrap, "group_id": group, "auto_offset_reset": "earliest",
+                    "enable_auto_commit": False, **changed}
+        return KafkaConsumer("rides", **settings)
+
+    return make
+
+
+def member_of_no_group(bootstrap, group):
+    return KafkaConsumer("rides", bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+
+
+def member_of_nothing(bootstrap, group):
+    return KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+
+
+def member_by_hand(bootstrap, group):
+    consumer = member_of_nothing(bootstrap, group)
+    consumer.assign([TopicPartition("rides", 0), TopicPartition("rides", 1)])
+    return consumer
+
+
+def member_in_a_list(bootstrap, group):
+    return [{"group_id": group}]
+
+
+# --- 4.6 --------------------------------------------------------------------------------------------------------------
+
+
+def loop_without_a_commit(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            for record in records:
+                work(record)
+
+
+def loop_that_commits_first(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        consumer.commit()
+        for records in batch.values():
+            for record in records:
+                work(record)
+
+
+def loop_that_commits_at_the_end(consumer, work):
+    loop_without_a_commit(consumer, work)
+    consumer.commit()
+
+
+def loop_of_one_batch(consumer, work):
+    for records in consumer.poll(timeout_ms=2000).values():
+        for record in records:
+            work(record)
+    consumer.commit()
+
+
+def loop_of_lists(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            work(records)
+        consumer.commit()
+
+
+def loop_of_one_partition(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in batch.get(TopicPartition("rides", 0), []):
+            work(record)
+        consumer.commit()
+
+
+def loop_that_works_twice(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            for record in [*records, records[-1]]:
+                work(record)
+        consumer.commit()
+
+
+def loop_over_partitions(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in batch:
+            work(record)
+        consumer.commit()
+
+
 # --- 4.5 --------------------------------------------------------------------------------------------------------------
 
 
@@ -148,6 +239,13 @@ def share_with_three_faults(members, topics):
     first, *rest = members
     left = [(topic, number) for topic, number in all_pairs(topics) if number][:-1]
     return {first: [(topic, 0) for topic in topics], **{name: left[place :: len(rest)] for place, name in enumerate(rest)}}
+
+
+# --- 4.9 --------------------------------------------------------------------------------------------------------------
+
+
+def plan_with(**changed):
+    return lambda: {**plan_by_words(), **{name.replace("_", "."): value for name, value in changed.items()}}
 
 
 # --- 4.11 -------------------------------------------------------------------------------------------------------------
@@ -230,6 +328,40 @@ WRONG = {
         "one sum for all": (lag_as_one_sum, r"dictionary"),
         "a word where nobody can know": (lag_that_is_a_word, r"it is None: nothing is committed"),
         "two faults: leaves partitions out, and goes below 0": (lag_with_two_faults, r"missing"),
+    },
+    "4.4": {
+        "begins at the end": (consumer_with(auto_offset_reset="latest"), r"would begin at .* never see what is there"),
+        "commits by itself": (consumer_with(enable_auto_commit=True), r"nobody has called commit"),
+        "is in no group": (member_of_no_group, r"knows no member"),
+        "is in a group of its own": (consumer_with(group_id="mine"), r"knows no member of the group that was asked for"),
+        "reads no topic": (member_of_nothing, r"not subscribed to rides"),
+        "takes its partitions by hand": (member_by_hand, r"not subscribed to rides"),
+        "is no consumer": (member_in_a_list, r"a KafkaConsumer is wanted"),
+    },
+    "4.6": {
+        "never commits": (loop_without_a_commit, r"committed is nothing"),
+        "commits before the work": (loop_that_commits_first, r"if you die here"),
+        "commits once, at the end": (loop_that_commits_at_the_end, r"after 20 rides 0 were committed"),
+        "reads one batch": (loop_of_one_batch, r"returned after 10 of 40"),
+        "hands whole lists to work": (loop_of_lists, r"work\(\) takes one record"),
+        "looks at one partition": (loop_of_one_partition, r"rides-1 offset 0 is left"),
+        "works twice on the last of each batch": (loop_that_works_twice, r"worked on 2 times"),
+        "goes over the keys": (loop_over_partitions, r"work\(\) takes one record"),
+    },
+    "4.9": {
+        "Kafka's defaults": (plan_with(group_protocol="classic", session_timeout_ms=45_000, max_poll_interval_ms=300_000),
+                             r"done after 3\d\d s; the deadline"),
+        "gives up who is cut off for four seconds": (plan_with(session_timeout_ms=3000), r"10 rides were charged twice"),
+        "gives up who works for eight seconds": (plan_with(max_poll_interval_ms=5000), r"10 rides were charged twice"),
+        "waits for the hanging one for minutes": (plan_with(max_poll_interval_ms=300_000), r"rides-2: nobody for 30\d s"),
+        "waits for the dead one for long": (plan_with(session_timeout_ms=45_000), r"done after \d\d s; the deadline"),
+        "two members": (plan_with(members=2), r"rides were never done"),
+        "three members": (plan_with(members=3), r"done after 4\d s; the deadline"),
+        "four of the old protocol": (plan_with(group_protocol="classic"), r"done after 3\d s; the deadline"),
+        "five of the old protocol": (plan_with(group_protocol="classic", members=5), r"5 members are paid, and 4 can"),
+        "eight members": (plan_with(members=8), r"8 members are paid"),
+        "seconds, not milliseconds": (plan_with(session_timeout_ms=6), r"session.timeout.ms is a whole number from 100"),
+        "no protocol": (plan_with(group_protocol="kip-848"), r'group.protocol is "classic" or "consumer"'),
     },
     "4.5": {
         "deals each topic by itself": (_by_topic, ""),

@@ -5,6 +5,7 @@ import re
 from functools import cache
 
 from minikafka.lab.labs.lab04 import experiment as lab04
+from minikafka.lab.labs.lab04.night import ACCIDENTS, DEFAULTS, shift
 from minikafka.lab.labs.lab04.shifts import shifts
 from minikafka.lab.picture.draw.group import picture, to_text
 from minikafka.lab.picture.draw.sheet import ON_DARK
@@ -72,3 +73,16 @@ def test_the_shifts_name_the_owner_and_the_duration():
     assert drawing.text.splitlines()[1].startswith("  P0: M1 from ") and "M1 from 4." in drawing.text.splitlines()[1]
     assert len(re.findall(r">4\.[12] s<", drawing.svg)) == 4 and drawing.svg.count(">M4<") == 4 and "var(" not in drawing.svg
     assert min(float(size) for size in re.findall(r'font-size="([\d.]+)"', drawing.svg)) >= 14
+
+
+def test_each_accident_of_the_night_is_answered_by_a_setting_of_its_own():
+    """Fails if a session or a poll interval decided nothing, or if an accident did not happen: a short session gives up the member
+    behind the cable, a short poll interval the one with the slow ride, and a long one leaves the deadlock alone.
+    """
+    plan = {**DEFAULTS, "group.protocol": "consumer", "session.timeout.ms": 6000, "max.poll.interval.ms": 10_000}
+    waits = {name: {wait.after: wait.seconds for wait in shift({**plan, **changed}).waits}
+             for name, changed in {"so": {}, "minutes": {"max.poll.interval.ms": 100_000}}.items()}
+    assert set(waits["so"]) == set(ACCIDENTS.values())
+    assert waits["so"]["deadlock"] < 20 and waits["minutes"]["deadlock"] > 100
+    assert shift(plan).twice == 0
+    assert shift({**plan, "session.timeout.ms": 3000}).twice == shift({**plan, "max.poll.interval.ms": 5000}).twice == 10

@@ -1,13 +1,21 @@
-"""Checks of lab 4: lag per partition (4.3), an assignment (4.5), the offsets of a moment (4.11)."""
+"""Checks of lab 4: lag per partition (4.3), a member (4.4) and its loop (4.6) on a real broker, an assignment (4.5), a plan for a
+night (4.9), the offsets of a moment (4.11)."""
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
 from numbers import Integral, Number
 from typing import Any
 
+from kafka import KafkaConsumer
+from kafka.consumer.fetcher import ConsumerRecord
+
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab04.bench import BATCH, ENDS, TOPIC, settle, the_bench
+from minikafka.lab.labs.lab04.night import DEADLINE, RIDES, shift
 from minikafka.lab.values import shown
+from minikafka.lab.wants import kind
 
 Lags = dict[int, int | None]
 Shares = dict[str, list[tuple[str, int]]]
@@ -50,6 +58,40 @@ def _group(number: int) -> tuple[dict[int, int], dict[int, int]]:
     ends = {p: rng.choice([0, 1, rng.randrange(10_000)]) for p in range(rng.randint(1, 6))}
     committed = {p: min(end + 2, rng.randrange(end + 3)) for p, end in ends.items() if rng.random() < 0.7}
     return ends, committed
+
+
+# --- 4.4 ----------------------------------------------------------------------------------------------------------------
+
+hints("4.4", "Which three of the settings in the table must differ from what Kafka takes by itself?",
+      "A name for the group; where it begins as long as nothing is committed; and that nobody but your own loop commits.",
+      "minikafka/lab/labs/lab05/member.py: SETTINGS and `consume`, the program of the members that you have killed")
+
+
+@checks("4.4", seconds=90,
+        matters="A new group with the default `latest` reads nothing of what is there, and nobody sees an error.")
+def member(answer: Callable[[str, str], KafkaConsumer]) -> str:
+    """Check on a real broker, from outside: is there a member, where does it begin, and what is committed after its close."""
+    bench = the_bench()
+    group = bench.new_group()
+    consumer = answer(bench.bootstrap, group)
+    if not isinstance(consumer, KafkaConsumer):
+        raise Wrong(f"your function returned {kind(consumer)}; a KafkaConsumer is wanted")
+    try:
+        if TOPIC not in (consumer.subscription() or ()):
+            raise Wrong(f"your consumer has not subscribed to {TOPIC}: the topic is the first argument of KafkaConsumer")
+        first = settle(consumer)
+        if not bench.members(group):
+            raise Wrong(f"the coordinator knows no member of the group that was asked for, {group}: are both parameters used?")
+        if behind := {tp.partition: offset for tp, offset in sorted(first.items()) if offset}:
+            raise Wrong(f"a new group would begin at {shown(behind)} (partition: offset) and never see what is there already; "
+                        "it must begin at 0")
+    finally:
+        with suppress(Exception):  # an error is told already, or the student has closed it
+            consumer.close()
+    if committed := bench.committed(group):
+        raise Wrong(f"nobody has called commit(), and after close() the group has committed {shown(committed)}: "
+                    "the consumer does it by itself")
+    return f"the coordinator counts one member of {group}; it began at 0, and committed nothing by itself"
 
 
 # --- 4.5 ----------------------------------------------------------------------------------------------------------------
@@ -129,6 +171,95 @@ def _assignment(number: int) -> tuple[list[str], dict[str, int]]:
     members = [f"C{n}" for n in range(1, rng.choice([1, 2, 3, 4, 5, 8]) + 1)]
     rng.shuffle(members)
     return members, {f"topic-{n}": rng.randint(1, 4) for n in range(rng.choice([1, 1, 2, 5, 9]))}
+
+
+# --- 4.6 ----------------------------------------------------------------------------------------------------------------
+
+hints("4.6", "After which line of yours is a batch done, and when does the loop end?",
+      "poll returns a dictionary: for each partition the list of its records. Work on all of them, then commit once. An empty "
+      "dictionary ends the loop.",
+      "labs/05-commit-and-crash.ipynb, section 3, where the place of this line is the whole subject; kafka.KafkaConsumer.commit")
+
+
+@checks("4.6", matters="A loop that never commits works well, until the first restart: then everything comes again.", seconds=60)
+def work_off(answer: Callable[[KafkaConsumer, Callable[[Any], None]], Any]) -> str:
+    """Check on a real broker: at each ride, what has the group committed, seen from outside? First what is left out, then what
+    is committed too early, then what is committed too late or never."""
+    bench = the_bench()
+    group = bench.new_group()
+    done: list[tuple[int, int]] = []
+    notes: list[dict[int, int]] = []            # what was committed when the work on each ride began
+
+    def work(record: Any) -> None:
+        if not isinstance(record, ConsumerRecord):
+            raise Wrong(f"work() takes one record; your loop gives it {kind(record)}")
+        notes.append(bench.committed(group))
+        done.append((record.partition, record.offset))
+
+    with closing(bench.joined(group)) as consumer:
+        answer(consumer, work)
+    committed, total = bench.committed(group), sum(ENDS.values())
+    if left := [(p, n) for p, end in ENDS.items() for n in range(end) if (p, n) not in done]:
+        raise Wrong(f"your loop returned after {len({*done})} of {total} rides; rides-{left[0][0]} offset {left[0][1]} is left")
+    if twice := [place for place in done if done.count(place) > 1]:
+        raise Wrong(f"rides-{twice[0][0]} offset {twice[0][1]} was worked on {done.count(twice[0])} times")
+    for place, note in enumerate(notes):
+        for p, offset in note.items():
+            if (behind := sum(q == p for q, _ in done[:place])) < offset:
+                raise Wrong(f"the group had committed {offset} in rides-{p} when you had worked on {behind} of its rides: "
+                            "if you die here, nobody does the others")
+    if committed != ENDS:
+        raise Wrong(f"the log ends at {ENDS}; committed is {shown(committed) if committed else 'nothing'}. "
+                    "Whoever comes next begins there")
+    late = [place for place, note in enumerate(notes) if place - sum(note.values()) >= 2 * BATCH]
+    if late:
+        raise Wrong(f"after {late[0]} rides {sum(notes[late[0]].values())} were committed; a poll brings {BATCH} at most, "
+                    "and after each of them one commit is wanted")
+    return f"{total} rides, each once; the group has committed {committed}, and never ahead of your work"
+
+
+# --- 4.9 ----------------------------------------------------------------------------------------------------------------
+
+hints("4.9", "Which setting decides how long a dead member is waited for, and which one finds a member that hangs?",
+      "session.timeout.ms counts from the last heartbeat: longer than a cable may be out, no longer. max.poll.interval.ms counts "
+      "from the last poll: longer than the longest honest batch, no longer. More members than needed are paid for nothing.",
+      "minikafka/lab/labs/lab04/night.py: the four accidents, and `shift`")
+
+PLAN = ("members", "group.protocol", "session.timeout.ms", "max.poll.interval.ms")
+BOUNDS = (("members", 1, 12), ("session.timeout.ms", 100, 1_800_000), ("max.poll.interval.ms", 100, 3_600_000))
+ENOUGH = 4  # members; with three no setting keeps the deadline
+
+
+@checks("4.9", matters="The defaults fit nobody in particular: 45 seconds for a crash, five minutes for a deadlock.", seconds=60)
+def plan(answer: Callable[[], dict[str, Any]]) -> str:
+    """Check by the night itself: what hangs for good first, then rides that come twice, the deadline, and the wages."""
+    chosen = _plan(dict(answer()))
+    found = shift(chosen)
+    told = [f"rides-{wait.partition}: nobody for {wait.seconds:.0f} s from second {wait.begin:.0f} on; its accident: {wait.after}"
+            for wait in found.waits]
+    if found.seconds is None:
+        raise Wrong(f"{found.left} of {RIDES} rides were never done: after the crash and the deadlock nobody was left", told)
+    if found.twice:
+        raise Wrong(f"{found.twice} rides were charged twice: a member that lived was given up in the middle of its batch", told)
+    if found.seconds > DEADLINE:
+        raise Wrong(f"done after {found.seconds:.0f} s; the deadline is {DEADLINE:.0f} s", told)
+    if chosen["members"] > ENOUGH:
+        raise Wrong(f"done after {found.seconds:.0f} s, in time; but {chosen['members']} members are paid, and {ENOUGH} can "
+                    "do it under one of the two protocols")
+    return f"done after {found.seconds:.0f} s with {chosen['members']} members, and no ride was charged twice"
+
+
+def _plan(said: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan with plain values; Wrong where it is none."""
+    if strange := sorted(map(shown, {*said} ^ {*PLAN})):
+        raise Wrong(f"a plan has four entries, {', '.join(PLAN)}; yours differs in {', '.join(strange)}")
+    if said["group.protocol"] not in ("classic", "consumer"):
+        raise Wrong(f"group.protocol is \"classic\" or \"consumer\", not {shown(said['group.protocol'])}")
+    for name, least, most in BOUNDS:
+        number = said[name]
+        if isinstance(number, bool) or not isinstance(number, Integral) or not least <= number <= most:
+            raise Wrong(f"{name} is a whole number from {least:,} to {most:,}, not {shown(number)}")
+    return {name: str(said[name]) if name == "group.protocol" else int(said[name]) for name in PLAN}
 
 
 # --- 4.11 ---------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
     desk = Desk(100)                          one partition of a hundred records, and readers without a group
     figure()                                  two brokers, four partitions, group A of two members, group B of four
     three_consumers(partitions=2)             three members of one group: who works, how long it takes
-    fifth_member()                            one member more than partitions; then a working one dies
     disorder(by_queue=True)                   a hundred jobs, two workers, one of them slow: what is done out of order
     change("classic", "join")                 a member joins (or dies): which partition stands still for how long
 
@@ -156,41 +155,6 @@ def three_consumers(partitions: int, records: int = 120, takes: float = 0.1, mem
         working = {h.member for h in crowd.read}
         return {"partitions": partitions, "working": len(working), "idle": members - len(working),
                 "seconds": round(cluster.now() - began), "who": {name: held for name, held in shares.items() if held}}
-
-
-@dataclass
-class Fifth:
-    """Five members of four partitions, and what the fifth one was for."""
-
-    before: dict[str, list[int]]
-    after: dict[str, list[int]]
-    victim: str
-    took_over: str
-    waited: float          # seconds from the death until the partition's next record is read
-    read_before: int       # records that the idle member had read by then
-    crowd: Crowd
-
-
-def fifth_member() -> Fifth:
-    """Start five members for four partitions; then kill a member that works, while records keep coming."""
-    cluster = simulated(seed=4)
-    topic(cluster, 4)
-    crowd = Crowd(cluster, TOPIC)
-    for number in range(1, 6):
-        crowd.start(f"B{number}", "B", session_timeout=SESSION, heartbeat_interval=HEARTBEAT)
-    before = crowd.settle("B", 4)
-    flow = _flow(cluster, 4)
-    cluster.sleep(10)
-    idle = next(name for name, held in before.items() if not held)
-    victim = next(name for name, held in before.items() if held)
-    read_before, died = sum(h.member == idle for h in crowd.read), cluster.now()
-    crowd.kill(victim)
-    cluster.wait(lambda: crowd.settled("B", 4), 60)
-    cluster.wait(lambda: any(h.t > died and h.partition in before[victim] for h in crowd.read), 30)
-    heirs = [h for h in crowd.read if h.t > died and h.partition in before[victim]]
-    flow.cancel()
-    cluster.sleep(1)
-    return Fifth(before, crowd.assignment("B"), victim, heirs[0].member, round(heirs[0].t - died, 1), read_before, crowd)
 
 
 def _flow(cluster: Any, partitions: int, rate: float = 10.0) -> asyncio.Task[None]:

@@ -1,5 +1,5 @@
-"""Lab 4 on real brokers: a flow of records, records with chosen times, a librdkafka consumer of the new protocol, what the
-cluster says of groups.
+"""Lab 4 on real brokers: a flow of records, records with chosen times, the student's own members, a librdkafka consumer of the
+new protocol, what the cluster says of groups.
 
 Owns: the thread of a Flow; each other call closes the client that it makes.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import confluent_kafka
@@ -41,7 +44,7 @@ class Flow:
         with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
             while not self._over.wait(pause):
                 for partition in self._sent:
-                    producer.send(topic, f"job {self._sent[partition]}".encode(), partition=partition)
+                    producer.send(topic, f"ride {self._sent[partition]}".encode(), partition=partition)
                     self._sent[partition] += 1
 
     def stop(self) -> dict[int, int]:
@@ -49,6 +52,38 @@ class Flow:
         self._over.set()
         self._thread.join()
         return dict(self._sent)
+
+
+def together(cluster: Any, member: Callable[..., Any], work_off: Callable[..., Any], topic: str, group: str,
+             names: tuple[str, ...] = ("M1", "M2")) -> dict[str, dict[int, int]]:
+    """Run the student's member and loop as several members of a group at once, each in a thread; return how many records each
+    of them worked on, by partition.
+
+    None begins before all have partitions, and none leaves before all have ended: their commits meet no rebalance.
+    """
+    ready, over = threading.Barrier(len(names), timeout=PATIENCE), threading.Barrier(len(names), timeout=4 * PATIENCE)
+    counts: dict[str, dict[int, int]] = {name: {} for name in names}
+
+    def run(name: str) -> None:
+        with closing(cluster.watch(member(cluster.bootstrap, group), name)) as consumer:
+            consumer.partitions_for_topic(topic)  # see minikafka/lab/labs/lab05/member.py
+            until = time.monotonic() + PATIENCE
+            while (not (mine := consumer.assignment()) or len(mine) == len(consumer.partitions_for_topic(topic))) \
+                    and time.monotonic() < until:
+                consumer.poll(timeout_ms=1000)  # a short one may end before the answer to its join, and forget it
+            ready.wait()
+            for tp in mine:
+                consumer.seek(tp, consumer.committed(tp) or 0)  # what was polled meanwhile comes again
+
+            def work(record: Any) -> None:
+                counts[name][record.partition] = counts[name].get(record.partition, 0) + 1
+
+            work_off(consumer, work)
+            over.wait()
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(run, names))
+    return counts
 
 
 def committed(admin: Any, group: str) -> dict[int, int]:
