@@ -76,8 +76,8 @@ def test_the_shifts_name_the_owner_and_the_duration():
 
 
 def test_each_accident_of_the_night_is_answered_by_a_setting_of_its_own():
-    """Fails if a session or a poll interval decided nothing, or if an accident did not happen: a short session gives up the member
-    behind the cable, a short poll interval the one with the slow ride, and a long one leaves the deadlock alone.
+    """Fails if a session or a poll interval decided nothing, or if an accident did not happen: a short session gives up who
+    sits behind the cable, a short poll interval whoever has the slow ride, and a long one leaves the deadlock alone.
     """
     plan = {**DEFAULTS, "group.protocol": "consumer", "session.timeout.ms": 6000, "max.poll.interval.ms": 10_000}
     waits = {name: {wait.after: wait.seconds for wait in shift({**plan, **changed}).waits}
