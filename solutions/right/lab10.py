@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict, deque, namedtuple
+from collections import deque, namedtuple
 from dataclasses import dataclass, field
-from itertools import accumulate
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
 
 from minikafka.lab.labs.lab10.outside import naive
+from minikafka.lab.labs.lab10.worker import invoice
 
 
 def broker_by_rules(table, end, batch):
@@ -109,96 +110,196 @@ def broker_by_match(table, end, batch):
             return what, np.int64(offset)
 
 
-def late_by_a_loop(log):
-    largest, seen, late = {}, set(), []
-    for truck, number in log:
-        if (truck, number) not in seen and truck in largest and number < largest[truck]:
-            late.append((truck, number))
-        seen.add((truck, number))
-        largest[truck] = max(number, largest.get(truck, number))
-    return late
+def settle_in_a_loop(kafka, orders):
+    producer = kafka.KafkaProducer(transactional_id="shop", acks="all")
+    producer.init_transactions()
+    for order in orders:
+        producer.begin_transaction()
+        producer.send("orders", order.text, partition=0)
+        producer.send("payments", order.price, partition=0)
+        if order.refused:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
 
 
-def late_by_places(log):
-    log = list(log)
-    return [(truck, number) for place, (truck, number) in enumerate(log)
-            if (truck, number) not in log[:place] and any(t == truck and n > number for t, n in log[:place])]
+def settle_and_wait(kafka, orders):
+    """Waits for each answer; closes the producer."""
+    producer = kafka.KafkaProducer(transactional_id="till-1", acks="all", linger_ms=5)
+    producer.init_transactions()
+    for text, price, refused in orders:
+        producer.begin_transaction()
+        for topic, value in (("payments", price), ("orders", text)):
+            producer.send(topic, value=value).get(timeout=10)
+        (producer.abort_transaction if refused else producer.commit_transaction)()
+    producer.close()
 
 
-def late_by_pandas(log):
-    if not log:
-        return []
-    frame = pd.DataFrame(list(log), columns=["truck", "number"])
-    largest = frame.groupby("truck")["number"].cummax()
-    late = frame[(frame["number"] < largest) & ~frame.duplicated()]
-    return list(late.itertuples(index=False, name=None))
+def settle_by_exceptions(kafka, orders):
+    class Refused(Exception):
+        pass
+    producer = kafka.KafkaProducer(transactional_id="shop")
+    producer.init_transactions()
+    for order in orders:
+        producer.begin_transaction()
+        try:
+            producer.send("orders", value=order.text, key=order.text)
+            producer.send("payments", value=order.price, key=order.text)
+            producer.flush()
+            if order.refused:
+                raise Refused
+        except Refused:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+    return len(orders)
 
 
-def late_by_truck(log):
-    of = defaultdict(list)
-    for place, (truck, number) in enumerate(log):
-        of[truck].append((number, place))
-    found = []
-    for truck, reports in of.items():
-        tops, seen = list(accumulate((number for number, _ in reports), max)), set()
-        for (number, place), top in zip(reports, tops):
-            if number < top and number not in seen:
-                found.append((place, (truck, number)))
-            seen.add(number)
-    return [pair for _, pair in sorted(found)]
+def settle_with_a_producer_each(kafka, orders):
+    """Slow, and right: each producer takes the name over."""
+    for order in orders:
+        producer = kafka.KafkaProducer(transactional_id="shop", acks="all")
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", order.text)
+        producer.send("payments", order.price)
+        producer.abort_transaction() if order.refused else producer.commit_transaction()
 
 
-def late_one_by_one(log):
-    yield from late_by_a_loop(log)
+def settle_refused_first(kafka, orders):
+    producer = kafka.KafkaProducer(transactional_id="a", acks=-1)
+    producer.init_transactions()
+
+    def both(order):
+        producer.begin_transaction()
+        sent = [producer.send("orders", order.text), producer.send("payments", order.price)]
+        [each.get() for each in sent]
+    for order in orders:
+        both(order)
+        if not order.refused:
+            producer.commit_transaction()
+            continue
+        producer.abort_transaction()
 
 
-class Alarm:
-    def __call__(self, log):
-        return tuple([truck, number] for truck, number in late_by_a_loop(log))
+def reader_of_the_topic(kafka):
+    return kafka.KafkaConsumer("payments", isolation_level="read_committed", auto_offset_reset="earliest")
 
 
-def name(trip):
-    return trip.topic, trip.partition, trip.offset
+def reader_that_assigns(kafka):
+    consumer = kafka.KafkaConsumer(isolation_level="read_committed", enable_auto_commit=False)
+    consumer.assign([TopicPartition("payments", 0)])
+    consumer.seek_to_beginning()
+    return consumer
 
 
-def store_by_insert(db, trip):
+def reader_from_0(kafka):
+    consumer = kafka.KafkaConsumer(isolation_level="read_committed")
+    consumer.assign([TopicPartition("payments", 0)])
+    consumer.seek(TopicPartition("payments", 0), 0)
+    return consumer
+
+
+def reader_of_a_group(kafka):
+    settings = {"isolation_level": "read_committed", "auto_offset_reset": "earliest", "group_id": "accounting"}
+    return kafka.KafkaConsumer("payments", **settings)
+
+
+def reader_that_subscribes(kafka):
+    consumer = kafka.KafkaConsumer(auto_offset_reset="earliest", isolation_level="read_committed", max_poll_records=2)
+    consumer.subscribe(["payments"])
+    return consumer
+
+
+def next_offsets(records):
+    return {TopicPartition(r.topic, r.partition): OffsetAndMetadata(r.offset + 1, "", -1) for r in records}
+
+
+def bills_at_once(consumer, producer, records):
+    producer.begin_transaction()
+    for record in records:
+        producer.send("bills", invoice(record), partition=0)
+    producer.send_offsets_to_transaction(next_offsets(records), consumer.group_metadata())
+    producer.commit_transaction()
+
+
+def bills_offsets_first(consumer, producer, records):
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction(next_offsets(records), consumer.group_metadata())
+    for record in records:
+        producer.send("bills", value=invoice(record)).get(timeout=5)
+    producer.commit_transaction()
+
+
+def bills_by_position(consumer, producer, records):
+    producer.begin_transaction()
+    for record in records:
+        producer.send("bills", invoice(record))
+    ends = {place: OffsetAndMetadata(consumer.position(place), "", -1) for place in consumer.assignment()}
+    producer.send_offsets_to_transaction(ends, consumer.group_metadata())
+    producer.commit_transaction()
+
+
+def bills_one_by_one(consumer, producer, records):
+    for record in records:
+        bills_at_once(consumer, producer, [record])
+
+
+def bills_by_partition(consumer, producer, records):
+    ends = {}
+    producer.begin_transaction()
+    for record in records:
+        producer.send("bills", invoice(record))
+        place = TopicPartition(record.topic, record.partition)
+        ends[place] = max(record.offset + 1, ends.get(place, 0))
+    producer.flush()
+    for place, end in ends.items():
+        producer.send_offsets_to_transaction({place: OffsetAndMetadata(end, None, None)}, "billing")
+    producer.commit_transaction()
+
+
+def name(order):
+    return order.topic, order.partition, order.offset
+
+
+def store_by_insert(db, order):
     try:
-        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(order))
     except sqlite3.IntegrityError:
         return
-    naive(db, trip)
+    naive(db, order)
 
 
-def store_by_ignore(db, trip):
-    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip)).rowcount:
-        naive(db, trip)
+def store_by_ignore(db, order):
+    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(order)).rowcount:
+        naive(db, order)
 
 
-def store_by_select(db, trip):
-    found = db.execute("SELECT 1 FROM done WHERE topic = ? AND part = ? AND offset = ?", name(trip)).fetchone()
+def store_by_select(db, order):
+    found = db.execute("SELECT 1 FROM done WHERE topic = ? AND part = ? AND offset = ?", name(order)).fetchone()
     if found is None:
-        db.execute("INSERT INTO done (topic, part, offset) VALUES (?, ?, ?)", name(trip))
-        naive(db, trip)
+        db.execute("INSERT INTO done (topic, part, offset) VALUES (?, ?, ?)", name(order))
+        naive(db, order)
 
 
-def store_by_conflict(db, trip):
+def store_by_conflict(db, order):
     new = db.execute("INSERT INTO done VALUES (:topic, :partition, :offset) ON CONFLICT DO NOTHING RETURNING topic",
-                     {"topic": trip.topic, "partition": trip.partition, "offset": trip.offset}).fetchall()
+                     {"topic": order.topic, "partition": order.partition, "offset": order.offset}).fetchall()
     if new:
-        naive(db, trip)
+        naive(db, order)
 
 
-def store_by_count(db, trip):
+def store_by_count(db, order):
     before = db.total_changes
-    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip))
+    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(order))
     if db.total_changes > before:
-        naive(db, trip)
+        naive(db, order)
 
 
-def store_that_names_it_last(db, trip):
-    if name(trip) not in db.execute("SELECT topic, part, offset FROM done").fetchall():
-        naive(db, trip)
-        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
+def store_that_names_it_last(db, order):
+    if name(order) not in db.execute("SELECT topic, part, offset FROM done").fetchall():
+        naive(db, order)
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(order))
 
 
 def broker_with_a_deque(table, end, batch):
@@ -220,12 +321,12 @@ def broker_with_a_deque(table, end, batch):
     return ["append", end]
 
 
-def store_by_names(db, trip):
-    name = {"topic": trip.topic, "part": trip.partition, "offset": trip.offset}
+def store_by_names(db, order):
+    name = {"topic": order.topic, "part": order.partition, "offset": order.offset}
     asked = "SELECT count(*) FROM done WHERE topic = :topic AND part = :part AND offset = :offset"
     if not db.execute(asked, name).fetchone()[0]:
         db.execute("INSERT INTO done VALUES (:topic, :part, :offset)", name)
-        naive(db, trip)
+        naive(db, order)
 
 
 RIGHT = {
@@ -239,13 +340,32 @@ RIGHT = {
         "a deque of five": broker_with_a_deque,
     },
     "10.5": {
-        "a loop": late_by_a_loop,
-        "each place looks back": late_by_places,
-        "pandas": late_by_pandas,
-        "truck by truck": late_by_truck,
-        "a generator": late_one_by_one,
-        "an object, lists for pairs": Alarm(),
-        "numpy's numbers": lambda log: [(truck, np.int64(number)) for truck, number in late_by_a_loop(log)],
+        "a loop": settle_in_a_loop,
+        "waits for each answer": settle_and_wait,
+        "an exception of its own": settle_by_exceptions,
+        "a producer for each order": settle_with_a_producer_each,
+        "a function inside": settle_refused_first,
+    },
+    "10.6": {
+        "topic and two settings": reader_of_the_topic,
+        "assigns, and seeks": reader_that_assigns,
+        "seeks to 0": reader_from_0,
+        "a member of a group": reader_of_a_group,
+        "subscribes later": reader_that_subscribes,
+    },
+    "10.8": {
+        "bills, then offsets": bills_at_once,
+        "offsets, then bills": bills_offsets_first,
+        "the consumer's positions": bills_by_position,
+        "a transaction for each order": bills_one_by_one,
+        "offsets one partition after the other, the group's name": bills_by_partition,
+    },
+    "10.9": {
+        "ten": lambda: {"records": 10, "isolation": "read_committed"},
+        "twelve": lambda: dict(isolation="read_committed", records=12),  # noqa: C408
+        "fifteen": lambda: {"records": 15, "isolation": "read_committed"},
+        "numpy's": lambda: {"records": np.int64(13), "isolation": "read_committed"},
+        "a second's worth, less a margin": lambda: {"records": int(20 * 0.8), "isolation": "read_committed"},
     },
     "10.10": {
         "the key refuses": store_by_insert,

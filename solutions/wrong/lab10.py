@@ -1,8 +1,12 @@
 """Wrong answers to the exercises of lab 10, each named by its mistake, with a pattern that the verdict must match ("": any)."""
 from __future__ import annotations
 
+from kafka import TopicPartition
+from kafka.structs import OffsetAndMetadata
+
 from minikafka.lab.labs.lab10.outside import naive
-from solutions.right.lab10 import broker_by_rules, late_by_a_loop, name
+from minikafka.lab.labs.lab10.worker import invoice
+from solutions.right.lab10 import broker_by_rules, name, next_offsets
 
 
 def remembers_all(table, end, batch):
@@ -50,80 +54,46 @@ def strangers_begin_at_zero(table, end, batch):
     return broker_by_rules(table, end, batch)
 
 
-def late_repetitions_too(log):
-    largest, late = {}, []
-    for truck, number in log:
-        if number < largest.get(truck, number):
-            late.append((truck, number))
-        largest[truck] = max(number, largest.get(truck, number))
-    return late
-
-
-def late_to_the_one_before(log):
-    before, seen, late = {}, set(), []
-    for truck, number in log:
-        if number < before.get(truck, number) and (truck, number) not in seen:
-            late.append((truck, number))
-        seen.add((truck, number))
-        before[truck] = number
-    return late
-
-
-def late_of_all_trucks(log):
-    largest, seen, late = float("-inf"), set(), []
-    for truck, number in log:
-        if number < largest and (truck, number) not in seen:
-            late.append((truck, number))
-        seen.add((truck, number))
-        largest = max(largest, number)
-    return late
-
-
-def overtakers(log):
-    late = set(late_by_a_loop(log))
-    return [(t, n) for place, (t, n) in enumerate(log) if any(t == u and n > m for u, m in late.intersection(log[place:]))]
-
-
-def store_that_commits(db, trip):
-    found = db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip)).rowcount
+def store_that_commits(db, order):
+    found = db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(order)).rowcount
     db.commit()
     if found:
-        naive(db, trip)
+        naive(db, order)
 
 
-def store_by_offset(db, trip):
-    if db.execute("INSERT OR IGNORE INTO done VALUES ('', 0, ?)", (trip.offset,)).rowcount:
-        naive(db, trip)
+def store_by_offset(db, order):
+    if db.execute("INSERT OR IGNORE INTO done VALUES ('', 0, ?)", (order.offset,)).rowcount:
+        naive(db, order)
 
 
-def store_by_partition(db, trip):
-    if db.execute("INSERT OR IGNORE INTO done VALUES ('', ?, ?)", (trip.partition, trip.offset)).rowcount:
-        naive(db, trip)
+def store_by_partition(db, order):
+    if db.execute("INSERT OR IGNORE INTO done VALUES ('', ?, ?)", (order.partition, order.offset)).rowcount:
+        naive(db, order)
 
 
-def store_by_content(db, trip):
-    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", (trip.customer, 0, trip.amount)).rowcount:
-        naive(db, trip)
+def store_by_content(db, order):
+    if db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", (order.customer, 0, order.amount)).rowcount:
+        naive(db, order)
 
 
-def store_by_the_last(db, trip):
-    last = db.execute("SELECT max(offset) FROM done WHERE topic = ?", (trip.topic,)).fetchone()[0]
-    if last is None or trip.offset > last:
-        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(trip))
-        naive(db, trip)
+def store_by_the_last(db, order):
+    last = db.execute("SELECT max(offset) FROM done WHERE topic = ?", (order.topic,)).fetchone()[0]
+    if last is None or order.offset > last:
+        db.execute("INSERT INTO done VALUES (?, ?, ?)", name(order))
+        naive(db, order)
 
 
 IN_MEMORY = set()
 
 
-def store_in_memory(db, trip):
-    if name(trip) not in IN_MEMORY:
-        IN_MEMORY.add(name(trip))
-        naive(db, trip)
+def store_in_memory(db, order):
+    if name(order) not in IN_MEMORY:
+        IN_MEMORY.add(name(order))
+        naive(db, order)
 
 
-def store_that_only_notes(db, trip):
-    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(trip))
+def store_that_only_notes(db, order):
+    db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(order))
 
 
 def careless(last=True, shared=False, falsy=False, early=False, offset=True):
@@ -175,34 +145,99 @@ def knows_no_zombies(table, end, batch):
     return _judge(table, end, batch, fences=False)
 
 
-# --- 10.5 -------------------------------------------------------------------------------------------------------------
+# --- 10.5, 10.6, 10.8 -------------------------------------------------------------------------------------------------
 
 
-def neighbours_only(log):
-    last, found = {}, []
-    for key, number in log:
-        if number < last.get(key, number):
-            found.append((key, number))
-        last[key] = number
-    return found
+def careless_shop(init=True, end=lambda order: not order.refused, sends=lambda order: True, topics=("orders", "payments"), each=True,
+                  name="shop"):
+    """Make a shop that is right but for one thing."""
+    def settle(kafka, orders):
+        producer = kafka.KafkaProducer(acks="all", **({"transactional_id": name} if name else {}))
+        if init:
+            producer.init_transactions()
+        if not each:
+            producer.begin_transaction()
+        for order in orders:
+            if each:
+                producer.begin_transaction()
+            if sends(order):
+                for topic, value in zip(topics, (order.text, order.price)):
+                    producer.send(topic, value)
+            if each and end(order) is not None:
+                producer.commit_transaction() if end(order) else producer.abort_transaction()
+        if not each:
+            producer.commit_transaction() if all(map(end, orders)) else producer.abort_transaction()
+    return settle
 
 
-def every_gap(log):
-    last, found = {}, []
-    for key, number in log:
-        if number != last.get(key, number - 1) + 1:
-            found.append((key, number))
-        last[key] = number
-    return found
+def a_transaction_for_each_record(kafka, orders):
+    producer = kafka.KafkaProducer(transactional_id="shop")
+    producer.init_transactions()
+    for order in orders:
+        for topic, value in (("orders", order.text), ("payments", order.price)):
+            producer.begin_transaction()
+            producer.send(topic, value)
+            producer.abort_transaction() if order.refused else producer.commit_transaction()
+
+
+def text_for_bytes(kafka, orders):
+    producer = kafka.KafkaProducer(transactional_id="shop")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", orders[0].text.decode())
+
+
+def initialises_for_each_order(kafka, orders):
+    producer = kafka.KafkaProducer(transactional_id="shop")
+    for _ in orders:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.abort_transaction()
+
+
+def careless_bills(begin=True, offsets=lambda records: next_offsets(records), commit=True, after=None, before=None, abort=False):
+    """Make a worker that is right but for one thing."""
+    def write_bills(consumer, producer, records):
+        if before:
+            before(consumer)
+        if begin:
+            producer.begin_transaction()
+        for record in records:
+            producer.send("bills", invoice(record))
+        if offsets:
+            producer.send_offsets_to_transaction(offsets(records), consumer.group_metadata())
+        if commit:
+            producer.commit_transaction()
+        if abort:
+            producer.abort_transaction()
+        if after:
+            after(consumer)
+    return write_bills
+
+
+def without_adding_one(records):
+    return {place: OffsetAndMetadata(end.offset - 1, "", -1) for place, end in next_offsets(records).items()}
+
+
+def of_the_last_partition(records):
+    return dict([*next_offsets(records).items()][-1:])
+
+
+def only_after_the_bills(consumer, producer, records):
+    """Two transactions: the bills in one, the offsets in another."""
+    careless_bills(offsets=None)(consumer, producer, records)
+    producer.begin_transaction()
+    producer.send_offsets_to_transaction(next_offsets(records), consumer.group_metadata())
+    producer.commit_transaction()
 
 
 # --- 10.10 ------------------------------------------------------------------------------------------------------------
 
 
-def only_the_row_is_safe(db, trip):
+def only_the_row_is_safe(db, order):
     known = db.execute("select 1 from bookings where (topic, part, offset) = (?, ?, ?)",
-                       (trip.topic, trip.partition, trip.offset)).fetchone()
-    naive(db, trip)
+                       (order.topic, order.partition, order.offset)).fetchone()
+    naive(db, order)
     if known:
         db.execute("delete from bookings where rowid = (select max(rowid) from bookings)")
 
@@ -229,24 +264,62 @@ WRONG = {
         "its sequence for its offset": (careless(offset=False), r"end of the log"),
     },
     "10.5": {
-        "compares neighbours only": (neighbours_only, ""),
-        "takes gaps for disorder": (every_gap, ""),
-        "repetitions are late": (late_repetitions_too, r"duplicate|already|repetition"),
-        "later than the one before": (late_to_the_one_before, r"larg"),
-        "one clock for all trucks": (late_of_all_trucks, r"truck"),
-        "those that overtook": (overtakers, r"late|overt|larger"),
-        "numbers only": (lambda log: [number for _, number in late_by_a_loop(log)], r"pair|truck"),
-        "how many": (lambda log: len(late_by_a_loop(log)), r"list"),
-        "whether any": (lambda log: bool(late_by_a_loop(log)), r"list"),
-        "nothing is late": (lambda log: [], r"you do not name it"),
-        "sorted anew": (lambda log: sorted(late_by_a_loop(log)), r"order"),
+        "no init": (careless_shop(init=False), r"init_transactions"),
+        "refused cards pay": (careless_shop(end=lambda order: True), r"counts in orders 1 times; it should count 0"),
+        "all or nothing, the whole evening": (careless_shop(each=False), r"should count 1"),
+        "one transaction for all": (careless_shop(each=False, end=lambda order: True), r"should count 0|begun"),
+        "never ends one": (careless_shop(end=lambda order: None), r"still open"),
+        "leaves the refused ones open": (careless_shop(end=lambda order: True if not order.refused else None), r"still open"),
+        "turned round": (careless_shop(end=lambda order: order.refused), r"should count"),
+        "does not send what will be refused": (careless_shop(sends=lambda order: not order.refused), r"not sent to"),
+        "no payment": (careless_shop(topics=("orders",)), r"not sent to payments"),
+        "both into one topic": (careless_shop(topics=("orders", "orders")), r"not sent to payments"),
+        "topics turned round": (careless_shop(topics=("payments", "orders")), r"not sent to orders"),
+        "no name": (careless_shop(name=None), r"transactional_id"),
+        "a transaction for each record": (a_transaction_for_each_record, r"begun"),
+        "text": (text_for_bytes, r"bytes"),
+        "initialises for each order": (initialises_for_each_order, r"once"),
+        "nothing": (lambda kafka, orders: None, r"not sent to"),
+    },
+    "10.6": {
+        "the default isolation": (lambda kafka: kafka.KafkaConsumer("payments", auto_offset_reset="earliest"), r"not committed"),
+        "the default reset": (lambda kafka: kafka.KafkaConsumer("payments", isolation_level="read_committed"), r"earliest"),
+        "another topic": (lambda kafka: kafka.KafkaConsumer("orders", isolation_level="read_committed", auto_offset_reset="earliest"),
+                          r"read nothing"),
+        "a word of its own": (lambda kafka: kafka.KafkaConsumer("payments", isolation_level="committed"), r"read_committed"),
+        "a setting that there is not": (lambda kafka: kafka.KafkaConsumer("payments", isolation="read_committed"), r"no setting isolation"),
+        "records": (lambda kafka: [b"payment"], r"a consumer is wanted"),
+        "nothing": (lambda kafka: None, r"consumer is wanted"),
+    },
+    "10.8": {
+        "no offsets": (careless_bills(offsets=None), r"add up to 0"),
+        "commits the offsets after it": (careless_bills(offsets=None, after=lambda consumer: consumer.commit()), r"too many"),
+        "commits the offsets before it": (careless_bills(offsets=None, before=lambda consumer: consumer.commit()), r"do not count"),
+        "the offset of the last one": (careless_bills(offsets=without_adding_one), r"too many|add up|stopped"),
+        "one partition only": (careless_bills(offsets=of_the_last_partition), r"too many|add up"),
+        "never begins": (careless_bills(begin=False), r"begin_transaction"),
+        "never commits": (careless_bills(commit=False), r"still open|do not count"),
+        "aborts": (careless_bills(commit=False, abort=True), r"do not count"),
+        "two transactions": (only_after_the_bills, r"too many"),
+        "plain offsets": (careless_bills(offsets=lambda records: {TopicPartition("orders", 0): 1}), r"OffsetAndMetadata"),
+    },
+    "10.9": {
+        "as it stands": (lambda: {"records": 1, "isolation": "read_uncommitted"}, r"printed twice.*markers"),
+        "everything at once": (lambda: {"records": 240, "isolation": "read_committed"}, r"comes after"),
+        "one each": (lambda: {"records": 1, "isolation": "read_committed"}, r"markers"),
+        "quick": (lambda: {"records": 12, "isolation": "read_uncommitted"}, r"printed twice"),
+        "none": (lambda: {"records": 0, "isolation": "read_committed"}, r"from 1 on"),
+        "half of one": (lambda: {"records": 0.5, "isolation": "read_committed"}, r"whole number"),
+        "another word": (lambda: {"records": 10, "isolation": "serializable"}, r"read_committed"),
+        "one setting": (lambda: {"records": 10}, r"two settings"),
+        "a number": (lambda: 10, r"dictionary"),
     },
     "10.10": {
         "one row, but two amounts on the bill": (only_the_row_is_safe, ""),
-        "books each time": (lambda db, trip: naive(db, trip), r"twice|2|two|again"),
+        "books each time": (lambda db, order: naive(db, order), r"twice|2|two|again"),
         "by the offset": (store_by_offset, r"partition|topic|lost|never|missing"),
         "by partition and offset": (store_by_partition, r"topic|lost|never|missing"),
-        "by what is in the trip": (store_by_content, r"lost|never|missing|0 times|not booked"),
+        "by what is in the order": (store_by_content, r"lost|never|missing|0 times|not booked"),
         "only later offsets": (store_by_the_last, r"lost|never|missing|not booked|partition"),
         "in memory": (store_in_memory, r"rolled back|lost|never|missing|crash|die|not booked"),
         "commits by itself": (store_that_commits, r"commit"),

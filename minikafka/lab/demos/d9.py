@@ -23,7 +23,7 @@ def story(stage: Stage, idempotent: bool) -> None:
     producer = cluster.watch(cluster.producer(idempotent=idempotent, name="till"), "till")
     for number in range(1, SENDS + 1):
         hold = wire.hold_answer() if number % EVERY == 0 else None
-        promise = producer.post(TOPIC, f"trip {number}", partition=0)
+        promise = producer.post(TOPIC, f"order {number}", partition=0)
         if hold is not None:
             cluster.wait(lambda hold=hold: hold.frames)
             if number == SHOWN:

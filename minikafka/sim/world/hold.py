@@ -93,6 +93,10 @@ class Hold:
     def drop(self) -> None:
         """Hold no more frames; the held ones never arrive, and their connections break."""
         self.stop()
+        self.break_held()
+
+    def break_held(self) -> None:
+        """Break the connections of the frames held now: these never arrive. The hold stands."""
         while self.frames:
             transport = self.frames.pop(0).transport
             transport.dam = None

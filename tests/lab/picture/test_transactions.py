@@ -57,7 +57,7 @@ def test_the_picture_shows_lso_open_transactions_and_markers():
         room.write("refund", 4, commit=False)
         room.write("slow", 3, commit=None)
         room.plain(5)
-        frame = RecordedRun.of(room.cluster).at(tp="trips-0")
+        frame = RecordedRun.of(room.cluster).at(tp="orders-0")
         markers = room.batches().query("what != 'data'")
     assert frame.chosen.last_stable == 12
     assert (frame.ledger.acknowledged, frame.ledger.readable, frame.ledger.committed) == (18, 18, 6)    # without 7-10 and 12-19
@@ -107,5 +107,5 @@ def test_without_transactions_nothing_is_drawn():
     """Fails if every picture got an empty row."""
     with exactly.ExactlyOnceCluster() as room:
         room.plain(3)
-        frame = RecordedRun.of(room.cluster).at(tp="trips-0")
+        frame = RecordedRun.of(room.cluster).at(tp="orders-0")
         assert "transactions" not in to_svg(frame) and "read_committed" not in to_svg(frame) + to_text(frame)

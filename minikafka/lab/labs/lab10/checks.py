@@ -1,20 +1,29 @@
-"""Checks of lab 10: what a partition remembers of producers (10.3), the order alarm (10.5), a store that books once (10.10)."""
+"""Checks of lab 10: what a partition remembers of producers (10.3), a transaction (10.5), its reader (10.6), bills and offsets in
+one transaction (10.8), the size of a transaction (10.9), a store that books once (10.10).
+"""
 from __future__ import annotations
 
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from minikafka.broker.server.live import LiveFs
+from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab10.outside import ConsumedTrip, bill, database, naive, rows
+from minikafka.lab.labs.lab10.clients import ApplicationProcess, simulated
+from minikafka.lab.labs.lab10.exactly import ALL_OF_IT, COMMITTED, ExactlyOnceCluster, billed, printed
+from minikafka.lab.labs.lab10.experiment import TOPIC
+from minikafka.lab.labs.lab10.outside import ConsumedOrder, bill, database, naive, rows
+from minikafka.lab.labs.stage import replicated
 from minikafka.lab.values import shown
 from minikafka.log.batch import BatchHeader, build, stamp
 from minikafka.log.producers import ProducerStates
 from minikafka.protocol.errors import Err, KafkaError
+
+PAYMENTS = "payments"
 
 # --- 10.3 ---------------------------------------------------------------------------------------------------------
 
@@ -49,7 +58,7 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
         table: dict[Any, Any] = {}
         end, told, past = 0, [], list[Batch]()
         with tempfile.TemporaryDirectory() as folder:
-            states = ProducerStates(LiveFs(), folder, "trips-0")
+            states = ProducerStates(LiveFs(), folder, "orders-0")
             for batch in story:
                 expected, said = judge(states, end, batch), tuple(answer(table, end, batch))
                 assert len(said) == 2, f"a pair is wanted, such as ('append', 0); you returned {shown(said)}"
@@ -140,115 +149,209 @@ def stories(count: int = 25) -> list[list[Batch]]:
 
 # --- 10.5 ---------------------------------------------------------------------------------------------------------
 
-Entry = tuple[str, int]
+class ShopOrder(NamedTuple):
+    """An order at the till; whether the card was refused is known when both records are sent."""
 
-hints("10.5", "Go through the log once. What must you remember of each key to know that a record comes too late?",
-      "Remember the largest number of each key, and which numbers were there already: a repetition is a duplicate, no disorder.",
-      "minikafka/proof/history/order.py, where the project's own judge looks for the same thing")
-
-
-@checks("10.5", matters="Nobody raises an error when order is broken. An alarm in the reader tells you the same day.")
-def alarm(answer: Callable[[Sequence[Entry]], list[Entry]]) -> str:
-    """Check with small logs that have one trap each, and with random ones."""
-    for log in logs():
-        said, expected = list(answer(list(log))), late(log)
-        for each in said:
-            assert isinstance(each, (tuple, list)) and len(each) == 2, f"pairs (truck, number) are wanted; you gave {shown(each)}"
-        said = [tuple(each) for each in said]
-        if said != expected:
-            raise Wrong(misjudged(log, said, expected), excerpt=["the log: " + " ".join(f"{k}:{n}" for k, n in log)])
-    return f"right for {len(logs())} logs, with duplicates, gaps and several trucks"
+    text: bytes
+    price: bytes
+    refused: bool
 
 
-def misjudged(log: Sequence[Entry], said: list[Entry], expected: list[Entry]) -> str:
-    """Return why the first entry of which the answer is wrong is too late, or is not."""
-    for key, number in (each for each in [*said, *expected] if (each in said) != (each in expected)):
-        if (key, number) in expected:
-            return f"{key}:{number} comes behind a larger number of truck {key}, and you do not name it"
-        if log.count((key, number)) > 1:
-            return f"{key}:{number} was there already: a repetition is a duplicate, and not too late"
-        return f"you name {key}:{number}, and no larger number of truck {key} is before it"
-    return f"the right ones in another order: you said {said}; as they were read they are {expected}"
+hints("10.5", "Which calls come once for a producer, and which once for each order? What decides how a transaction ends?",
+      "Before the loop: the producer with its transactional_id, and init_transactions. In the loop: begin, two sends, then abort "
+      "or commit.",
+      "minikafka/lab/labs/lab10/clients.py, `SimulatedProducer`; kafka.KafkaProducer.begin_transaction has its own text")
 
 
-def late(log: Sequence[Entry]) -> list[Entry]:
-    largest: dict[str, int] = {}
-    seen: set[Entry] = set()
-    found = []
-    for key, number in log:
-        if (key, number) not in seen and number < largest.get(key, number):
-            found.append((key, number))
-        seen.add((key, number))
-        largest[key] = max(number, largest.get(key, number))
-    return found
+@checks("10.5", matters="Who sends two records without a transaction leaves, some day, a payment without its order.")
+def settle(answer: Callable[[ApplicationProcess, list[ShopOrder]], object]) -> str:
+    """Check three evenings from outside: what stands in both logs, what counts, and whether anything is still open."""
+    for refused in ((False, True, False), (True, False), (False,)):
+        orders = [ShopOrder(b"order %d" % n, b"%d euros" % (20 + n), card) for n, card in enumerate(refused)]
+        with ExactlyOnceCluster() as room:
+            replicated(room.cluster, PAYMENTS)
+            process = simulated(room.cluster)
+            answer(process, list(orders))
+            _settled(room, process, orders)
+            process.close()
+    return "three evenings: each order counts with its payment, or neither does; nothing is open"
 
 
-def logs() -> list[list[Entry]]:
-    made = [[("a", 1), ("a", 2)], [("a", 2), ("a", 1)], [("a", 2), ("b", 1)], [("a", 1), ("a", 2), ("a", 1)],
-            [("a", 2), ("a", 3), ("a", 4), ("a", 1)], [("a", 3), ("a", 1), ("a", 2)], [("a", 1), ("a", 5), ("a", 9)], []]
-    rng = random.Random(105)
-    for _ in range(30):
-        log = [(key, n) for n in range(1, 8) for key in "ab"]
-        for _ in range(rng.randint(0, 4)):
-            place = rng.randrange(len(log) - 1)
-            log[place], log[place + 1] = log[place + 1], log[place]
-            if rng.random() < 0.5:
-                log.insert(rng.randrange(len(log)), rng.choice(log))
-            log.insert(min(len(log), place + rng.randint(1, 4)), log.pop(place))
-        made.append(log)
-    return made
+def _settled(room: ExactlyOnceCluster, process: ApplicationProcess, orders: list[ShopOrder]) -> None:
+    room.cluster.sleep(1.0)
+    logs = [f"{topic}-0: {line}" for topic in (TOPIC, PAYMENTS) for line in room.lines(topic)]
+    topics = ((TOPIC, [order.text for order in orders]), (PAYMENTS, [order.price for order in orders]))
+    for topic, values in topics:
+        if missing := [value for value in values if (topic, value) not in process.sent]:
+            raise Wrong(f"{missing[0]!r} was not sent to {topic}: both records are sent before anybody knows whether the card is "
+                        "refused", excerpt=logs)
+    for topic, values in topics:
+        right = [value.decode() for value, order in zip(values, orders) if not order.refused]
+        marks = room.marks(topic)
+        if marks["last stable"] < marks["high watermark"]:
+            raise Wrong(f"a transaction is still open: readers of {topic} that want committed records stop at offset "
+                        f"{marks['last stable']}", excerpt=logs)
+        counts = [value for _, value in room.read(COMMITTED, topic=topic)]
+        if counts != right:
+            odd = next(each for each in [*counts, *right] if counts.count(each) != right.count(each))
+            raise Wrong(f"{odd!r} counts in {topic} {counts.count(odd)} times; it should count {right.count(odd)} times",
+                        excerpt=logs)
+    begun = process.calls.count("begin_transaction")
+    if begun != len(orders):
+        raise Wrong(f"{begun} transactions were begun for {len(orders)} orders: one for each order is wanted, with both of its "
+                    "records in it", excerpt=logs)
+
+
+# --- 10.6 ---------------------------------------------------------------------------------------------------------
+
+hints("10.6", "Which setting of a consumer says that aborted records are thrown away? Where does a reader without a group begin?",
+      "Two settings: isolation_level, and auto_offset_reset, because the records are older than your reader.",
+      "minikafka/lab/labs/lab10/clients.py, `SimulatedConsumer`: the settings that it reads")
+
+
+@checks("10.6", matters="A transaction protects only those readers that ask for committed records.")
+def reader(answer: Callable[[ApplicationProcess], object]) -> str:
+    """Check with payments that are committed, aborted and still open: what the returned consumer reads."""
+    with ExactlyOnceCluster() as room:
+        replicated(room.cluster, PAYMENTS)
+        for name, commit in (("first", True), ("second", False), ("third", True), ("fourth", None)):
+            room.write(name, 3, commit, topic=PAYMENTS)
+        right = [value for _, value in room.read(COMMITTED, topic=PAYMENTS)]
+        consumer = answer(simulated(room.cluster))
+        assert hasattr(consumer, "poll"), f"a consumer is wanted; you returned {shown(consumer)}"
+        got, quiet = list[str](), 0
+        while quiet < 3:
+            records = [record for batch in consumer.poll(timeout_ms=1000).values() for record in batch]
+            got += [record.value.decode() for record in records]
+            quiet = 0 if records else quiet + 1
+    if got == right:
+        return f"your consumer reads the {len(got)} payments that count"
+    logs = [f"payments-0: {line}" for line in _payments(got, right)]
+    if not got:
+        raise Wrong("your consumer read nothing at all: does it read `payments`, and does it begin at the earliest record?")
+    if more := [value for value in got if value not in right]:
+        raise Wrong(f"your consumer also read {more[0]!r}, which is not committed", excerpt=logs)
+    raise Wrong(f"your consumer read {len(got)} payments; {len(right)} count", excerpt=logs)
+
+
+def _payments(got: list[str], right: list[str]) -> list[str]:
+    return [f"{value}: {'counts' if value in right else 'does not count'}, "
+            f"{'was read' if value in got else 'was not read'}" for value in dict.fromkeys([*right, *got])]
+
+
+# --- 10.8 ---------------------------------------------------------------------------------------------------------
+
+hints("10.8", "The worker dies. Which two things must then have happened both, or neither? Which call puts the second into the "
+      "transaction?",
+      "Begin, send the bills, then send_offsets_to_transaction, then commit. A group's offset is the next one to read; each "
+      "partition has its own.",
+      "minikafka/lab/labs/lab10/worker.py, `work`: the loop round your function")
+
+DEATHS = (("nowhere", None, 1), ("before the offsets", "send_offsets_to_transaction", 1),
+          ("before the second commit", "commit_transaction", 2), ("before consumer.commit()", "commit", 1))
+
+
+@checks("10.8", seconds=60, matters="The position and the result belong together: whoever keeps one of them alone counts twice.")
+def write_bills(answer: Callable[[Any, Any, list[Any]], object]) -> str:
+    """Check from outside: two partitions of orders, a worker that dies in the middle, a second one; count the bills."""
+    called: list[str] = []
+    for where, dies_at, nth in DEATHS:
+        if dies_at == "commit" and dies_at not in called:
+            continue
+        found = billed(answer, dies_at, orders=8, partitions=2, nth=nth)
+        called += found.calls
+        right = [f"bill of order {number}" for number in range(16)]
+        story = [f"first worker: {', '.join(found.calls[-12:])}, then it dies" if dies_at else "nobody dies",
+                 f"in the log {found.written} bills, {len(found.seen)} of them committed",
+                 f"the group's offsets, added up: {found.committed} of 16"]
+        if missing := [bill for bill in right if bill not in found.seen]:
+            raise Wrong(f"the worker dies {where}: {len(missing)} bills do not count, such as {missing[0]!r}", excerpt=story)
+        if found.too_many:
+            twice = next(bill for bill in right if found.seen.count(bill) > 1)
+            raise Wrong(f"the worker dies {where}: {found.too_many} bills too many count, such as {twice!r}", excerpt=story)
+        if found.committed != 16:
+            raise Wrong(f"the worker dies {where}: each order has its bill, and the group's offsets add up to {found.committed}, "
+                        "not to 16", excerpt=story)
+    return "two partitions, and every death: each order has one bill that counts"
+
+
+# --- 10.9 ---------------------------------------------------------------------------------------------------------
+
+hints("10.9", "Which of the three promises does a longer transaction break, and which one a shorter?",
+      "Aborted bills are printed unless the printer reads committed records. Then the size: one marker for each transaction, and "
+      "the first bill waits for the last.",
+      "minikafka/lab/labs/lab10/exactly.py, `printed`")
+
+LATE, MARKERS = 1.0, 0.1
+
+
+@checks("10.9", seconds=60, matters="The size of a transaction is a price: time for readers, or places in the log.")
+def decision(answer: Callable[[], dict[str, Any]]) -> str:
+    """Check by a run in the simulator: 120 orders, one death of the worker."""
+    chosen = answer()
+    assert set(chosen) == {"records", "isolation"}, f"two settings are wanted, records and isolation; you gave {sorted(chosen)}"
+    records, isolation = chosen["records"], chosen["isolation"]
+    assert wants.fits(int, records) and records >= 1, f"records is a whole number from 1 on; you gave {shown(records)}"
+    assert isolation in (COMMITTED, ALL_OF_IT), f"isolation is {COMMITTED!r} or {ALL_OF_IT!r}; you gave {shown(isolation)}"
+    measured = printed(int(records), isolation)
+    broken = [f"{measured.twice} bills were printed twice"] * bool(measured.twice)
+    broken += [f"of 100 bills one comes after {measured.late:.2f} s"] * (measured.late > LATE)
+    broken += [f"{measured.markers:.0%} of the offsets are markers"] * (measured.markers > MARKERS)
+    if broken:
+        raise Wrong(f"measured: {', and '.join(broken)}", excerpt=[f"all of it: {measured!r}"])
+    return f"measured: {measured!r}"
 
 
 # --- 10.10 --------------------------------------------------------------------------------------------------------
 
-hints("10.10", "The same trip is delivered again. What does the database know of it that no other trip has?",
+hints("10.10", "The same order is delivered again. What does the database know of it that no other order has?",
       "Topic, partition and offset name a record. Write them down in the same transaction as the booking; if they are there "
       "already, do nothing.",
       "minikafka/lab/labs/lab10/outside.py, the table `done`, and its primary key")
 
-Delivery = tuple[ConsumedTrip, bool]           # the trip, and whether the worker dies before the database commits
+Delivery = tuple[ConsumedOrder, bool]           # the order, and whether the worker dies before the database commits
 
 
 @checks("10.10", matters="What must happen once, outside of Kafka, needs a name that outlives the process.")
-def store(answer: Callable[[sqlite3.Connection, ConsumedTrip], object]) -> str:
+def store(answer: Callable[[sqlite3.Connection, ConsumedOrder], object]) -> str:
     """Check with deliveries that are repeated and workers that die, over several partitions and topics; then compare
     rows and bills."""
     for deliveries in nights():
         db, right, told = database(), database(), []
         done: set[tuple[str, int, int]] = set()
-        for trip, dies in deliveries:
-            told.append(f"{trip.topic}-{trip.partition} offset {trip.offset}, {trip.customer} pays {trip.amount}"
+        for order, dies in deliveries:
+            told.append(f"{order.topic}-{order.partition} offset {order.offset}, {order.customer} pays {order.amount}"
                         + (": the worker dies before the database commits" if dies else ""))
             db.execute("begin")
-            answer(db, trip)
+            answer(db, order)
             assert db.in_transaction, "leave commit and rollback to the worker: the store runs inside its transaction"
             db.execute("rollback" if dies else "commit")
-            if not dies and (name := (trip.topic, trip.partition, trip.offset)) not in done:
+            if not dies and (name := (order.topic, order.partition, order.offset)) not in done:
                 done.add(name)
-                naive(right, trip)
+                naive(right, order)
         booked, due = sum(bill(db).values()), sum(bill(right).values())
         if (bill(db), sorted(rows(db))) != (bill(right), sorted(rows(right))):
-            what = "a trip was never booked" if booked < due else "a trip was booked twice" if booked > due \
-                else "not each trip once"
+            what = "a order was never booked" if booked < due else "a order was booked twice" if booked > due \
+                else "not each order once"
             raise Wrong(f"{what}: the bills are {bill(db)}, right are {bill(right)}; booked are the offsets {sorted(rows(db))}, "
                         f"right are {sorted(rows(right))}", excerpt=told[-12:])
-    return f"{len(nights())} nights with deaths and repetitions: every trip booked once"
+    return f"{len(nights())} nights with deaths and repetitions: every order booked once"
 
 
 def nights() -> list[list[Delivery]]:
-    def trip(offset: int, customer: str = "Ada", amount: int = 100, partition: int = 0, topic: str = "trips") -> ConsumedTrip:
-        return ConsumedTrip(topic, partition, offset, customer, amount)
+    def order(offset: int, customer: str = "Ada", amount: int = 100, partition: int = 0, topic: str = "orders") -> ConsumedOrder:
+        return ConsumedOrder(topic, partition, offset, customer, amount)
     made: list[list[Delivery]] = [
-        [(trip(0), False), (trip(0), False)],
-        [(trip(0), True), (trip(0), False)],
-        [(trip(0), False), (trip(1), False)],                                        # same customer, same amount: two trips
-        [(trip(0), False), (trip(0, partition=1), False), (trip(0, topic="rides"), False)],
-        [(trip(0), False), (trip(1, "Bob"), False), (trip(0), False), (trip(1, "Bob"), False), (trip(2), False)]]
+        [(order(0), False), (order(0), False)],
+        [(order(0), True), (order(0), False)],
+        [(order(0), False), (order(1), False)],                                        # same customer, same amount: two orders
+        [(order(0), False), (order(0, partition=1), False), (order(0, topic="rides"), False)],
+        [(order(0), False), (order(1, "Bob"), False), (order(0), False), (order(1, "Bob"), False), (order(2), False)]]
     rng = random.Random(1010)
     for _ in range(15):
         deliveries: list[Delivery] = []
         for offset in range(6):
-            one = trip(offset, rng.choice(("Ada", "Bob")), rng.choice((100, 100, 250)), rng.choice((0, 1)))
+            one = order(offset, rng.choice(("Ada", "Bob")), rng.choice((100, 100, 250)), rng.choice((0, 1)))
             deliveries += [(one, True)] * rng.choice((0, 0, 1)) + [(one, False)] * rng.choice((1, 1, 2))
         made.append(deliveries)
     return made

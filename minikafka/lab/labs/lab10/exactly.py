@@ -2,21 +2,23 @@
 
     room = ExactlyOnceCluster(); room.write("a", 10, commit=False)     ten records of a transaction that is aborted
     open_transaction()                                   a transaction nobody ends, until its time is over
-    copied(transactional=True)                           read, transform, write, die before the commit; a second worker goes on
+    billed(write_bills, "commit_transaction")            read, transform, write, die; a second worker goes on
+    printed(records=10, isolation=COMMITTED)             what the size of a transaction costs
 
 Owns: the scripts; what a reader gets is asked of a new reader each time.
-Invariants
-  a worker that dies sends nothing more: no abort, no commit, no offset
 """
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from minikafka.lab.labs.lab06.experiment import picture
+from minikafka.lab.labs.lab10.clients import simulated
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, world
+from minikafka.lab.labs.lab10.worker import GROUP, work
 from minikafka.lab.view.front import Still
 from minikafka.log import markers
 from minikafka.log.batch import batches
@@ -39,12 +41,12 @@ class ExactlyOnceCluster:
             made.init()
         return self.producers[name]
 
-    def write(self, name: str, count: int, commit: bool | None = True, prefix: str | None = None, **settings: Any) -> None:
+    def write(self, name: str, count: int, commit: bool | None = True, topic: str = TOPIC, **settings: Any) -> None:
         """Write one transaction of `count` records, and commit it (True), abort it (False) or leave it open (None)."""
         producer = self.producer(name, **settings)
         producer.begin()
         for number in range(count):
-            producer.send(TOPIC, f"{prefix or name} {number}", partition=0)
+            producer.send(topic, f"{name} {number}", partition=0)
         if commit is not None:
             producer.commit() if commit else producer.abort()
         self.cluster.sleep(0.5)
@@ -56,19 +58,22 @@ class ExactlyOnceCluster:
                 producer.send(TOPIC, f"{name} {number}", partition=0)
         self.cluster.sleep(0.5)
 
-    def read(self, isolation: str = ALL_OF_IT, patience: float = 1.0) -> list[tuple[int, str]]:
+    def read(self, isolation: str = ALL_OF_IT, topic: str = TOPIC) -> list[tuple[int, str]]:
         """Return (offset, value) of what a new reader gets."""
-        return read(self.cluster, TOPIC, isolation, patience)
+        return read(self.cluster, topic, isolation)
 
-    def marks(self) -> dict[str, int]:
+    def _leader(self, topic: str) -> Any:
+        return self.cluster.world.broker(self.cluster.leader(topic)).replicas.partitions[topic, 0]
+
+    def marks(self, topic: str = TOPIC) -> dict[str, int]:
         """Return the log end, the high watermark and the last stable offset of the leader."""
-        partition = self.cluster.world.broker(self.cluster.leader(TOPIC)).replicas.partitions[TOPIC, 0]
+        partition = self._leader(topic)
         return {"log end": partition.log.end_offset, "high watermark": partition.high_watermark,
                 "last stable": partition.last_stable_offset}
 
-    def batches(self) -> pd.DataFrame:
+    def batches(self, topic: str = TOPIC) -> pd.DataFrame:
         """Return the leader's log batch by batch, including the markers, which no consumer ever sees."""
-        log = self.cluster.world.broker(self.cluster.leader(TOPIC)).replicas.partitions[TOPIC, 0].log
+        log = self._leader(topic).log
         rows, data = [], log.read(log.start_offset, 1 << 20, log.end_offset)
         for header, batch in batches(data):
             kind = "data"
@@ -77,6 +82,12 @@ class ExactlyOnceCluster:
             rows.append((header.base_offset, header.last_offset, kind, header.producer_id, header.producer_epoch))
         columns = ["first offset", "last offset", "what", "producer id", "epoch"]
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="batch"))
+
+    def lines(self, topic: str = TOPIC) -> list[str]:
+        """Return the log as lines to read: an offset and its value, or the marker that stands there."""
+        values = dict(self.read(topic=topic))
+        marks = {row[1]: row[3] for row in self.batches(topic).itertuples() if row[3] != "data"}
+        return [f"offset {offset}  {text}" for offset, text in sorted({**values, **marks}.items())]
 
     def picture(self) -> Still:
         """Return the picture of this moment."""
@@ -122,62 +133,116 @@ def open_transaction(seconds: float = 20.0, plain: int = 30) -> list[tuple[float
 # --- read, transform, write ---------------------------------------------------------------------------------------
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """The result of two workers that copied ten records, the first of which died."""
+class Billed:
+    """The bills in the end, after two lives of a worker."""
 
-    written: int                           # records in the log of the output, markers not counted
+    written: int                           # bills in the log, markers not counted
     seen: list[str]                        # what a reader of committed records gets
-    committed: int                         # the group's offset in the end
+    committed: int                         # the group's offsets, added up
+    calls: list[str]                       # of the first life
 
     @property
-    def duplicates(self) -> int:
+    def too_many(self) -> int:
         return len(self.seen) - len(set(self.seen))
 
 
-def copied(transactional: bool = True, die: str = "before the offsets", count: int = 10) -> Copied:
-    """Let a worker price ten trips, read from `trips` and written to `prices`; when it dies, a second worker goes on.
+def shop(orders: int = 10, partitions: int = 1) -> ExactlyOnceCluster:
+    """Return a cluster with `orders` orders in each partition of `orders`, and an empty topic `bills`."""
+    room = ExactlyOnceCluster(partitions=partitions)
+    room.cluster.admin().create_topic("bills", assignment={0: [2, 3, 1]})
+    with room.cluster.producer(name="till") as till:
+        for number in range(orders * partitions):
+            till.send(TOPIC, f"order {number}", partition=number % partitions)
+    room.cluster.sleep(0.5)
+    return room
 
-    It dies "before the offsets" are committed (but after its output is written), or "never".
+
+def billed(write_bills: Any, dies_at: str | None = None, transactional: bool = True, orders: int = 10, partitions: int = 1,
+           nth: int = 1) -> Billed:
+    """Let a worker write bills for `orders` orders of each partition; it dies at its `nth` call of `dies_at`, and a second one
+    takes over."""
+    with shop(orders, partitions) as room:
+        lives = [simulated(room.cluster, dies_at=dies_at, nth=nth), simulated(room.cluster)]
+        for life in lives[:1 if dies_at is None else 2]:
+            work(life, write_bills, transactional, partitions=partitions)
+        room.cluster.sleep(1.0)
+        written, seen = read(room.cluster, "bills"), read(room.cluster, "bills", COMMITTED)
+        group = GROUP if transactional else f"{GROUP} without transactions"
+        with room.cluster.consumer(group=group, name="auditor") as auditor:
+            found = auditor.committed([(TOPIC, number) for number in range(partitions)])
+        committed = sum(max(0, offset) for offset in found.values())
+        return Billed(len(written), [value for _, value in seen], committed, lives[0].calls)
+
+
+# --- how large a transaction --------------------------------------------------------------------------------------
+
+RATE, ORDERS = 20, 120                     # orders a second, and in all
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What came out of a printer that prints every bill which a reader gets."""
+
+    twice: int                             # bills printed more than once
+    late: float                            # seconds after its order, of the slowest but one in a hundred
+    markers: float                         # share of the topic's offsets
+
+    def __repr__(self) -> str:
+        return (f"{self.twice} bills printed twice; 99 of 100 within {self.late:.2f} s; "
+                f"{self.markers:.0%} of the offsets are markers")
+
+
+def printed(records: int, isolation: str) -> Printed:
+    """Write bills for 20 orders a second, `records` in each transaction, while a printer reads with `isolation`.
+
+    The worker dies once, with the 60th bill written and its transaction open; a second one goes on with the same orders.
     """
     with ExactlyOnceCluster() as room:
-        cluster = room.cluster
-        cluster.admin().create_topic("prices", assignment={0: [2, 3, 1]})
-        room.plain(count, "trip")
-        if die != "never":
-            work(cluster, "worker 1", transactional, die)
-            cluster.sleep(8.0)                              # the group's session is over
-        work(cluster, "worker 2", transactional, "never")
-        cluster.sleep(1.0)
-        written, seen = read(cluster, "prices"), read(cluster, "prices", COMMITTED)
-        with cluster.consumer(TOPIC, group="pricing", name="asker") as asker:
-            offset = asker.committed([(TOPIC, 0)])[TOPIC, 0]
-        return Copied(len(written), [value for _, value in seen], offset)
+        cluster, began = room.cluster, room.cluster.now()
+        due = [began + 1 + number / RATE for number in range(ORDERS)]
+        reader = cluster.consumer(isolation=isolation, name="printer")
+        reader.assign([(TOPIC, 0)])
+        out: list[tuple[str, float]] = []
+        cluster.run(_both(room, due, records, reader.unblocked, out))
+        first = dict(reversed(out))
+        ages = sorted(at - due[int(value.split()[1])] for value, at in first.items())
+        data = len(room.read())
+        end = room.marks()["log end"]
+        return Printed(len(out) - len(first), ages[int(0.99 * len(ages))], (end - data) / end)
 
 
-def work(cluster: Any, name: str, transactional: bool, die: str) -> None:
-    """Play one life of a worker: read what is there, write a price for each record, commit offsets (in the transaction
-    or after)."""
-    consumer = cluster.consumer(TOPIC, group="pricing", name=name, isolation=COMMITTED)
-    settings = {"transactional_id": "pricing-0"} if transactional else {}
-    producer = cluster.producer(name=f"{name} writes", **settings)
-    records = []
-    until = cluster.now() + 12.0
-    while not records and cluster.now() < until:
-        records = consumer.poll(1.0)
-    if transactional:
-        producer.init()
-        producer.begin()
-    for record in records:
-        producer.send("prices", f"price of {record.value.decode()}", partition=0)
-    if die == "before the offsets":
-        producer.kill()
-        consumer.kill()
-        return
-    offsets = {(TOPIC, 0): records[-1].offset + 1} if records else {}
-    if transactional:
-        producer.send_offsets(offsets, consumer) if offsets else None
-        producer.commit()
-    elif offsets:
-        consumer.commit(offsets)
-    producer.close()
-    consumer.close()
+async def _both(room: ExactlyOnceCluster, due: list[float], records: int, reader: Any, out: list[tuple[str, float]]) -> None:
+    """Run the worker and the printer side by side."""
+    worker = asyncio.ensure_future(_worker(room, due, records))
+    quiet = 0
+    while not worker.done() or quiet < 3:
+        found = await reader.poll(0.1)
+        quiet = 0 if found else quiet + 1
+        out += [(record.value.decode(), room.cluster.now()) for record in found]
+    await worker
+
+
+async def _worker(room: ExactlyOnceCluster, due: list[float], records: int) -> None:
+    """Write a bill for each order when it is due; a transaction ends with its `records`-th bill. Die once."""
+    died, number = False, 0
+    writer = await _writer(room, "first life")
+    while number < len(due):
+        batch = range(number, min(number + records, len(due)))
+        await writer.begin()
+        for each in batch:
+            await asyncio.sleep(max(0.0, due[each] - room.cluster.now()))
+            await writer.send(TOPIC, f"bill {each}", partition=0)
+            if each + 1 == ORDERS // 2 and not died:
+                died = True
+                writer.kill()
+                writer = await _writer(room, "second life")
+                break
+        else:
+            await writer.commit()
+            number = batch.stop
+
+
+async def _writer(room: ExactlyOnceCluster, name: str) -> Any:
+    writer = room.cluster.producer(transactional_id="billing-0", name=name).unblocked
+    await writer.init()
+    return writer

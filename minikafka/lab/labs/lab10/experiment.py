@@ -11,6 +11,8 @@ Invariants
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,12 +24,17 @@ from minikafka.lab.labs.steady import read_all
 from minikafka.log.batch import BatchHeader
 from minikafka.protocol.errors import Err, KafkaError
 
-TOPIC, TP = "trips", "trips-0"
+TOPIC, TP = "orders", "orders-0"
 
 
-def world(**settings: Any) -> Any:
-    """Start a simulated class cluster with one partition, led by broker 1."""
-    return replicated(simulated(10, controllers=1, **settings), TOPIC)
+def world(partitions: int = 1, **settings: Any) -> Any:
+    """Start a simulated class cluster with the topic `orders`, led by broker 1."""
+    cluster = simulated(10, controllers=1, **settings)
+    if partitions == 1:
+        return replicated(cluster, TOPIC)
+    cluster.admin().create_topic(TOPIC, assignment={number: [1, 2, 3] for number in range(partitions)})
+    cluster.wait(lambda: all(len(cluster.isr(TOPIC, number)) == 3 for number in range(partitions)))
+    return cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,19 @@ class ProduceWire:
         """Hold the next answer to a produce request; `drop()` of what is returned loses it, and breaks the connection."""
         return self.world.hold(lambda m: m.api is ProduceRequest and m.is_response and m.dst == "clients")
 
+    @contextmanager
+    def no_answers(self) -> Iterator[None]:
+        """Lose every answer to a produce request, for a while."""
+        hold = self.hold_answer()
+        taken = hold.take
+
+        def lose(message: Any) -> None:
+            taken(message)
+            self.world.loop.call_soon(hold.break_held)
+        hold.take = lose
+        yield
+        hold.drop()
+
     def flip_next(self) -> None:
         """Flip one bit of the next produce request, in the last byte of its records."""
         hold = self.world.hold(lambda m: m.api is ProduceRequest and not m.is_response and m.src == "clients")
@@ -117,9 +137,9 @@ def lost_answers(idempotent: bool = False, count: int = 100, every: int = 10) ->
     """Send records one after the other; of every tenth, the first answer is lost; the producer sends it again."""
     with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
-        producer = cluster.watch(cluster.producer(idempotent=idempotent, name="truck"), "truck")
+        producer = cluster.watch(cluster.producer(idempotent=idempotent, name="till"), "till")
         for number in range(1, count + 1):
-            value = f"trip {number}"
+            value = f"order {number}"
             hold = wire.hold_answer() if number % every == 0 else None
             promise = producer.post(TOPIC, value, partition=0)
             if hold is not None:
@@ -139,27 +159,61 @@ def lose(cluster: Any, hold: Any) -> None:
 
 def without_retries(again: bool = False) -> ProducerRun:
     """Send one record with a producer that never tries again, and lose its answer. With `again` the program sends the
-    trip once more."""
+    order once more."""
     with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
-        producer = cluster.watch(cluster.producer(idempotent=False, name="truck"), "truck")
+        producer = cluster.watch(cluster.producer(idempotent=False, name="till"), "till")
         producer.sender.settings.retries = 0
-        hold, promise = wire.hold_answer(), producer.post(TOPIC, "trip 1", partition=0)
+        hold, promise = wire.hold_answer(), producer.post(TOPIC, "order 1", partition=0)
         lose(cluster, hold)
         run.told.append((told_by(cluster, promise), None))
         if again:
-            run.told.append(("OK", producer.send(TOPIC, "trip 1", partition=0)[1]))
+            run.told.append(("OK", producer.send(TOPIC, "order 1", partition=0)[1]))
         run.attempts = wire.attempts
         run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
         return run
 
 
-def sent_twice() -> ProducerRun:
-    """Call `send` twice with the same trip, in the program of an idempotent producer."""
+def never_answered(seconds: float = 30.0) -> ProducerRun:
+    """Send one record and lose every answer; the producer tries again until `delivery_timeout` is over."""
     with world() as cluster:
         wire, run = ProduceWire(cluster), ProducerRun()
-        producer = cluster.producer(idempotent=True, name="truck")
-        run.told = [("trip 1", producer.send(TOPIC, "trip 1", partition=0)[1]) for _ in range(2)]
+        producer = cluster.producer(idempotent=False, name="till", delivery_timeout=seconds)
+        with wire.no_answers():
+            run.told = [(told_by(cluster, producer.post(TOPIC, "order 1", partition=0)), None)]
+        run.attempts = wire.attempts
+        run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
+        return run
+
+
+def on_the_way(requests: int) -> ProducerRun:
+    """Send that number of records at once, each in a request of its own, by an idempotent producer that allows it. All are
+    stored, and all answers are lost; the producer sends them again."""
+    with world() as cluster:
+        cluster.slow("clients", 1, latency=0.02)
+        wire, run = ProduceWire(cluster), ProducerRun()
+        producer = cluster.producer(idempotent=True, max_in_flight=requests, name="till", delivery_timeout=5.0)
+        producer.send(TOPIC, "start", partition=0)
+        hold, promises = wire.hold_answer(), []
+        for number in range(1, requests + 1):
+            run.sent.append(f"order {number}")
+            promises.append(producer.post(TOPIC, run.sent[-1], partition=0))
+            cluster.sleep(0.001)
+        partition = cluster.world.broker(cluster.leader(TOPIC)).replicas.partitions[TOPIC, 0]
+        cluster.wait(lambda: partition.high_watermark == 1 + requests)
+        hold.drop()
+        run.told = [(value, told_by(cluster, promise)) for value, promise in zip(run.sent, promises)]
+        run.attempts = wire.attempts[1:]
+        run.log = [(record.offset - 1, record.value) for record in read_all(cluster, TOPIC) if record.value != "start"]
+        return run
+
+
+def sent_twice() -> ProducerRun:
+    """Call `send` twice with the same order, in the program of an idempotent producer."""
+    with world() as cluster:
+        wire, run = ProduceWire(cluster), ProducerRun()
+        producer = cluster.producer(idempotent=True, name="till")
+        run.told = [("order 1", producer.send(TOPIC, "order 1", partition=0)[1]) for _ in range(2)]
         run.attempts = wire.attempts
         run.log = [(record.offset, record.value) for record in read_all(cluster, TOPIC)]
         return run
@@ -186,7 +240,7 @@ def flipped_bits(idempotent: bool = False, bursts: int = 20, size: int = 5, in_f
     with world() as cluster:
         cluster.slow("clients", 1, latency=0.005)
         wire, run = ProduceWire(cluster), ProducerRun()
-        producer = cluster.watch(cluster.producer(idempotent=idempotent, max_in_flight=in_flight, name="truck"), "truck")
+        producer = cluster.watch(cluster.producer(idempotent=idempotent, max_in_flight=in_flight, name="till"), "till")
         producer.send(TOPIC, "start", partition=0)
         for first in range(1, bursts * size + 1, size):
             wire.flip_next()

@@ -1,4 +1,4 @@
-"""A database that Kafka knows nothing of: a worker reads trips and books them, and is killed at any step.
+"""A database that Kafka knows nothing of: a worker reads orders and books them, and is killed at any step.
 
     book_and_crash(store, crash="after the database")    rows in the database after a second worker has gone on
 
@@ -17,7 +17,7 @@ STEPS = ("before the database", "inside the database", "after the database", "ne
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumedTrip:
+class ConsumedOrder:
     """A record as a consumer gets it."""
 
     topic: str
@@ -27,7 +27,7 @@ class ConsumedTrip:
     amount: int
 
 
-Store = Callable[[sqlite3.Connection, ConsumedTrip], object]
+Store = Callable[[sqlite3.Connection, ConsumedOrder], object]
 
 
 class WorkerDied(Exception):
@@ -48,33 +48,33 @@ def database() -> sqlite3.Connection:
     return made
 
 
-def trips(count: int = 10, topic: str = "trips", partition: int = 0, first: int = 0) -> list[ConsumedTrip]:
-    """Return records with amounts that tell the offset; every third trip is Ada's."""
-    return [ConsumedTrip(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
+def orders(count: int = 10, topic: str = "orders", partition: int = 0, first: int = 0) -> list[ConsumedOrder]:
+    """Return records with amounts that tell the offset; every third order is Ada's."""
+    return [ConsumedOrder(topic, partition, first + n, "Ada" if n % 3 == 0 else "Bob", 100 + n) for n in range(count)]
 
 
-def naive(db: sqlite3.Connection, trip: ConsumedTrip) -> None:
-    """Book the trip: one more row, and one more amount on the customer's bill."""
+def naive(db: sqlite3.Connection, order: ConsumedOrder) -> None:
+    """Book the order: one more row, and one more amount on the customer's bill."""
     db.execute("insert into bookings values (?, ?, ?, ?, ?)",
-               (trip.topic, trip.partition, trip.offset, trip.customer, trip.amount))
+               (order.topic, order.partition, order.offset, order.customer, order.amount))
     db.execute("insert into balance values (?, ?) on conflict (customer) do update set amount = amount + excluded.amount",
-               (trip.customer, trip.amount))
+               (order.customer, order.amount))
 
 
-def book(db: sqlite3.Connection, store: Store, records: Sequence[ConsumedTrip], committed: int,
+def book(db: sqlite3.Connection, store: Store, records: Sequence[ConsumedOrder], committed: int,
          crash: str = "never", at: int = 0) -> int:
     """Play one life of a worker: book each record from `committed` on, and commit its offset after it. Return the
     committed offset.
 
     At the record with offset `at` it dies at the step `crash`; a transaction of the database that is open then is rolled back.
     """
-    for trip in records[committed:]:
-        dies = crash if trip.offset == at else "never"
+    for order in records[committed:]:
+        dies = crash if order.offset == at else "never"
         try:
             if dies == "before the database":
                 raise WorkerDied
             db.execute("begin")
-            store(db, trip)
+            store(db, order)
             if dies == "inside the database":
                 raise WorkerDied
             db.execute("commit")
@@ -84,13 +84,13 @@ def book(db: sqlite3.Connection, store: Store, records: Sequence[ConsumedTrip], 
             if db.in_transaction:
                 db.execute("rollback")
             return committed
-        committed = trip.offset + 1
+        committed = order.offset + 1
     return committed
 
 
 def book_and_crash(store: Store, crash: str = "after the database", at: int = 4, count: int = 10) -> sqlite3.Connection:
     """Play two lives of a worker: the first dies, the second begins at the committed offset. Return the database."""
-    db, records = database(), trips(count)
+    db, records = database(), orders(count)
     committed = book(db, store, records, 0, crash, at)
     book(db, store, records, committed)
     return db

@@ -1,8 +1,8 @@
 """A producer played by hand on a live cluster: the same bytes twice, as a retry sends them, and what the broker answers.
 
     with Hand(cluster, "twins") as hand:
-        hand.send("a trip", sequence=0)        ("NONE", 0)
-        hand.send("a trip", sequence=0)        ("NONE", 0): recognised, and acknowledged with the old offset
+        hand.send("a order", sequence=0)        ("NONE", 0)
+        hand.send("a order", sequence=0)        ("NONE", 0): recognised, and acknowledged with the old offset
 
 Works on ours and on Apache's brokers: it speaks Kafka's own protocol, and keeps no state but its producer id.
 Owns: one connection to the leader of partition 0, one producer id.
