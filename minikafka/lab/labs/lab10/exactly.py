@@ -181,7 +181,7 @@ RATE, ORDERS = 20, 120                     # orders a second, and in all
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What came out of a printer that prints every bill which a reader gets."""
+    """The output of a printer that prints every bill which a reader gets."""
 
     twice: int                             # bills printed more than once
     late: float                            # seconds after its order, of the slowest but one in a hundred
