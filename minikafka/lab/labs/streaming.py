@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaProducer
@@ -57,7 +58,8 @@ class Step:
     """One step: the event seconds that were sent, and what Spark made of them.
 
     `before` and `watermark`: event seconds of the watermark (None: no row yet); `before` is what late rows are held against.
-    `emitted`: rows that the sink got, as dictionaries; `state`: rows that Spark keeps; `dropped`: its own count of late rows.
+    `emitted`: rows that the sink got, as dictionaries; `state`: rows that Spark keeps; `dropped`: its own count of late rows;
+    `partition`: where the records were sent.
     """
 
     arrived: tuple[float, ...]
@@ -67,6 +69,7 @@ class Step:
     state: int = 0
     dropped: int = 0
     batches: tuple[int, ...] = ()
+    partition: int = 0
 
 
 class Stream:
@@ -87,13 +90,13 @@ class Stream:
                 .option("subscribe", topic).option("startingOffsets", "earliest").options(**patience(source)).load())
         self._folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         with waiting("the query starts"):
-            self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self._folder / topic))
+            self.query = (build(rows).writeStream.outputMode(mode).option("checkpointLocation", str(self.checkpoint))
                           .foreachBatch(self._keep).start())
 
     def send(self, *events: float, partition: int = 0) -> Step:
         """Send one record for each event second to `partition`, and return the step that Spark makes of them."""
         self.put(*events, partition=partition)
-        return self.settle(events)
+        return self.settle(events, partition)
 
     def put(self, *events: float, partition: int = 0) -> None:
         """Hand records to the producer, and wait for nothing."""
@@ -106,7 +109,7 @@ class Stream:
         """Wait until every record handed over so far is acknowledged."""
         self._producer.flush()
 
-    def settle(self, events: Sequence[float] = ()) -> Step:
+    def settle(self, events: Sequence[float] = (), partition: int = 0) -> Step:
         """Wait until Spark has worked off everything that was sent, and return the step. Raises what stopped the query."""
         self.flush()
         with waiting("Spark works off what was sent; the first micro-batch of a query takes longest"):
@@ -123,10 +126,15 @@ class Stream:
             tuple(events), before, max([*marks, *([] if before is None else [before])], default=None),
             [row for batch in batches for row in self._rows.get(batch, ())],
             operators[-1]["numRowsTotal"] if operators else 0,
-            sum(operator["numRowsDroppedByWatermark"] for operator in operators), batches)
+            sum(operator["numRowsDroppedByWatermark"] for operator in operators), batches, partition)
         self.steps.append(step)
         self._redraw()
         return step
+
+    @property
+    def checkpoint(self) -> Path:
+        """Return the folder of the query's checkpoint, for `cluster.watch`."""
+        return self._folder / self.topic
 
     def watch(self, until: float | None = None) -> None:
         """Show the stream's picture below the running cell; each step adds its page. `until`: the last event second drawn."""

@@ -177,7 +177,8 @@ def _fingers(scene: PictureScene, tp: str) -> tuple[f.Finger, ...]:
 def _queries(scene: PictureScene, tp: str) -> tuple[f.ShownQuery, ...]:
     return tuple(f.ShownQuery(name, q.planned, q.done, q.watermark, tuple(
         f.ShownBatch(number, start, end, q.done is not None and number <= q.done) for number, start, end in q.batches(tp)),
-        q.running, tuple(f.ShownRecord(*each) for each in q.written(tp)), q.verdict)
+        q.running, tuple(f.ShownRecord(*each) for each in q.written(tp)), q.verdict,
+        tuple(f.ShownTask(*task, q.done is not None and task[0] <= q.done) for task in q.tasks()))
         for name, q in sorted(scene.state.queries.items()))
 
 

@@ -126,10 +126,22 @@ class ShownRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownTask:
+    """One task of Spark: it reads the offsets [start, end) of one partition for a micro-batch. `start` None: not known."""
+
+    batch: int
+    partition: str                 # "clicks-0"
+    start: int | None
+    end: int
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ShownQuery:
     """A watched Spark query, as its checkpoint has it; `watermark` in milliseconds of event time, 0 if there is none.
 
-    `running`, `sink` and `verdict` (counter, number) are known only where the sink's writer tells of them.
+    `batches` are of the chosen partition, `tasks` of all. `running`, `sink` and `verdict` (counter, number) are known only where
+    the sink's writer tells of them.
     """
 
     name: str
@@ -140,6 +152,7 @@ class ShownQuery:
     running: bool | None = None
     sink: tuple[ShownRecord, ...] = ()
     verdict: tuple[tuple[str, int | str], ...] = ()
+    tasks: tuple[ShownTask, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
+from minikafka.lab.picture.draw.tasks import picture as picture_of_tasks
 from minikafka.lab.picture.draw.theme import WIDTHS
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
@@ -97,6 +98,11 @@ class View:
         """Return the consumer groups at one glance where the viewer stands (partitions down, members across), for this cell to
         display. `names`: only these groups."""
         return front.Still(*picture_of_groups(self.frame, names))
+
+    def spark(self, *names: str) -> front.Still:
+        """Return what watched Spark queries read (partitions down, micro-batches across) where the viewer stands, for this cell
+        to display. `names`: only these queries."""
+        return front.Still(*picture_of_tasks(self.frame, names))
 
     def save(self, path: str | Path) -> Path:
         """Write the run into one small file; `RecordedRun.open(path)` opens it without a cluster."""

@@ -38,6 +38,15 @@ def test_the_picture_of_a_stream() -> None:
     assert "4 counted" in svg and svg.count(">closed<") == 2
 
 
+def test_two_partitions_and_windows_without_a_row() -> None:
+    """Fails if records of two partitions look alike, or if a window that holds nothing is called open."""
+    steps = [Step((1,), None, -1), Step((35,), -1, 25), Step((27,), 25, 25, partition=1)]
+    svg, text = picture(steps)
+    assert len(re.findall(r'rx="8"', svg)) == 2 and len(re.findall(r'width="16" height="16" rx="0"', svg)) == 1
+    assert "partition 1" in svg and text.splitlines()[-1].startswith("step 3: 27 arrived in partition 1;")
+    assert re.findall(r">(closed|open|no row)<", svg) == ["closed", "no row", "open", "open"]
+
+
 def test_a_book_has_a_page_for_each_step() -> None:
     """Fails if a page is missing, more than one shows, or words are not in it."""
     pages = book(STEPS)

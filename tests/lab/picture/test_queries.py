@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import re
 
+from minikafka.lab.picture.draw import tasks
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
-from minikafka.lab.picture.frame import ShownBatch, ShownFlow, ShownRecord
+from minikafka.lab.picture.frame import ShownBatch, ShownFlow, ShownRecord, ShownTask
 from tests.lab.picture.script import TP, Script
 
 
@@ -27,6 +28,27 @@ def test_a_batch_begins_where_the_one_before_it_ended() -> None:
     assert "Spark prices: batch 3 runs, 2 done; watermark 01:00:00; batch 0: ?-9, done" in text
     drawn = re.findall(r'data-part="batch"[^>]*', to_svg(script.frame()))
     assert len(drawn) == 3 and 'data-done="false"' in drawn[-1]
+
+
+def test_a_task_for_each_partition_that_has_something_new() -> None:
+    """Fails if a task is drawn for a partition that is silent, if an offset is read by two tasks of different batches, or if what
+    a restart runs again looks done."""
+    script = Script(records=30)
+    for number, ends in enumerate(({TP: 5, "other-10": 2, "other-2": 0}, {TP: 5, "other-10": 4, "other-2": 1},
+                                   {TP: 9, "other-10": 4, "other-2": 1})):
+        script.say("batch", client="prices", batch=number, ends=ends, watermark=0)
+        if number < 2:
+            script.say("batch_done", client="prices", batch=number)
+    query, = script.frame().chosen.queries
+    assert query.tasks == (
+        ShownTask(0, TP, None, 5, True), ShownTask(0, "other-10", None, 2, True),
+        ShownTask(1, "other-2", 0, 1, True), ShownTask(1, "other-10", 2, 4, True), ShownTask(2, TP, 5, 9, False))
+    svg, text = tasks.picture(script.frame(), ["prices"])
+    assert text.splitlines()[0] == "Spark prices: batch 2 runs, 1 done"
+    assert text.splitlines()[-1] == f"batch 2: a task reads {TP} 5-8, planned" and len(text.splitlines()) == 6
+    assert svg.count("stroke-dasharray") == 1 and ">9-29</text>" in svg      # the log's end, not planned yet
+    assert re.findall(r">(other-\d+)</text>", svg) == ["other-2", "other-10"]
+    assert tasks.picture(script.frame(), ["another"])[1] == "no watched query has planned a micro-batch yet"
 
 
 def test_what_a_sink_was_given_and_what_it_has() -> None:

@@ -4,6 +4,7 @@
     book(steps)                         # one page for each step, with a slider
 
 A step is anything with arrived, before, watermark, emitted, state and dropped; a row of `emitted` has window.start and count.
+Where a step says its partition, each partition's records have a colour and a shape of their own.
 
 Owns: the drawing; which record is too late, by Spark's rule.
 Invariants
@@ -17,10 +18,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 from minikafka.lab.picture.draw.flipbook import Flipbook
-from minikafka.lab.picture.draw.sheet import BLUE, GREEN, INK, LINE, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.draw.sheet import BLUE, GREEN, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
 
 WIDE, LEFT, RIGHT, TOP, ROW = 1280, 150, 30, 112, 46
 OPEN, SHUT, PAST = "#d9ecf7", "#d6efe4", "#eceef1"
+DOTS = ((BLUE, 8), (ORANGE, 0))  # of each partition: colour, and how round
 
 
 def too_late(second: float, before: float | None, size: int) -> bool:
@@ -46,7 +48,8 @@ def picture(steps: Sequence[Any], size: int = 10, until: float | None = None) ->
         _draw_step(sheet, number, step, size, scale)
     _draw_watermark(sheet, steps, scale)
     sheet.text(LEFT, height - 12, "event time, in seconds", SOFT)
-    sheet.text(WIDE - RIGHT, height - 12, "circle: counted · cross: dropped, its window was closed · green line: the watermark",
+    shapes = "circle: counted" if len({_partition(step) for step in steps}) < 2 else "circle: partition 0, square: partition 1"
+    sheet.text(WIDE - RIGHT, height - 12, f"{shapes} · cross: dropped, its window was closed · green line: the watermark",
                SOFT, anchor="end")
     text = "\n".join(f"step {n + 1}: {_said(step, size)}" for n, step in enumerate(steps))
     return sheet.svg(height, text.splitlines()[-1] if text else "no step yet"), text
@@ -55,6 +58,10 @@ def picture(steps: Sequence[Any], size: int = 10, until: float | None = None) ->
 def _end(steps: Sequence[Any], size: int) -> float:
     last = max((second for step in steps for second in step.arrived), default=0)
     return last // size * size + size
+
+
+def _partition(step: Any) -> int:
+    return getattr(step, "partition", 0)
 
 
 def _start_of(row: dict[str, Any]) -> int:
@@ -69,7 +76,8 @@ def _said(step: Any, size: int) -> str:
     out = ", ".join(f"[{start}, {start + size}) = {row['count']}" for row in step.emitted for start in (_start_of(row),))
     mark = "none" if step.watermark is None else f"{step.watermark:g}"
     arrived = ", ".join(f"{second:g}" for second in step.arrived)
-    return (f"{arrived} arrived; watermark {mark}; emitted {out or 'nothing'}; {step.state} in the state"
+    where = f" in partition {_partition(step)}" if _partition(step) else ""
+    return (f"{arrived} arrived{where}; watermark {mark}; emitted {out or 'nothing'}; {step.state} in the state"
             + (f"; {lost} too late" if lost else ""))
 
 
@@ -79,15 +87,16 @@ def _draw_windows(sheet: Sheet, steps: Sequence[Any], size: int, end: float, sca
     """Draw each window as a column: its box on top says what is known of it, the column is shaded once it is closed."""
     mark = steps[-1].watermark if steps else None
     emitted: dict[int, int] = {_start_of(row): row["count"] for step in steps for row in step.emitted}
+    held = {second // size * size for step in steps for second in step.arrived if not too_late(second, step.before, size)}
     for start in range(0, int(end), size):
         x, wide = LEFT + start * scale, size * scale
         closed = mark is not None and start + size <= mark
         sheet.rect(x, TOP - 8, wide, height - TOP - 44, PAST if closed else "#ffffff", LINE)
-        look, word = (SHUT, "closed") if closed else (OPEN, "open")
+        look, word = ("#ffffff", "no row") if start not in held else (SHUT, "closed") if closed else (OPEN, "open")
         sheet.rect(x + 3, 16, wide - 6, 66, look, LINE, radius=5)
         sheet.text(x + wide / 2, 38, f"[{start}, {start + size})", anchor="middle", bold=True, room=wide - 10)
         count = f"{emitted[start]} counted" if start in emitted else ""
-        sheet.text(x + wide / 2, 58, word, GREEN if closed else BLUE, anchor="middle", room=wide - 10)
+        sheet.text(x + wide / 2, 58, word, {SHUT: GREEN, OPEN: BLUE}.get(look, SOFT), anchor="middle", room=wide - 10)
         sheet.text(x + wide / 2, 76, count, INK, anchor="middle", bold=True, room=wide - 10)
         sheet.text(x, TOP - 12, str(start), SOFT, anchor="middle")
 
@@ -102,7 +111,8 @@ def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) ->
         if too_late(second, step.before, size):
             sheet.path(f"M{x - 7:g} {y - 7:g}l14 14m0 -14l-14 14", VERMILLION, wide=3.5)
         else:
-            sheet.rect(x - 8, y - 8, 16, 16, BLUE, "#ffffff", radius=8)
+            colour, radius = DOTS[_partition(step) % len(DOTS)]
+            sheet.rect(x - 8, y - 8, 16, 16, colour, "#ffffff", radius=radius)
         sheet.text(x + 12, y + 5, f"{second:g}", VERMILLION if too_late(second, step.before, size) else INK)
 
 

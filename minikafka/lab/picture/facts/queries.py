@@ -45,9 +45,21 @@ class QueryFacts:
         found = []
         for number, ends in sorted(self.plans.items()):
             start = self.plans.get(number - 1, {}).get(tp)
-            if tp in ends and start != ends[tp]:
+            if tp in ends and ends[tp] and start != ends[tp]:
                 found.append((number, start, ends[tp]))
         return found
+
+
+    def tasks(self) -> list[tuple[int, str, int | None, int]]:
+        """Return (batch, partition, start, end) of what each kept batch reads, or may read, of each partition."""
+        partitions = sorted({tp for ends in self.plans.values() for tp in ends}, key=_place)
+        return sorted(((number, tp, start, end) for tp in partitions for number, start, end in self.batches(tp)),
+                      key=lambda task: task[0])
+
+
+def _place(tp: str) -> tuple[str, int]:
+    topic, _, index = tp.rpartition("-")
+    return topic, int(index)
 
 
 def _planned(state: RunState, event: Event) -> None:

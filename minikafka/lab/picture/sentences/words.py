@@ -23,6 +23,7 @@ from minikafka.lab.picture.frame import (
     ShownProgress,
     ShownQuery,
     ShownQuorum,
+    ShownTask,
     ShownTransaction,
     ShownVoter,
 )
@@ -105,6 +106,11 @@ def batch(batch: ShownBatch) -> str:
     """Return one micro-batch in words."""
     first = UNKNOWN if batch.start is None else str(batch.start)
     return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
+
+
+def read(task: ShownTask) -> str:
+    """Return the offsets that a task reads."""
+    return f"{UNKNOWN}-{task.end - 1}" if task.start is None else span(task.start, task.end)
 
 
 def transaction(each: ShownTransaction) -> str:
