@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
+ELSEWHERE = re.compile(r"\s*%%(?!time|capture)")  # the cell's text is no code of the notebook: %%writefile, %%bash
 HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
 SHOWN = 50  # letters of the line that makes the name
 SLOW = "Python worker failed to connect back"  # Spark's words; the ten seconds are written into it, no setting changes them
@@ -56,6 +57,8 @@ def maker(name: str) -> tuple[str, str]:
 
 def statements(source: str) -> list[ast.stmt]:
     """Return the statements of a cell, [] if it cannot be read; lines for Jupyter itself (%magic, !command) are none."""
+    if ELSEWHERE.match(source):
+        return []
     try:
         return ast.parse(MAGIC.sub("", source)).body
     except SyntaxError:

@@ -205,6 +205,78 @@ class Guarantee(enum.StrEnum):
     NEITHER = "neither"
 
 
+# --- 1.12 -------------------------------------------------------------------------------------------------------------------
+
+WAITS = """\
+import sys
+from kafka import KafkaProducer
+
+bootstrap, topic = sys.argv[1:]
+producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+for line in sys.stdin:
+    order = line.strip()
+    producer.send(topic, order.encode()).get(timeout=60)
+    print(order)
+producer.close()
+"""
+
+CALLBACK = """\
+import sys
+from kafka import KafkaProducer
+
+producer = KafkaProducer(bootstrap_servers=sys.argv[1].split(","), acks=-1, linger_ms=5)
+for line in sys.stdin:
+    order = line.rstrip()
+    producer.send(sys.argv[2], value=order.encode()).add_callback(lambda _, order=order: print(order))
+producer.flush()
+"""
+
+CONFLUENT = """\
+import sys
+from confluent_kafka import Producer
+
+def told(error, message):
+    if error is None:
+        print(message.value().decode(), flush=True)
+
+producer = Producer({"bootstrap.servers": sys.argv[1], "acks": "all"})
+for line in iter(sys.stdin.readline, ""):
+    producer.produce(sys.argv[2], line.strip(), on_delivery=told)
+    producer.flush()
+"""
+
+AIOKAFKA = """\
+import asyncio, sys
+from aiokafka import AIOKafkaProducer
+
+async def main(bootstrap, topic):
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            await producer.send_and_wait(topic, line.strip().encode())
+            print(line.strip())
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+AGAIN = """\
+import sys
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+if __name__ == "__main__":
+    producer = KafkaProducer(bootstrap_servers=sys.argv[1], acks="all", enable_idempotence=False, retries=0)
+    for order in map(str.strip, sys.stdin):
+        while True:
+            try:
+                producer.send(sys.argv[2], order.encode()).get(timeout=30)
+                break
+            except KafkaError as error:
+                print(order, "once more:", error, file=sys.stderr)
+        print(order)
+    producer.close()
+"""
+
+
 RIGHT = {
     "1.3": {
         "unpacked, and a loop": (place_order, catch_up),
@@ -246,5 +318,12 @@ RIGHT = {
         "groups": by_sorting,
         "an Enum": lambda trace: Guarantee(classify(trace)),
         "a partial": functools.partial(lambda how, trace: how(trace), by_counter),
+    },
+    "1.12": {
+        "waits for each": WAITS,
+        "prints in the callback": CALLBACK,
+        "confluent's client": CONFLUENT,
+        "aiokafka": AIOKAFKA,
+        "tries again itself": AGAIN,
     },
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter, UserDict
 
-from solutions.right.lab01 import COMMANDS, FACTS, but, catch_up, classify, facts, named, place_order
+from solutions.right.lab01 import CALLBACK, COMMANDS, FACTS, WAITS, but, catch_up, classify, facts, named, place_order
 
 # --- 1.3 --------------------------------------------------------------------------------------------------------------
 
@@ -177,6 +177,35 @@ def knows(*words, otherwise):
     return lambda trace: classify(trace) if classify(trace) in words else otherwise
 
 
+# --- 1.12 -------------------------------------------------------------------------------------------------------------------
+
+
+def instead(old, new, program=WAITS):
+    assert old in program
+    return program.replace(old, new)
+
+
+IN_ORDER = """\
+    producer.send(topic, order.encode()).get(timeout=60)
+    print(order)
+"""
+WHATEVER_HAPPENS = """\
+    try:
+        producer.send(topic, order.encode()).get(timeout=0.2)
+    except Exception:
+        pass
+    print(order)
+"""
+LEFT_OUT = """\
+    try:
+        producer.send(topic, order.encode()).get(timeout=60)
+        print(order)
+    except Exception:
+        pass
+"""
+ONCE = instead('acks="all"', 'acks="all", retries=0, enable_idempotence=False')
+
+
 WRONG = {
     "1.3": {
         "writes one event for each service": ((one_for_each_service, catch_up), ""),
@@ -239,5 +268,19 @@ WRONG = {
         "looks at the first message only": (stops_at_the_first, r"cop(y|ies)|returned None"),
         "the counts": (lambda trace: dict(Counter(n for kind, n in trace if kind == "stored")), r"text"),
         "True or False": (lambda trace: classify(trace) == "both", r"text|True or False|is wanted"),
+    },
+    "1.12": {
+        "asks for no answer": (instead('acks="all"', "acks=0, enable_idempotence=False"), r"printed and is not in the log"),
+        "is content with the leader": (instead('acks="all"', "acks=1, enable_idempotence=False"), r"printed and is not in the log"),
+        "prints whatever happens": (instead(IN_ORDER, WHATEVER_HAPPENS), r"No answer can have come"),
+        "leaves out what fails": (instead(IN_ORDER, LEFT_OUT, ONCE), r"came in and is not in the log"),
+        "prints before the answer": (instead(".get(timeout=60)", ""), r"No answer can have come"),
+        "does not flush": (instead("producer.flush()\n", "", CALLBACK), r"came in and is not in the log"),
+        "never ends": (instead("producer.close()\n", "while True:\n    pass\n"), r"still running"),
+        "reads all input first": (instead("in sys.stdin:", "in sys.stdin.readlines():"), r"none was printed"),
+        "ends with an error": (instead("producer.close()", "1 / 0"), r"exit code 1"),
+        "prints more than orders": (instead("print(order)", "print('stored', order)"), r"printed 'stored order-0'"),
+        "sends nothing": ("import sys\nsys.stdin.read()\n", r"came in and is not in the log"),
+        "is no Python": (instead("for line in sys.stdin:", "for line in sys.stdin"), r"line 6, is no Python: expected ':'"),
     },
 }

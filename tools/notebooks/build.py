@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from nbformat import NotebookNode
 
 from . import here, outputs
 from .source import Lab, LabError, read
-from .student import BEGIN, unsolved_cells
+from .student import BEGIN, FILE, unsolved_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = {
@@ -72,18 +73,28 @@ def fingerprint(cells: list[NotebookNode]) -> str:
     return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode()).hexdigest()
 
 
+def exercises(cells: Iterable[NotebookNode]) -> Iterator[tuple[str, NotebookNode]]:
+    """Yield the exercises in order, each with the cell in which its solution stands: that of its `check`, or one before it that
+    writes the file which the check names.
+    """
+    files: dict[str, NotebookNode] = {}
+    for cell in cells:
+        solved = cell.cell_type == "code" and any(BEGIN.match(line) for line in cell.source.splitlines())
+        if solved and (file := FILE.match(cell.source)):
+            files[file[1]] = cell
+        elif cell.cell_type == "code":
+            for number in [number for call, number in CALLED.findall(cell.source) if call == "check"]:
+                written = [files[name] for name in files if f'"{name}"' in cell.source]
+                if solved or written:
+                    yield number, cell if solved else written[0]
+
+
 def called(lab: Lab) -> dict[str, list[str]]:
-    """The ids that a lab asks: `exercises` (a solution stands in the cell), `predictions`."""
-    exercises, predictions = [], []
-    for cell in lab.cells:
-        if cell.cell_type == "code":
-            solved = any(BEGIN.match(line) for line in cell.source.splitlines())
-            for call, number in CALLED.findall(cell.source):
-                if call == "predict":
-                    predictions.append(number)
-                elif solved:
-                    exercises.append(number)
-    return {"exercises": list(dict.fromkeys(exercises)), "predictions": list(dict.fromkeys(predictions))}
+    """The ids that a lab asks: `exercises` (there is a solution), `predictions`."""
+    solved = [number for number, _ in exercises(lab.cells)]
+    guessed = [number for cell in lab.cells if cell.cell_type == "code" for call, number in CALLED.findall(cell.source)
+               if call == "predict"]
+    return {"exercises": list(dict.fromkeys(solved)), "predictions": list(dict.fromkeys(guessed))}
 
 
 def metadata(lab: Lab, cells: list[NotebookNode]) -> dict[str, Any]:

@@ -30,9 +30,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .build import ROOT, called
+from .build import ROOT, exercises
 from .source import Lab, read
-from .student import BEGIN, unsolved
+from .student import FILE, unsolved
 
 LIMIT = 30            # seconds for one verdict, on a machine that does other things too; more where the check says so
 WHOLE = 900           # seconds for a lab
@@ -108,10 +108,16 @@ def calls_of(source: str) -> dict[str, Any]:
     return answers
 
 
+def handed(source: str, exercise: str) -> dict[str, Any]:
+    """What the cell with a solution hands to the check, by exercise: of a file its text, whoever runs it."""
+    file = FILE.match(source)
+    return {exercise: source[file.end():] + "\n"} if file else calls_of(source)
+
+
 def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
     """Runs a cell alone and judges what it hands to check(); `right` says what is wrong with that verdict, or ""."""
     try:
-        answers = calls_of(source)
+        answers = handed(source, exercise)
     except Hangs:
         return "the cell hangs"
     except Exception as error:
@@ -153,20 +159,25 @@ def judge_exercise(exercise: str, source: str, right: dict[str, Any], wrong: dic
     return result
 
 
-def prepare(number: int) -> None:
-    """What the checks of a lab need once and slowly (a Spark session, say), outside of the time for a verdict."""
+def prepare(number: int, programs: dict[str, list[str]]) -> None:
+    """What the checks of a lab need once and slowly (a Spark session, say), outside of the time for a verdict. The programs of an
+    exercise run side by side (`Together`): one cluster for all of them.
+    """
     checks = importlib.import_module(f"minikafka.lab.labs.lab{number:02d}.checks")
     getattr(checks, "prepare", lambda: None)()
+    for exercise, texts in programs.items():
+        checks.TOGETHER[exercise].beforehand(texts)
 
 
 def judge_lab(lab: Lab) -> list[Result]:
     """Judges every exercise of a lab in this process."""
-    cells = [c.source for c in lab.cells if c.cell_type == "code" and any(BEGIN.match(x) for x in c.source.splitlines())]
-    if cells:
-        prepare(lab.number)
+    cells = {exercise: cell.source for exercise, cell in exercises(lab.cells)}
     results, right, wrong = [], answers("right", lab.number), answers("wrong", lab.number)
-    for exercise in called(lab)["exercises"]:
-        source = next(s for s in cells if f'check("{exercise}"' in s or f"check('{exercise}'" in s)
+    if cells:
+        prepare(lab.number, {exercise: [handed(source, exercise)[exercise], *right.get(exercise, {}).values(),
+                                        *(answer for answer, _ in wrong.get(exercise, {}).values())]
+                             for exercise, source in cells.items() if FILE.match(source)})
+    for exercise, source in cells.items():
         results.append(judge_exercise(exercise, source, right.get(exercise, {}), wrong.get(exercise, {})))
     strangers = sorted({*right, *wrong} - {r.exercise for r in results})
     return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]

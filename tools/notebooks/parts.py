@@ -12,6 +12,8 @@ from nbformat import NotebookNode
 
 from minikafka.lab.names import bound, statements
 
+from .student import FILE
+
 ENGINE, PREDICT, SOLUTION = "ENGINE", "predict(", "### BEGIN SOLUTION"
 
 
@@ -45,10 +47,10 @@ def dependents(cells: Iterable[NotebookNode], beginning: Container[str] = (),
         if cell.cell_type != "code":
             continue
         touched = cell.id in beginning
-        for statement in statements(cell.source):
-            touches = cell.id in beginning or bool(come & loaded(statement))
+        for makes, takes in steps(cell.source):
+            touches = cell.id in beginning or bool(come & takes)
             touched |= touches
-            come = come | bound(statement) if touches else come - bound(statement) | names
+            come = come | makes if touches else come - makes | names
         if touched:
             found.append(cell)
     return found
@@ -59,13 +61,22 @@ def needed(cells: Iterable[NotebookNode], ids: Container[str]) -> list[NotebookN
     wanted: set[str] = set()
     part = []
     for cell in reversed([cell for cell in cells if cell.cell_type == "code"]):
-        made = {name for statement in statements(cell.source) for name in bound(statement)}
+        made = {name for makes, _ in steps(cell.source) for name in makes}
         if cell.id in ids or made & wanted or PREDICT in cell.source:
-            wanted = wanted - made | {name for statement in statements(cell.source) for name in loaded(statement)}
+            wanted = wanted - made | {name for _, takes in steps(cell.source) for name in takes}
             part.append(cell)
     return part[::-1]
 
 
+def steps(source: str) -> list[tuple[set[str], set[str]]]:
+    """Return for each statement of a cell the names that it binds and loads; a cell that writes a file binds the file's name."""
+    if file := FILE.match(source):
+        return [({file[1]}, set())]
+    return [(bound(statement), loaded(statement)) for statement in statements(source)]
+
+
 def loaded(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement loads."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    """Return the names that a statement loads, and the programs that it names."""
+    nodes = [*ast.walk(statement)]
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} | \
+        {node.value for node in nodes if isinstance(node, ast.Constant) and str(node.value).endswith(".py")}

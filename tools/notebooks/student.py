@@ -4,6 +4,7 @@ What a student's copy does not have:
   * between `### BEGIN SOLUTION <hint>` and `### END SOLUTION`: one line `todo("<hint>")` stands there instead
   * a line `guess = 2  ### GUESS`: it becomes `guess = ...  # your guess`, and where a guess is no number, what it looks like:
     `guess = (0, 20)  ### GUESS` becomes `guess = ...  # your guess: (?, ?)`
+  * the same in a file that a cell writes (`%%writefile my_producer.py`): a comment with the hint stands there instead
   * cells tagged `solution-only`, and lines `# NBVAL_...`
 
 Invariants
@@ -14,6 +15,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import textwrap
 from typing import Any
 
 import nbformat
@@ -24,12 +26,13 @@ from .source import LabError
 BEGIN = re.compile(r"^(\s*)### BEGIN SOLUTION\s+(.+?)\s*$")
 END = re.compile(r"^\s*### END SOLUTION\s*$")
 GUESS = re.compile(r"^(\s*\w+ = )(.*?)\s*### GUESS\s*$")
+FILE = re.compile(r"%%writefile +(\S+) *\n")
 TEST_MARK = re.compile(r"^\s*# NBVAL_\w+\s*$")
 
 
 def unsolved(source: str) -> str:
     """The source of a code cell without its solutions, guesses and test marks. LabError where a marker is wrong."""
-    lines, inside = [], False
+    lines, inside, file = [], False, FILE.match(source)
     for line in source.splitlines():
         begin = BEGIN.match(line)
         if "### BEGIN SOLUTION" in line and not begin:
@@ -42,7 +45,8 @@ def unsolved(source: str) -> str:
             inside = False
         elif begin:
             inside = True
-            lines.append(f"{begin[1]}todo({quoted(begin[2])})")
+            lines += textwrap.wrap(begin[2], 70, initial_indent="# ", subsequent_indent="# ") if file else \
+                [f"{begin[1]}todo({quoted(begin[2])})"]
         elif not inside and not TEST_MARK.match(line):
             lines.append(GUESS.sub(lambda guess: f"{guess[1]}...  # your guess{shape(guess[2])}", line))
     if inside:

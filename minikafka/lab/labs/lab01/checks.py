@@ -1,4 +1,5 @@
-"""Checks of lab 1: an order without calls (1.3), facts for commands (1.5), what a trace promises (1.11)."""
+"""Checks of lab 1: an order without calls (1.3), facts for commands (1.5), what a trace promises (1.11), a producer from
+nothing (1.12)."""
 from __future__ import annotations
 
 import re
@@ -8,7 +9,9 @@ from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab01.from_nothing import under_a_dead_leader, verdict
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
+from minikafka.lab.program import Together
 from minikafka.lab.values import rest, shown, some
 
 Event = dict[str, Any]
@@ -187,3 +190,19 @@ def classify(answer: Callable[[Trace], str]) -> str:
             raise Wrong(f'{" and ".join(seen)}: that is "{expected}"; you said {shown(said)}',
                         excerpt=["the trace: " + ", ".join(f"{what} {n}" for what, n in trace)])
     return "24 traces, right for each"
+
+
+# --- 1.12 ---------------------------------------------------------------------------------------------------------------
+
+TOGETHER = {"1.12": Together(under_a_dead_leader)}
+
+hints("1.12", "When does your program know that the cluster has an order? What is still under way when the input ends?",
+      "`send` only puts a record on its way. `send(...).get(timeout=60)` waits for the answer; if none comes it raises an error. "
+      "With acks=\"all\" the answer means that all replicas in sync have the record.",
+      "section 8 of this lab, the cell `live-log`; the order of the faults: minikafka/lab/labs/lab01/from_nothing.py")
+
+
+@checks("1.12", seconds=300, matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")
+def from_nothing(answer: str) -> str:
+    """Run the program with a cluster whose leader dies, and judge it by its lines and by the log."""
+    return verdict(TOGETHER["1.12"](answer))
