@@ -2,7 +2,10 @@
 from __future__ import annotations
 
 import functools
-from collections import ChainMap, OrderedDict
+import itertools
+import math
+import re
+from collections import OrderedDict
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +15,7 @@ LIMIT = 10.0
 
 
 def isr_by_a_loop(now, fetches, end):
-    caught_up, last_time, last_end = {"A": 0.0, "D": 0.0}, {}, {}
+    caught_up, last_time, last_end = {2: 0.0, 3: 0.0}, {}, {}
     for fetch in fetches:
         name = fetch.follower
         if fetch.offset >= fetch.leader_end:
@@ -20,7 +23,7 @@ def isr_by_a_loop(now, fetches, end):
         elif name in last_end and fetch.offset >= last_end[name]:
             caught_up[name] = max(caught_up[name], last_time[name])
         last_time[name], last_end[name] = fetch.t, fetch.leader_end
-    members = ["C"]
+    members = [1]
     for name in caught_up:
         mine = [fetch.offset for fetch in fetches if fetch.follower == name]
         if now - caught_up[name] <= LIMIT or (mine and mine[-1] >= end):
@@ -37,8 +40,8 @@ def moment(fetches, name):
 
 
 def isr_by_pairs(now, fetches, end):
-    found = {name: moment(fetches, name) for name in "AD"}
-    return {"C"} | {name for name, (t, offset) in found.items() if now - t <= LIMIT or (offset is not None and offset >= end)}
+    found = {name: moment(fetches, name) for name in (2, 3)}
+    return {1} | {name for name, (t, offset) in found.items() if now - t <= LIMIT or (offset is not None and offset >= end)}
 
 
 class Stopwatch:
@@ -57,10 +60,10 @@ class Stopwatch:
 
 
 def isr_by_objects(now, fetches, end):
-    watches = {"A": Stopwatch(), "D": Stopwatch()}
+    watches = {2: Stopwatch(), 3: Stopwatch()}
     for fetch in fetches:
         watches[fetch.follower].fetched(fetch)
-    return ("C", *(name for name, watch in watches.items() if watch.in_sync(now, end)))
+    return (1, *(name for name, watch in watches.items() if watch.in_sync(now, end)))
 
 
 def isr_backwards(now, fetches, end):
@@ -73,20 +76,50 @@ def isr_backwards(now, fetches, end):
             if fetch.offset >= fetch.leader_end or place + 1 < len(mine) and mine[place + 1].offset >= fetch.leader_end:
                 return now - fetch.t <= LIMIT
         return now <= LIMIT
-    return frozenset(filter(lambda name: name == "C" or stays(name), "CAD"))
+    return frozenset(filter(lambda name: name == 1 or stays(name), (1, 2, 3)))
 
 
 def isr_one_by_one(now, fetches, end):
     yield from isr_by_a_loop(now, fetches, end)
 
 
-TABLE = {(1, False): (12, False, 0), (1, True): (12, True, 12), (2, False): (0, True, 0), (2, True): (0, True, 0)}
+def leaves_by_a_loop(stopped, look):
+    while look - stopped <= 10:
+        look += 5
+    return look
 
 
-def from_a_frame():
-    rows = [(m, u, *cell) for (m, u), cell in TABLE.items()]
-    frame = pd.DataFrame(rows, columns=["min", "unclean", "accepted", "leads", "lost"]).set_index(["min", "unclean"])
-    return {key: tuple(row) for key, row in zip(frame.index, frame.itertuples(index=False))}
+def leaves_by_a_list(stopped, look):
+    return min(t for t in (look + 5 * k for k in range(100)) if t > stopped + 10)
+
+
+CHOICE = {"orders": (2, False), "positions": (1, True)}
+WORDS = (("truncated", "lost"), ("NOT_ENOUGH_REPLICAS", "refused"), ("leader epoch", "failover"), ("fell behind", "late"))
+
+
+def alarm_by_a_loop(lines):
+    for word, alarm in WORDS:
+        for line in lines:
+            if word in line:
+                return alarm
+    return "quiet"
+
+
+def alarm_by_cases(lines):
+    text = "\n".join(lines)
+    if "truncated" in text:
+        return "lost"
+    if "refused with NOT_ENOUGH_REPLICAS" in text:
+        return "refused"
+    if "leader epoch" in text:
+        return "failover"
+    return "late" if "fell behind" in text else "quiet"
+
+
+def alarm_by_rank(lines):
+    order = ["quiet", "late", "failover", "refused", "lost"]
+    found = [order.index(alarm) for line in lines for word, alarm in WORDS if re.search(word, line)]
+    return order[max(found, default=0)]
 
 
 def lost_by_a_loop(acknowledged, readable):
@@ -138,18 +171,30 @@ RIGHT = {
         "a generator": isr_one_by_one,
         "in another order": lambda now, fetches, end: sorted(isr_by_a_loop(now, fetches, end)),
         "a dictionary's keys": lambda now, fetches, end: dict.fromkeys(isr_by_a_loop(now, fetches, end)).keys(),
-        "numpy's texts": lambda now, fetches, end: np.array(isr_by_a_loop(now, fetches, end)),
+        "numpy's numbers": lambda now, fetches, end: np.array(isr_by_a_loop(now, fetches, end)),
     },
-    "8.2": {
-        "a dictionary": lambda: dict(TABLE),
-        "a function of the two settings": lambda: {
-            (m, u): (12 if m == 1 else 0, m == 2 or u, 12 if m == 1 and u else 0) for m in (1, 2) for u in (False, True)},
-        "in another order": lambda: OrderedDict(reversed(list(TABLE.items()))),
-        "lists": lambda: {key: list(cell) for key, cell in TABLE.items()},
-        "0 and 1 for no and yes": lambda: {(m, int(u)): (a, int(leads), lost) for (m, u), (a, leads, lost) in TABLE.items()},
-        "pandas and numpy": from_a_frame,
-        "two dictionaries in one": lambda: ChainMap({k: v for k, v in TABLE.items() if k[1]}, TABLE),
-        "nobody may change it": lambda: MappingProxyType(TABLE),
+    "8.4": {
+        "a loop": leaves_by_a_loop,
+        "a list": leaves_by_a_list,
+        "by rounding": lambda stopped, look: look + 5 * (math.floor((stopped + 10 - look) / 5) + 1),
+        "numpy": lambda stopped, look: np.arange(look, 500, 5)[np.arange(look, 500, 5) - stopped > 10][0],
+        "next": lambda stopped, look: next(t for t in itertools.count(look, 5) if t - stopped > 10),
+        "whole numbers": lambda stopped, look: int(leaves_by_a_loop(stopped, look)),
+    },
+    "8.5": {
+        "a loop": alarm_by_a_loop,
+        "cases": alarm_by_cases,
+        "by rank": alarm_by_rank,
+        "next": lambda lines: next((alarm for word, alarm in WORDS if any(word in line for line in lines)), "quiet"),
+        "the whole text": lambda lines: next((alarm for word, alarm in WORDS if word in str(lines)), "quiet"),
+    },
+    "8.6": {
+        "a dictionary": dict(CHOICE),
+        "a function": lambda: dict(CHOICE),
+        "lists": lambda: {name: list(each) for name, each in CHOICE.items()},
+        "in another order": lambda: OrderedDict(reversed(list(CHOICE.items()))),
+        "0 and 1 for no and yes": lambda: {"orders": (2, 0), "positions": (1, 1)},
+        "nobody may change it": lambda: MappingProxyType(CHOICE),
     },
     "8.3": {
         "a loop": lost_by_a_loop,

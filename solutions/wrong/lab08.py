@@ -1,12 +1,20 @@
 """Wrong answers to the exercises of lab 8, each named by its mistake, with a pattern that the verdict must match ("": any)."""
 from __future__ import annotations
 
-from solutions.right.lab08 import LIMIT, TABLE, isr_by_a_loop, lost_by_a_loop, moment
+from solutions.right.lab08 import (
+    CHOICE,
+    LIMIT,
+    alarm_by_a_loop,
+    isr_by_a_loop,
+    leaves_by_a_loop,
+    lost_by_a_loop,
+    moment,
+)
 
 
 def ask_each(now, fetches, end, rule):
     """Return the members, by a rule over one follower's fetches."""
-    return ["C", *(name for name in ("A", "D") if rule(now, [f for f in fetches if f.follower == name], end))]
+    return [1, *(name for name in (2, 3) if rule(now, [f for f in fetches if f.follower == name], end))]
 
 
 def last_caught_up(fetches, *, previous=True, at=0):
@@ -70,37 +78,40 @@ def in_either_list_only(acknowledged, readable):
 
 def last_fetch(now, fetches, end):
     latest = {fetch.follower: fetch.t for fetch in fetches}
-    return ["C"] + [name for name in "AD" if now - latest.get(name, 0.0) <= LIMIT]
+    return [1] + [name for name in (2, 3) if now - latest.get(name, 0.0) <= LIMIT]
 
 
 def only_whole(now, fetches, end):
-    latest = {"A": 0.0, "D": 0.0} | {fetch.follower: fetch.t for fetch in fetches if fetch.offset >= fetch.leader_end}
+    latest = {2: 0.0, 3: 0.0} | {fetch.follower: fetch.t for fetch in fetches if fetch.offset >= fetch.leader_end}
     offsets = {fetch.follower: fetch.offset for fetch in fetches}
-    return ["C"] + [name for name in "AD" if now - latest[name] <= LIMIT or offsets.get(name, -1) >= end]
+    return [1] + [name for name in (2, 3) if now - latest[name] <= LIMIT or offsets.get(name, -1) >= end]
 
 
 def without_the_leader(now, fetches, end):
-    return [name for name in isr_by_a_loop(now, fetches, end) if name != "C"]
+    return [name for name in isr_by_a_loop(now, fetches, end) if name != 1]
 
 
 def idle_is_late(now, fetches, end):
-    return ["C"] + [name for name in "AD" if now - moment(fetches, name)[0] <= LIMIT]
+    return [1] + [name for name in (2, 3) if now - moment(fetches, name)[0] <= LIMIT]
 
 
 def strict(now, fetches, end):
-    found = {name: moment(fetches, name) for name in "AD"}
-    return ["C"] + [name for name, (t, offset) in found.items() if now - t < LIMIT or (offset is not None and offset >= end)]
+    found = {name: moment(fetches, name) for name in (2, 3)}
+    return [1] + [name for name, (t, offset) in found.items() if now - t < LIMIT or (offset is not None and offset >= end)]
 
 
 def of_all_together(now, fetches, end):
     t = max([0.0] + [fetch.t for fetch in fetches if fetch.offset >= fetch.leader_end])
-    return ["C", "A", "D"] if now - t <= LIMIT else ["C"]
+    return [1, 2, 3] if now - t <= LIMIT else [1]
 
 
-def but(**cells):
-    """The table with other cells: `a` to `d` in the order of the rows."""
-    names = dict(zip("abcd", TABLE))
-    return lambda: TABLE | {names[name]: cell for name, cell in cells.items()}
+def first_word(words):
+    """An alarm that asks for these words, in this order."""
+    return lambda lines: next((alarm for word, alarm in words if any(word in line for line in lines)), "quiet")
+
+
+LOST, REFUSED, FAILOVER, LATE = (("truncated", "lost"), ("NOT_ENOUGH_REPLICAS", "refused"), ("leader epoch", "failover"),
+                                 ("fell behind", "late"))
 
 
 def lost_without_what(acknowledged, readable):
@@ -115,27 +126,43 @@ WRONG = {
         "lets one record pass": (one_short_is_enough, ""),
         "looks at the last fetch": (last_fetch, r"fetch"),
         "counts only who reached the end of that moment": (only_whole, r"in sync"),
-        "forgets itself": (without_the_leader, r"C\b.*(always|leader|itself|yourself)|forgot|missing"),
+        "forgets itself": (without_the_leader, r"1 leads, and is always in sync"),
         "an idle partition makes its followers late": (idle_is_late, r"in sync|everything"),
         "exactly the limit is too late": (strict, r"limit"),
         "one clock for both followers": (of_all_together, r"in sync"),
-        "everybody, always": (lambda now, fetches, end: ["C", "A", "D"], r"late"),
-        "how many": (lambda now, fetches, end: len(isr_by_a_loop(now, fetches, end)), r"names"),
+        "everybody, always": (lambda now, fetches, end: [1, 2, 3], r"late"),
+        "how many": (lambda now, fetches, end: len(isr_by_a_loop(now, fetches, end)), r"numbers"),
         "no return": (lambda now, fetches, end: None, r"returned nothing|returned None|None"),
-        "one text": (lambda now, fetches, end: "".join(isr_by_a_loop(now, fetches, end)), r"names"),
+        "one text": (lambda now, fetches, end: "".join(map(str, isr_by_a_loop(now, fetches, end))), r"numbers"),
     },
-    "8.2": {
-        "thinks that the clean setting elects somebody": (TABLE | {(1, False): (12, True, 0)}, ""),
-        "loses records that were never promised": (TABLE | {(2, True): (0, True, 12)}, ""),
-        "nobody leads where ELR lets A lead": (but(c=(0, False, 0)), r"eligible|KIP-966|lead"),
-        "an unclean election loses nothing": (but(b=(12, True, 0)), r"lost|12"),
-        "a clean election loses": (but(a=(12, False, 12)), r"lost|0"),
-        "accepts with two": (but(d=(12, True, 12)), r"accept|0"),
-        "counts the common ones as well": (but(a=(62, False, 0), b=(62, True, 12)), r"accept|12"),
-        "three cells": (lambda: {k: v for k, v in TABLE.items() if k != (2, True)}, r"\(2, True\)|four|missing"),
-        "rows in a list": (lambda: list(TABLE.values()), r"dictionary"),
-        "settings as text": (lambda: {f"{m}, {u}": cell for (m, u), cell in TABLE.items()}, r"key|\(1, False\)"),
-        "two numbers for three": (lambda: {key: cell[:2] for key, cell in TABLE.items()}, r"three"),
+    "8.4": {
+        "at the limit": (lambda stopped, look: stopped + 10, r"does not look then"),
+        "exactly the limit is enough": (lambda stopped, look: next(t for t in range(int(look), 500, 5) if t - stopped >= 10),
+                                        r"within the limit"),
+        "the limit is five": (lambda stopped, look: next(t for t in range(int(look), 500, 5) if t - stopped > 5), r"within the limit"),
+        "one and a half times": (lambda stopped, look: stopped + 15, r"does not look then"),
+        "one look too many": (lambda stopped, look: leaves_by_a_loop(stopped, look) + 5, r"late already"),
+        "the looks begin at 0": (lambda stopped, look: leaves_by_a_loop(stopped, 0), r"does not look then"),
+    },
+    "8.5": {
+        "any change of the ISR is late": (first_word([LOST, REFUSED, FAILOVER, ("ISR is", "late")]), r"“restart”.*as planned"),
+        "the mildest first": (first_word([LATE, FAILOVER, REFUSED, LOST]), r"lost"),
+        "looks for warnings only": (first_word([("WARNING", "lost")]), r"'late'"),
+        "errors of a fetcher are a failover": (first_word([LOST, REFUSED, ("failed", "failover"), LATE]), r"failover|as planned"),
+        "the last line counts": (lambda lines: alarm_by_a_loop(lines[-1:]), r"late|failover|lost"),
+        "another leader before a refusal": (first_word([LOST, FAILOVER, REFUSED, LATE]), r"“death”.*'refused'"),
+        "always quiet": (lambda lines: "quiet", r"late"),
+        "a list": (lambda lines: [alarm for word, alarm in (LOST, REFUSED, FAILOVER, LATE) if word in str(lines)], r"quiet|text"),
+    },
+    "8.6": {
+        "safe, both": ({"orders": (2, False), "positions": (2, False)}, r"positions.*0 of 10 positions came through: the map"),
+        "the defaults": (lambda: {"orders": (1, False), "positions": (1, False)}, r"orders.*burnt down, and 10"),
+        "the other way round": ({"orders": (1, True), "positions": (2, False)}, r"orders.*burnt down"),
+        "as safe as can be": ({**CHOICE, "orders": (3, False)}, r"orders.*planned restart .*only 0 of 10"),
+        "unclean, and two of three": ({**CHOICE, "orders": (2, True)}, r"without power for ten seconds, and \d+ confirmed"),
+        "the map waits for its leader": ({**CHOICE, "positions": (1, False)}, r"nobody led: the map"),
+        "one service": ({"orders": (2, False)}, r"'orders' and 'positions'"),
+        "one number": ({"orders": 2, "positions": 1}, r"1, 2 or 3, True or False"),
     },
     "8.3": {
         "looks at values only": (by_value_only, ""),

@@ -210,7 +210,7 @@ async def _append(ctx: Context, parts: Parts, request: ProduceRequest, key: Key,
             partition = _find(ctx, parts, key)          # it may be another's by now
         return LogAppendResult(partition, partition.append(records, request.acks, "client", ctx.version, guard, checked))
     except KafkaError as refused:
-        if refused.code not in (Err.NOT_LEADER_OR_FOLLOWER, Err.NOT_ENOUGH_REPLICAS):
+        if refused.code is not Err.NOT_LEADER_OR_FOLLOWER:  # its client looks for the leader, and says no more of it
             log.info("%s-%d: produce by %r refused with %s: %s", *key, ctx.client_id, refused.code.name, refused.message)
         return refused
 

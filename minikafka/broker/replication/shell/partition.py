@@ -2,6 +2,7 @@
 
 The state machine (`replication/replica.py`, here `self.replica`) decides; this module carries out its effects
 (`replication/effects.py`) in their order, tells the trace, and calls the listeners of `moved`: delayed answers, coordinators.
+What an administrator looks for after a failure is in the broker's log too: another leader, another ISR, a log that was truncated.
 
 Owns: the log, the replica, and the event `moved` of one partition.
 Invariants
@@ -13,6 +14,7 @@ What Kafka does differently: an ISR lock, a log lock and a purgatory per kind of
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from minikafka.log import AppendInfo, Log, LogConfig
     from minikafka.log.transaction_index import AbortedTransaction
 
+log = logging.getLogger("minikafka.partition")
 QUIET_S = 0.5  # as long as an idle follower's fetch may take: less is no news for the trace
 LOG_END, HIGH_WATERMARK, LAST_STABLE = "log end", "high watermark", "last stable offset"
 
@@ -301,6 +304,9 @@ class Partition:
         self.lag_trace.reset()
         self.shown = self.manager.shown_settings(self)
         self._trace_role("leader", replicas=list(self.replica.replicas), **self.shown)
+        if self.leader_epoch > 0:  # a new topic's first leader is no news
+            log.info("%s: leader epoch %d starts here at offset %d, high watermark %d, ISR %s", self.name, self.leader_epoch,
+                     self.log.end_offset, self.high_watermark, list(self.replica.isr.committed))
         self.manager.on_leading(self)
         self.moved.tell(self)
         return True
@@ -329,6 +335,7 @@ class Partition:
     def _isr_committed(self, e: effects.IsrCommitted) -> None:
         self._env.trace("isr", tp=self.name, isr=list(e.isr), leader_epoch=self.leader_epoch,
                         partition_epoch=e.partition_epoch, why=e.why)
+        log.info("%s: ISR is %s (%s)", self.name, list(e.isr), e.why)
 
     def _truncate(self, e: effects.Truncate) -> bool:
         self._cut(self.log.truncate, e.offset)
@@ -346,6 +353,9 @@ class Partition:
         # Counted by offsets: transaction markers, and gaps that compaction left, count as records too.
         lost = end - offset if start <= offset <= end else end - start
         self._env.trace("truncate", tp=self.name, to=offset, records=lost, **{"from": end})
+        if lost:
+            log.warning("%s: truncated from %d to %d: leader %d of epoch %d has other records from there on", self.name, end,
+                        offset, self.replica.leader, self.leader_epoch)
 
     _CARRY_OUT: dict[type, Any] = {
         effects.AssignEpoch: _assign_epoch, effects.Lead: _lead, effects.Follow: _follow,

@@ -1,4 +1,5 @@
-"""Checks of lab 8: who is in sync (8.1), the table of two settings (8.2), finding the lost records (8.3)."""
+"""Checks of lab 8: when a stuck follower leaves (8.4), who is in sync (8.1), two services and their settings (8.6), finding the
+lost records (8.3), an alarm on the brokers' logs (8.5)."""
 from __future__ import annotations
 
 import functools
@@ -11,8 +12,48 @@ from minikafka.lab.values import shown
 
 Entry = tuple[int, str]
 Loss = tuple[int, str, str | None]
-Isr = Callable[..., Iterable[str]]
-Table = dict[tuple[int, bool], tuple[int, bool, int]]
+Isr = Callable[..., Iterable[int]]
+Settings = tuple[int, bool]                         # min.insync.replicas, unclean.leader.election.enable
+
+# --- 8.4 --------------------------------------------------------------------------------------------------------------
+
+hints("8.4", "At which seconds does the leader look at all? And at the first of them that is late enough, how long has it been?",
+      "It looks at `look`, and then every 5 seconds. The follower is thrown out at the first look at which more than 10 "
+      "seconds have passed since `stopped`; exactly 10 are not enough.",
+      "minikafka/broker/replication/isr.py, class RemoteReplica, `caught_up`; section 2 of the lab")
+
+
+@checks("8.4", matters="With acks=all a producer must be able to wait for one and a half times the limit, not for the limit.",
+        wants="a number of seconds")
+def leaving(answer: Callable[[float, float], float]) -> str:
+    """Check with the four stops that the lab's cluster has measured, and with sixty drawn ones."""
+    from minikafka.lab.labs.lab08.experiment import stuck_again_and_again
+    for stopped, out, _ in _stops(stuck_again_and_again):
+        said = answer(stopped, 3.0)
+        if said != round(out):
+            raise Wrong(f"stopped at {stopped:g}: you say {shown(said)}. In the cluster the follower was out at {out:.0f}: the "
+                        f"leader looks at 3, 8, 13 and so on, and {_why(stopped, said, round(out))}")
+    rng = random.Random(84)
+    for _ in range(60):
+        look, stopped = float(rng.randrange(5)), float(rng.randrange(5, 60))
+        right = next(t for t in (look + 5 * k for k in range(40)) if t - stopped > LIMIT)
+        if (said := answer(stopped, look)) != right:
+            raise Wrong(f"stopped at {stopped:g}, and the leader looks at {look:g}, {look + 5:g} and so on: you say {shown(said)}, "
+                        f"it is {right:g}; {_why(stopped, said, right)}")
+    return "the four stops of the cluster, as it has measured them, and sixty others"
+
+
+@functools.cache
+def _stops(play: Callable[[int], list[tuple[float, float, float]]]) -> tuple[tuple[float, float, float], ...]:
+    return tuple((float(round(stopped)), out, after) for stopped, out, after in play(4))
+
+
+def _why(stopped: float, said: float, right: float) -> str:
+    if not isinstance(said, (int, float)) or (said - right) % 5:
+        return "it does not look then"
+    if said > right:
+        return f"{right - stopped:g} s after the stop it is late already"
+    return f"at {said:g} it is {said - stopped:g} s since the stop, which is within the limit"
 
 # --- 8.1 --------------------------------------------------------------------------------------------------------------
 
@@ -26,7 +67,7 @@ hints("8.1", "The leader compares the clock with one moment of each follower. Wh
 
 @checks("8.1", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
                        "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.",
-        wants="a set of names")
+        wants="a set of numbers")
 def in_sync(isr: Isr) -> str:
     """Check with forty fetch logs, judged by the code that runs in the brokers."""
     wrong = [case for case in cases() if differs(isr, case)]
@@ -36,9 +77,10 @@ def in_sync(isr: Isr) -> str:
     return "right for 40 fetch logs: stuck, slow, late, lazy, back again, one record short, and with nobody writing"
 
 
-def ask(isr: Isr, case: Case) -> set[str]:
+def ask(isr: Isr, case: Case) -> set[int]:
     names = isr(case.now, list(case.fetches), case.end)
-    assert not isinstance(names, str), f"a set of names is wanted; you returned one text, {shown(names)}"
+    assert not isinstance(names, (str, int)), \
+        f"the numbers of brokers are wanted, as a set or a list; you returned {shown(names)}"
     return set(names)
 
 
@@ -49,16 +91,20 @@ def differs(isr: Isr, case: Case) -> bool:
 def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
     """Return what is said about the shortest log that shows the mistake: a sentence, the log, the command that shows it
     again."""
-    said, right = sorted(ask(isr, case)), sorted(members(case))
-    odd = min(set(said) ^ set(right))
-    return (f"{count} of 40 logs come out wrong. In the shortest you say {{{', '.join(said)}}}, the broker says "
-            f"{{{', '.join(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
+    said, right = sorted(ask(isr, case), key=str), sorted(members(case))
+    odd = min({*said} ^ {*right}, key=str)
+    return (f"{count} of 40 logs come out wrong. In the shortest you say {{{_list(said)}}}, the broker says "
+            f"{{{_list(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
             f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
             f"python -m minikafka.lab.labs.lab08.traces {case.number}")
 
 
-def reason(name: str, case: Case) -> str:
+def _list(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, brokers))
+
+
+def reason(name: int, case: Case) -> str:
     """Return why a replica is in sync, or is not."""
     if name not in FOLLOWERS:
         return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {shown(name)}"
@@ -69,49 +115,33 @@ def reason(name: str, case: Case) -> str:
     return f"{name} is {'in sync' if name in members(case) else 'late'}: {moment}"
 
 
-# --- 8.2 --------------------------------------------------------------------------------------------------------------
+# --- 8.6 --------------------------------------------------------------------------------------------------------------
 
-COMMON, ALONE = 50, 12
-CELLS = [(min_insync, unclean) for min_insync in (1, 2) for unclean in (False, True)]
-
-ELR = (". Since Kafka 4.1 a replica that left the ISR when it became too small may lead: it has all that was acknowledged "
-       "(older books do not know it)")
-
-hints("8.2", "Three questions for each cell. May C acknowledge anything while it is alone in the ISR? Is there anybody who may "
-             "lead when C is dead? And which records does the new leader not have?",
-      "min.insync.replicas decides the first. For the second: a member of the ISR may lead. So may a replica that left the ISR "
-      "when this made the ISR too small, because nothing was acknowledged without it. With unclean election, any replica that "
-      "is alive may lead. Lost are the records that C acknowledged and the new leader does not have.",
-      "minikafka/broker/controller/leader_election.py, `_with_elr` and `_elect`: which replicas become eligible when the "
-      "ISR gets too small, and which of them may lead")
+hints("8.6", "Which of the three faults does each service bear, and which not? What does each setting change in it?",
+      "min.insync.replicas=2 refuses while fewer than two are in sync: nothing is on one disk alone, and nothing comes "
+      "through. An unclean election lets somebody lead at any price; the price is what was confirmed without it. 3 of 3 "
+      "refuses at each restart.",
+      "minikafka/lab/labs/lab08/services.py, `suffered`: the three faults; section 6 of the lab")
 
 
-@functools.cache
-def measured(min_insync: int, unclean: bool) -> tuple[tuple[int, bool, int], tuple[str, ...]]:
-    """Return (accepted, whether a broker led, lost) of one disaster, and the events that tell it."""
-    from minikafka.lab.labs.lab08.unclean import disaster, story
-    end = disaster(min_insync, unclean, common=COMMON, alone=ALONE)
-    told = tuple(story(end))
-    end.cluster.close()
-    return (end.accepted, end.successor is not None, len(end.lost)), told
-
-
-@checks("8.2", matters="This table is the conversation to have with whoever owns the data, before the night in which it counts.")
-def two_settings(answer: Callable[[], Table] | Table) -> str:
-    """Play the four disasters, with the numbers of the exercise, and compare the answer cell by cell."""
-    table = answer() if callable(answer) else answer
-    assert isinstance(table, Mapping), "a dictionary is wanted: from (min.insync.replicas, unclean) to three values"
-    missing = [cell for cell in CELLS if cell not in table or len(tuple(table[cell])) != 3]
-    assert not missing, f"the table needs three values for each of {CELLS}; not there: {missing}"
-    for cell in CELLS:
-        truth, told = measured(*cell)
-        if tuple(table[cell]) != truth:
-            pairs = zip(("accepted", "somebody leads", "lost"), table[cell], truth)
-            wrong = [name for name, said, found in pairs if said != found]
-            raise Wrong(f"min.insync.replicas={cell[0]}, unclean election {'on' if cell[1] else 'off'}: "
-                        f"{' and '.join(wrong)}: the check measured something else{ELR * (cell == (2, False))}", told,
-                        f"python -m minikafka.lab.labs.lab08.unclean {cell[0]} {str(cell[1]).lower()} {COMMON} {ALONE}")
-    return f"all four, measured with {COMMON} common records and {ALONE} that only C had"
+@checks("8.6", matters="This is the conversation to have with whoever owns the data, before the night in which it counts.",
+        wants="a dictionary from \"orders\" and \"positions\" to (min.insync.replicas, unclean)")
+def two_services(answer: Callable[[], dict[str, Settings]] | dict[str, Settings]) -> str:
+    """Let each service suffer three faults under its settings, and compare with what it demands."""
+    from minikafka.lab.labs.lab08.services import DEMANDS, complaint, suffered
+    said = answer() if callable(answer) else answer
+    assert isinstance(said, Mapping) and {*said} == {*DEMANDS}, \
+        f"a dictionary is wanted, from 'orders' and 'positions' to (min.insync.replicas, unclean); you gave {shown(said)}"
+    for service, settings in said.items():
+        assert isinstance(settings, (tuple, list)) and len(settings) == 2 and settings[0] in (1, 2, 3) \
+            and settings[1] in (True, False), f"{service}: (1, 2 or 3, True or False) is wanted; you gave {shown(settings)}"
+    wrong = {service: told for service in DEMANDS
+             if (told := complaint(service, suffered(int(said[service][0]), bool(said[service][1]))))}
+    if wrong:
+        service, told = next(iter(wrong.items()))
+        number, unclean = said[service]
+        raise Wrong(f"{service}, with min.insync.replicas={number} and an unclean election {'on' if unclean else 'off'}: {told}")
+    return "both services got what they demand, under the same three faults"
 
 
 # --- 8.3 --------------------------------------------------------------------------------------------------------------
@@ -177,6 +207,38 @@ def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
         ("in no order", rng.sample(log, 12), rng.sample(log[:10], 10)),
         ("this lab's", common + alone + later, common + later),
     )
+
+
+
+# --- 8.5 --------------------------------------------------------------------------------------------------------------
+
+hints("8.5", "Print each incident once more. Which word stands in the lines of one kind, and in no milder kind?",
+      "Begin with the worst: `truncated`, then NOT_ENOUGH_REPLICAS, then `leader epoch`, then `fell behind`. The first that "
+      "stands in any line is the answer.",
+      "minikafka/broker/replication/shell/partition.py: `log.info` and `log.warning`")
+
+INCIDENTS = {"quiet": "quiet", "restart": "quiet", "stuck": "late", "death": "failover", "refused": "refused", "unclean": "lost"}
+ALARMS = ("quiet", "late", "failover", "refused", "lost")
+MEANS = {"lost": "a log was truncated", "refused": "a writer was refused", "failover": "another leader has begun",
+         "late": "a follower fell behind", "quiet": "an ISR changed as planned, or nothing happened"}
+
+
+@checks("8.5", matters="An alarm that reads the log finds the cause; one that only counts errors finds that there is one.",
+        wants="one of quiet, late, failover, refused, lost")
+def alarms(answer: Callable[[list[str]], str]) -> str:
+    """Check with the logs of six incidents, each as it is and among the lines of a milder one."""
+    from minikafka.lab.labs.lab08.incidents import incident
+    for kind, right in INCIDENTS.items():
+        for other, milder in INCIDENTS.items():
+            if ALARMS.index(milder) > ALARMS.index(right):
+                continue
+            lines = sorted(dict.fromkeys([*incident(kind), *incident(other)]), key=lambda line: line.partition("| ")[2])
+            said = answer(list(lines))
+            if said != right:
+                both = "" if kind == other else f", among the lines of “{other}”"
+                raise Wrong(f"the incident “{kind}”{both}: you say {shown(said)}, it is {right!r}: {MEANS[right]}",
+                            [line for line in incident(kind) if "fetcher" not in line])
+    return "the logs of six incidents, alone and mixed with a milder one"
 
 
 def main(argv: list[str]) -> int:

@@ -1,10 +1,10 @@
-"""Lab 8's experiments: one partition, its leader C, its followers A and D, and followers that fetch as they are told.
+"""Lab 8's experiments: one partition, its leader 1, its followers 2 and 3, and followers that fetch as they are told.
 
-    room = LagCluster()                  # C leads, A and D follow; ten records a second are written with acks=1
+    room = LagCluster()                  # broker 1 leads, 2 and 3 follow; ten records a second are written with acks=1
     room.until(20)                       # seconds since the first record
-    room.cluster.hold_follower(D)        # D copies nothing any more, and goes on living
+    room.cluster.hold_follower(3)        # it copies nothing any more, and goes on living
     room.until(36)
-    room.isr_changes()                   # [(29.99, (1, 2), "D fell behind")]
+    room.isr_changes()                   # [(29.99, (1, 2), "3 fell behind")]
 
 Everything happens in simulated time: half a minute takes half a second, and happens the same way each time.
 
@@ -16,7 +16,6 @@ Invariants
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,21 +32,15 @@ from minikafka.lab.view.front import Still
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError
 
-C, A, D = 1, 2, 3                      # the names of the lecture: C leads, A and D follow
-NAMES = {C: "C", A: "A", D: "D"}
+C, A, D = 1, 2, 3                      # broker 1 leads, 2 and 3 follow
 TOPIC = "positions"
 TP = f"{TOPIC}-0"
 LIMIT = 10.0                           # replica.lag.time.max.ms of the class cluster, in seconds
 
 
 def names(brokers: Sequence[int]) -> str:
-    """Return the ISR as the lecture writes it: {C, A}."""
-    return "{" + ", ".join(NAMES[b] for b in brokers) + "}"
-
-
-def called(text: str) -> str:
-    """Return a reason of the trace ("3 fell behind") with the lecture's names."""
-    return re.sub(r"\b[123]\b", lambda broker: NAMES[int(broker[0])], text)
+    """Return an ISR as the picture shows it: {1, 2}."""
+    return "{" + ", ".join(map(str, brokers)) + "}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,7 @@ class LagCluster:
         return self
 
     def note(self) -> None:
-        """Append a note of this moment (while C leads)."""
+        """Append a note of this moment (while broker 1 leads)."""
         leader, now = self._replica(C).replica, self.cluster.now()
         self.notes.append(Note(
             round(self.now, 3), leader.log.end_offset, leader.high_watermark, leader.isr.committed,
@@ -118,7 +111,7 @@ class LagCluster:
 
     def isr_changes(self, after: float = 0.0) -> list[tuple[float, tuple[int, ...], str]]:
         """Return (when, the ISR then, why) of each change after `after`, as the leader wrote it into the trace."""
-        found = [(round(e["t"] - self._zero, 2), tuple(e["isr"]), called(e["why"]))
+        found = [(round(e["t"] - self._zero, 2), tuple(e["isr"]), e["why"])
                  for e in self.cluster.trace.events("isr") if e["tp"] == TP]
         return [change for change in found if change[0] > after]
 
@@ -127,7 +120,7 @@ class LagCluster:
         return Probe(self, self._probe.post(TOPIC, value, partition=0))
 
     def picture(self, t: float) -> Still:
-        """Return the picture of that moment (in it C, A and D are brokers 1, 2 and 3)."""
+        """Return the picture of that moment."""
         run = RecordedRun.of(self.cluster)
         return Still.of(run, self._zero + t - run.events[0]["t"], TP)
 
@@ -162,7 +155,7 @@ class Probe:
 # --- the experiments --------------------------------------------------------------------------------------------------
 
 def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[float, float, float]]:
-    """Stop D `times` times, each time `later` seconds later in the leader's rhythm; return (stopped, left the ISR,
+    """Stop broker 3 `times` times, each time `later` seconds later in the leader's rhythm; return (stopped, left the ISR,
     seconds between) for each."""
     found = []
     with LagCluster(rate=5) as room:
@@ -179,14 +172,14 @@ def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[floa
 
 
 def lazy(every: float, until: float = 45.0) -> LagCluster:
-    """Let D fetch only every `every` seconds from t=20 on; it gets everything that there is each time."""
+    """Let broker 3 fetch only every `every` seconds from t=20 on; it gets everything that there is each time."""
     room = LagCluster().until(20)
     FetchPace(room, D, every=every)
     return room.until(until)
 
 
 def both_twins(until: float = 50.0) -> LagCluster:
-    """Let A be the first twin and D the second, as followers of the same leader."""
+    """Let broker 2 be the first twin and 3 the second, as followers of the same leader."""
     room = LagCluster(own={A: records_a_fetch(5)}).until(20)
     FetchPace(room, A, every=0.5, first=3.5)
     FetchPace(room, D, every=3.0)

@@ -1,8 +1,8 @@
-"""Forty fetch logs of two followers, A and D: healthy, stuck, slow, late, lazy, back again, one record short.
+"""Forty fetch logs of two followers, brokers 2 and 3: healthy, stuck, slow, late, lazy, back again, one record short.
 
     case = cases()[7]
-    case.fetches          [TracedFetch(t=0.5, follower="A", offset=5, leader_end=5), ...]
-    members(case)         {"C", "A"}: what the broker's own code says
+    case.fetches          [TracedFetch(t=0.5, follower=2, offset=5, leader_end=5), ...]
+    members(case)         {1, 2}: what the broker's own code says
 
     python -m minikafka.lab.labs.lab08.traces 7      one of them, fetch by fetch, with both stopwatches
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from minikafka.broker.replication.isr import RemoteReplica
 
 LIMIT = 10.0
-FOLLOWERS = ("A", "D")
+LEADER, FOLLOWERS = 1, (2, 3)
 
 
 class TracedFetch(NamedTuple):
@@ -28,12 +28,12 @@ class TracedFetch(NamedTuple):
     log ended at `leader_end` then."""
 
     t: float
-    follower: str
+    follower: int
     offset: int
     leader_end: int
 
     def __str__(self) -> str:
-        return f"t={self.t:5.1f}  {self.follower} fetches from {self.offset:3}   the leader's log ends at {self.leader_end}"
+        return f"t={self.t:5.1f}  broker {self.follower} fetches from {self.offset:3}  the leader's log ends at {self.leader_end}"
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Case:
     fetches: tuple[TracedFetch, ...]
 
 
-def members(case: Case) -> set[str]:
+def members(case: Case) -> set[int]:
     """Return the ISR as the broker's own code finds it."""
     followers = watches(case)
-    return {"C", *(name for name in FOLLOWERS if followers[name].caught_up(case.end, case.now, LIMIT))}
+    return {LEADER, *(name for name in FOLLOWERS if followers[name].caught_up(case.end, case.now, LIMIT))}
 
 
-def watches(case: Case) -> dict[str, RemoteReplica]:
+def watches(case: Case) -> dict[int, RemoteReplica]:
     """Return the leader's `RemoteReplica` of each; both count as caught up at 0, when the leader began."""
     followers = {name: RemoteReplica(last_caught_up_time=0.0) for name in FOLLOWERS}
     for fetch in case.fetches:
@@ -111,7 +111,7 @@ HABITS: tuple[Callable[[float, int], Habit], ...] = (stuck, slow, late, lazy, ba
 RATES = (10, 10, 2, 40, 10, 0)
 
 
-def log_of(name: str, habit: Habit, rate: int, until: float, lacks: int = 0) -> list[TracedFetch]:
+def log_of(name: int, habit: Habit, rate: int, until: float, lacks: int = 0) -> list[TracedFetch]:
     """Return the fetches of a follower with that habit, while `rate` records a second are written until `until`; it
     never gets the last `lacks`."""
     times, most = habit
@@ -133,7 +133,7 @@ def one_case(number: int) -> Case:
     kind, rate = HABITS[number % len(HABITS)], RATES[turn % len(RATES)]
     now = (20.0, 24.5, 31.0)[(number + turn) % 3]
     until, lacks = (5.0, 1) if kind is short else (now, 0)
-    fetches = log_of("A", healthy(now, turn), rate, until) + log_of("D", kind(now, turn), rate, until, lacks)
+    fetches = log_of(2, healthy(now, turn), rate, until) + log_of(3, kind(now, turn), rate, until, lacks)
     return Case(number, kind.__name__, now, int(rate * until), tuple(sorted(fetches)))
 
 
@@ -153,7 +153,7 @@ def tell(case: Case) -> str:
     for i, fetch in enumerate(case.fetches):
         watch = watches(replace(case, fetches=case.fetches[:i + 1]))[fetch.follower].last_caught_up_time
         lines.append(f"{fetch}   last caught up at {watch}")
-    lines.append(f"ISR: {', '.join(sorted(members(case)))}")
+    lines.append(f"ISR: {', '.join(map(str, sorted(members(case))))}")
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from minikafka.client.client import Client
 from minikafka.client.retry import OPEN_OUTCOME
-from minikafka.lab.labs.lab08.experiment import NAMES, TOPIC, TP, A, C, D, called, names
+from minikafka.lab.labs.lab08.experiment import TOPIC, TP, A, C, D, names
 from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import read_all
 from minikafka.log.batch import build
@@ -42,12 +42,12 @@ class Disaster:
     unclean: bool
     cluster: Any
     acknowledged: list[Entry] = field(default_factory=list)
-    answers: Counter[str] = field(default_factory=Counter)     # to the records sent while C was alone
-    seen: list[Entry] = field(default_factory=list)            # what a reader had got before C died
+    answers: Counter[str] = field(default_factory=Counter)     # to the records sent while broker 1 was alone
+    seen: list[Entry] = field(default_factory=list)            # what a reader had got before broker 1 died
     readable: list[Entry] = field(default_factory=list)        # what a new reader gets when all is over
-    eligible: tuple[int, ...] = ()                             # the ELR while C was alone
-    successor: int | None = None                               # who led after C's death, while C was dead
-    written_later: int = 0                                     # records that were acknowledged before C came back
+    eligible: tuple[int, ...] = ()                             # the ELR while broker 1 was alone
+    successor: int | None = None                               # who led after its death, while it was dead
+    written_later: int = 0                                     # records that were acknowledged before it came back
 
     @property
     def lost(self) -> list[Entry]:
@@ -57,19 +57,20 @@ class Disaster:
 
     @property
     def accepted(self) -> int:
-        """Return how many records C acknowledged when it was alone in the ISR."""
+        """Return how many records broker 1 acknowledged when it was alone in the ISR."""
         return self.answers[Err.NONE.name]
 
     @property
     def leader(self) -> str:
-        return "nobody" if self.successor is None else NAMES[self.successor]
+        return "nobody" if self.successor is None else f"broker {self.successor}"
 
 
 def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alone: int = 30, later: int = 20,
              cluster: Any = None, moment: Callable[[str], None] = lambda name: None) -> Disaster:
-    """Give all three replicas `common` records, let A and D get stuck, send `alone` more to C with acks=all, and kill C.
+    """Give all three replicas `common` records, let brokers 2 and 3 get stuck, send `alone` more to 1 with acks=all,
+    and kill it.
 
-    If another broker leads then, it gets `later` records. At last C comes back. The cluster stays open (`end.cluster`).
+    If another broker leads then, it gets `later` records. At last broker 1 comes back. The cluster stays open (`end.cluster`).
     `moment` is called with the name of each step as it begins: ask, stuck, alone, kill, freeze, later, back, explain.
     """
     cluster = cluster or simulated(8, controllers=1)
@@ -101,7 +102,7 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
 
 
 def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str], None]) -> None:
-    """Let A and D get stuck and send `records` records to C; return when C is alone in the ISR and all of them are answered."""
+    """Let 2 and 3 get stuck and send `records` records to broker 1; return when it is alone in the ISR and all are answered."""
     for follower in (A, D):
         cluster.hold_follower(follower)
     moment("stuck")
@@ -118,8 +119,8 @@ def stay_alone(cluster: Any, end: Disaster, records: int, moment: Callable[[str]
 
 
 def alone(min_insync: int = 2, records: int = 50) -> Any:
-    """Return a cluster in which all three replicas have `records` records, and A and D were killed afterwards: C is
-    alone in the ISR."""
+    """Return a cluster in which all three replicas have `records` records, and 2 and 3 were killed afterwards: broker 1
+    is alone in the ISR."""
     cluster = replicated(simulated(8, controllers=1), TOPIC, [C, A, D], min_insync_replicas=min_insync)
     with cluster.producer() as producer:
         for number in range(records):
@@ -131,7 +132,7 @@ def alone(min_insync: int = 2, records: int = 50) -> Any:
 
 
 def marks(cluster: Any) -> str:
-    """Return a line with the log end offset and the high watermark of C, and how far a new reader gets; all three are
+    """Return a line with the log end offset and the high watermark of broker 1, and how far a new reader gets; all three are
     exclusive ends."""
     partition = cluster.world.broker(C).replicas.partitions[TOPIC, 0]
     return (f"log end {partition.log.end_offset}, high watermark {partition.high_watermark}, "
@@ -153,7 +154,7 @@ def send(cluster: Any, end: Disaster, prefix: str, count: int) -> int:
 
 
 def one_try(cluster: Any, value: str, acks: int = -1, timeout: float = 20.0, told: Told | None = None) -> tuple[str, int]:
-    """Send one record to C once, without the retries of a producer; return (Kafka's name of the answer, offset).
+    """Send one record to broker 1 once, without the retries of a producer; return (Kafka's name of the answer, offset).
 
     With `told`, the trace shows this record as it shows those of a watched producer.
     """
@@ -200,7 +201,7 @@ def eligible(cluster: Any) -> tuple[int, ...]:
 
 
 def successor(cluster: Any, patience: float = 15.0) -> int | None:
-    """Return the broker that leads after C's death; None if none does within `patience` seconds."""
+    """Return the broker that leads after the death of broker 1; None if none does within `patience` seconds."""
     until = cluster.now() + patience
     while cluster.now() < until:
         leader = cluster.leader(TOPIC)
@@ -219,26 +220,26 @@ def story(end: Disaster) -> Iterator[str]:
     for event in events:
         if event["t"] >= began and (told := sentence(event)):
             yield f"{event['t'] - began:6.2f} s  {told}"
-    yield (f"acknowledged {len(end.acknowledged)}, of these by C alone {end.accepted}; readable at the end {len(end.readable)}; "
-           f"lost {len(end.lost)}")
+    yield (f"acknowledged {len(end.acknowledged)}, of these by broker 1 alone {end.accepted}; readable at the end "
+           f"{len(end.readable)}; lost {len(end.lost)}")
 
 
 def sentence(event: dict[str, Any]) -> str | None:
-    who = NAMES.get(event["b"], "")
+    who = f"broker {event['b']}"
     if event["k"] == "isr":
-        return f"{who}: the ISR is {names(event['isr'])} ({called(event['why'])})"
+        return f"{who}: the ISR is {names(event['isr'])} ({event['why']})"
     if event["k"] == "role" and event["role"] == "leader":
         return f"{who} leads, epoch {event['epoch']}"
     if event["k"] == "truncate" and event["from"] > event["to"]:
         return f"{who} throws away its records {event['to']} to {event['from'] - 1}"
-    if event["k"] == "fault" and event.get("node") in NAMES:
-        return f"{event['fault']} {NAMES[event['node']]}"
+    if event["k"] == "fault" and event.get("node") in (C, A, D):
+        return f"{event['fault']} broker {event['node']}"
     return None
 
 
 def main(argv: Sequence[str]) -> int:
     """Play the disaster that the arguments name (min.insync.replicas, unclean election as true or false, and perhaps
-    how many records are common and how many only C's) and print its story."""
+    how many records are common and how many only broker 1 has) and print its story."""
     common, alone = [int(number) for number in argv[2:]] or (70, 30)
     end = disaster(int(argv[0]), argv[1] == "true", common=common, alone=alone)
     print("\n".join(story(end)))
