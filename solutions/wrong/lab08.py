@@ -146,9 +146,8 @@ WRONG = {
     },
     "8.5": {
         "any change of the ISR is late": (first_word([LOST, REFUSED, FAILOVER, ("ISR is", "late")]), r"“restart”.*as planned"),
-        "the mildest first": (first_word([LATE, FAILOVER, REFUSED, LOST]), r"lost"),
+        "the mildest first": (first_word([LATE, FAILOVER, REFUSED, LOST]), r"“death”.*“stuck”.*'failover'"),
         "looks for warnings only": (first_word([("WARNING", "lost")]), r"'late'"),
-        "errors of a fetcher are a failover": (first_word([LOST, REFUSED, ("failed", "failover"), LATE]), r"failover|as planned"),
         "the last line counts": (lambda lines: alarm_by_a_loop(lines[-1:]), r"late|failover|lost"),
         "another leader before a refusal": (first_word([LOST, FAILOVER, REFUSED, LATE]), r"“death”.*'refused'"),
         "always quiet": (lambda lines: "quiet", r"late"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.config.effective import BrokerConfig
-from minikafka.lab.labs.lab08 import checks
+from minikafka.lab.labs.lab08 import checks, incidents, services
 from minikafka.lab.labs.lab08.chart import twins
 from minikafka.lab.labs.lab08.experiment import D, FetchPace, LagCluster, records_a_fetch
 from minikafka.lab.labs.lab08.traces import cases, members, tell
@@ -36,8 +36,8 @@ def test_the_forty_logs_hold_every_kind_and_both_answers():
     """Fails if the fetch logs of 8.1 grew one-sided: then a constant answer would nearly pass."""
     found = cases()
     assert len(found) == 40 and len({case.kind for case in found}) == 6
-    assert 10 < sum("D" in members(case) for case in found) < 35 and all("A" in members(case) for case in found)
-    assert tell(found[0]).splitlines()[-1] == "ISR: A, C"
+    assert 10 < sum(3 in members(case) for case in found) < 35 and all(2 in members(case) for case in found)
+    assert tell(found[0]).splitlines()[-1] == "ISR: 1, 2"
 
 
 @pytest.mark.parametrize("wrong, told", [
@@ -48,3 +48,25 @@ def test_an_entry_of_another_shape_is_not_called_unlost(wrong, told):
     """Fails if a student who names a lost record, but not what stands there now, is told that it is not lost."""
     with pytest.raises(AssertionError, match=told):
         checks.losses(wrong)
+
+
+def test_only_one_pair_of_settings_suits_both_services():
+    """Fails if a demand of 8.6 is met by every setting, or if another choice than the one of the solution gets through."""
+    pairs = [(number, unclean) for number in (1, 2, 3) for unclean in (False, True)]
+    suits = {service: [pair for pair in pairs if not services.complaint(service, services.suffered(*pair))]
+             for service in services.DEMANDS}
+    assert suits == {"orders": [(2, False)], "positions": [(1, True)]}
+    for demands in services.DEMANDS.values():
+        assert all(any(not met(services.suffered(*pair)) for pair in pairs) for _, met in demands)
+
+
+@pytest.mark.parametrize("kind, has, lacks", [
+    ("restart", ["ISR is [1, 2] (metadata)", "(3 caught up)"], ["fell behind", "leader epoch", "truncated"]),
+    ("stuck", ["ISR is [1, 2] (3 fell behind)"], ["leader epoch", "truncated", "refused"]),
+    ("death", ["leader epoch 1 starts here at offset 20"], ["fell behind", "truncated", "refused"]),
+    ("refused", ["refused with NOT_ENOUGH_REPLICAS"], ["leader epoch", "truncated"]),
+    ("unclean", ["ISR is [1] (2, 3 fell behind)", "truncated from 27 to 21: leader 2 of epoch 1"], ["refused"])])
+def test_what_brokers_write_into_their_logs(kind, has, lacks):
+    """Fails if a broker's log does not say that its ISR, its leader or its log has changed, or that it refused a writer."""
+    text = "\n".join(incidents.incident(kind))
+    assert [words for words in has if words not in text] == [] and [words for words in lacks if words in text] == []

@@ -38,7 +38,7 @@ def leaving(answer: Callable[[float, float], float]) -> str:
         look, stopped = float(rng.randrange(5)), float(rng.randrange(5, 60))
         right = next(t for t in (look + 5 * k for k in range(40)) if t - stopped > LIMIT)
         if (said := answer(stopped, look)) != right:
-            raise Wrong(f"stopped at {stopped:g}, and the leader looks at {look:g}, {look + 5:g} and so on: you say {shown(said)}, "
+            raise Wrong(f"stopped at {stopped:g}, the leader looks at {look:g}, {look + 5:g} and so on: you say {shown(said)}, "
                         f"it is {right:g}; {_why(stopped, said, right)}")
     return "the four stops of the cluster, as it has measured them, and sixty others"
 
