@@ -1,6 +1,6 @@
 """What brokers write into their logs when something fails: incidents of simulated clusters, as lines of text.
 
-    incident("stuck")      ["broker 1 | 13.14 INFO minikafka.partition positions-0: ISR is [1, 2] (3 fell behind)", ...]
+    incident("stuck")      ["broker 1 | 15.142 INFO ... positions-0: ISR is [1, 2] (3 fell behind)", ...]
 
 Owns: the incidents; the lines are the brokers' own.
 """
