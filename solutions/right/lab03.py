@@ -2,109 +2,81 @@
 from __future__ import annotations
 
 import ctypes
-import decimal
 import fractions
 import functools
 import itertools
-import math
-import struct
 from collections import Counter, defaultdict
 
 import numpy as np
 import pandas as pd
-from kafka.partitioner.default import murmur2
+from kafka import KafkaProducer
+from kafka.admin import NewTopic
+from kafka.partitioner.default import murmur2 as signed_murmur2
 
-# --- 3.3 --------------------------------------------------------------------------------------------------------------------
+from minikafka.lab.labs.lab03.experiment import murmur2
 
-
-M, SEED, MASK = 0x5BD1E995, 0x9747B28C, 0xFFFFFFFF
-
-
-def mixed(k):
-    k = k * M & MASK
-    k ^= k >> 24
-    return k * M & MASK
-
-
-def finished(h):
-    h ^= h >> 13
-    h = h * M & MASK
-    return h ^ h >> 15
-
-
-def hashed(key, mix=mixed, order="little", tail=True, seed=SEED, finish=finished):
-    """The recipe; each argument is a line of it that one may get wrong."""
-    h = seed ^ len(key)
-    whole = len(key) // 4 * 4
-    for place in range(0, whole, 4):
-        h = (h * M & MASK) ^ mix(int.from_bytes(key[place:place + 4], order))
-    if tail and key[whole:]:
-        h = (h ^ int.from_bytes(key[whole:], order)) * M & MASK
-    return finish(h)
+# --- 3.2 --------------------------------------------------------------------------------------------------------------------
 
 
 def partition_of(key, partitions):
-    return (hashed(key) & 0x7FFFFFFF) % partitions
+    return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def by_struct(key, partitions):
-    many, left = divmod(len(key), 4)
-    h = SEED ^ len(key)
-    for k in struct.unpack(f"<{many}I", key[:4 * many]):
-        h = (h * M % 2 ** 32) ^ mixed(k)
-    if left:
-        h ^= struct.unpack("<I", key[4 * many:].ljust(4, b"\0"))[0]
-        h = h * M % 2 ** 32
-    return finished(h) % 2 ** 31 % partitions
+def by_two_to_the_31(key, partitions):
+    h = murmur2(key)
+    return h % 2 ** 31 % partitions
+
+
+def by_subtraction(key, partitions):
+    h = murmur2(key)
+    if h >= 2 ** 31:
+        h -= 2 ** 31
+    return h - h // partitions * partitions
 
 
 def by_numpy(key, partitions):
-    with np.errstate(over="ignore"):
-        m, h = np.uint32(M), np.uint32(SEED ^ len(key))
-        whole = len(key) // 4 * 4
-        for k in np.frombuffer(key[:whole], dtype="<u4"):
-            k = k * m
-            k = k ^ (k >> np.uint32(24))
-            h = (h * m) ^ (k * m)
-        if key[whole:]:
-            h = (h ^ np.uint32(int.from_bytes(key[whole:], "little"))) * m
-        h = h ^ (h >> np.uint32(13))
-        h = h * m
-        h = h ^ (h >> np.uint32(15))
-    return (h & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)
+    return (np.uint32(murmur2(key)) & np.uint32(0x7FFFFFFF)) % np.uint32(partitions)
 
 
-def by_ctypes(key, partitions):
-    h, rest = ctypes.c_uint32(SEED ^ len(key)), key
-    while len(rest) >= 4:
-        k = ctypes.c_uint32(rest[0] | rest[1] << 8 | rest[2] << 16 | rest[3] << 24)
-        k.value *= M
-        k.value ^= k.value >> 24
-        k.value *= M
-        h.value *= M
-        h.value ^= k.value
-        rest = rest[4:]
-    if rest:
-        h.value ^= sum(byte << 8 * place for place, byte in enumerate(rest))
-        h.value *= M
-    h.value ^= h.value >> 13
-    h.value *= M
-    h.value ^= h.value >> 15
-    return (h.value & ~(1 << 31)) % partitions
+def by_text(key, partitions):
+    return int(f"{murmur2(key):032b}"[1:], 2) % partitions
 
 
-def by_batches(key, partitions):
-    h = SEED ^ len(key)
-    for batch in itertools.batched(key, 4):
-        number = int.from_bytes(bytes(batch), "little")
-        h = ((h * M & MASK) ^ mixed(number)) if len(batch) == 4 else (h ^ number) * M & MASK
-    h = finished(h)
-    return (h - 2 ** 31 if h >= 2 ** 31 else h) % partitions
+def by_shifts(key, partitions):
+    return (ctypes.c_uint32(murmur2(key) << 1).value >> 1) % partitions
 
 
 class Partitioner:
     def partition_of(self, key, partitions):
         return partition_of(bytes(key), partitions)
+
+
+# --- 3.3 --------------------------------------------------------------------------------------------------------------------
+
+
+OLD = {b"truck-%d" % number for number in range(1, 13)}
+
+
+def choose(key, partitions):
+    return partition_of(key, 3 if key in OLD else partitions)
+
+
+HOMES = {truck: partition_of(truck, 3) for truck in OLD}
+
+
+def choose_by_a_table(key, partitions):
+    return HOMES.get(key, partition_of(key, partitions))
+
+
+def choose_by_number(key, partitions):
+    number = int(key.decode().split("-")[1])
+    return partition_of(key, 3) if number <= 12 else number % partitions
+
+
+def choose_with_if(key, partitions):
+    if key not in OLD:
+        return (murmur2(key) & 0x7FFFFFFF) % partitions
+    return (murmur2(key) & 0x7FFFFFFF) % 3
 
 
 # --- 3.6 --------------------------------------------------------------------------------------------------------------------
@@ -167,61 +139,95 @@ def hot_by_numpy(places, partitions):
     return names[counts.argmax()] if counts.max() > len(places) / partitions else None
 
 
-# --- 3.12 -------------------------------------------------------------------------------------------------------------------
+# --- 3.7 and 3.8 ------------------------------------------------------------------------------------------------------------
 
 
-DAY = 86_400
+DAY = 24 * 3600 * 1000
 
 
-def how_many(per_day, peak, written, read):
-    return max(1, math.ceil(per_day / DAY * peak / min(written, read)))
+def make_topic(admin, name, partitions, copies):
+    admin.create_topics({name: {"num_partitions": partitions, "replication_factor": copies,
+                                "configs": {"retention.ms": 2 * DAY}}})
 
 
-def by_floor(per_day, peak, written, read):
-    slow = min(written, read)
-    return max(1, int(-(-per_day * peak // (DAY * slow))))
+def make_and_wait(admin, name, partitions, copies):
+    options = dict(num_partitions=partitions, replication_factor=copies, configs={"retention.ms": str(2 * DAY)})
+    return admin.create_topics({name: options}, wait_for_metadata=True)
 
 
-def by_counting(per_day, peak, written, read):
-    partitions = 1
-    while partitions * written * DAY < per_day * peak or partitions * read * DAY < per_day * peak:
-        partitions += 1
-    return partitions
+def make_a_new_topic(admin, name, partitions, copies):
+    admin.create_topics([NewTopic(name, partitions, copies, topic_configs={"retention.ms": f"{2 * DAY}"})])
 
 
-def by_fractions(per_day, peak, written, read):
-    busiest = fractions.Fraction(per_day) * fractions.Fraction(peak) / DAY
-    return max(1, *(math.ceil(busiest / fractions.Fraction(side)) for side in (written, read)))
+def make_without_errors(admin, name, partitions, copies):
+    admin.create_topics({name: {"num_partitions": partitions, "replication_factor": copies,
+                                "configs": {"retention.ms": 172_800_000, "cleanup.policy": "delete"}}}, raise_errors=False)
 
 
-def by_decimals(per_day, peak, written, read):
-    busiest = decimal.Decimal(per_day) * decimal.Decimal(peak) / DAY
-    least = (busiest / decimal.Decimal(min(written, read))).to_integral_value(rounding=decimal.ROUND_CEILING)
-    return int(max(1, least))
+def report(bootstrap, topic, reports):
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    for truck, text in reports:
+        producer.send(topic, key=truck.encode(), value=text.encode())
+    producer.flush()
+    producer.close()
 
 
-def by_halves(per_day, peak, written, read):
-    low, high = 1, 2 ** 40
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle * min(written, read) * DAY >= per_day * peak else (middle + 1, high)
-    return low
+def report_and_wait(bootstrap, topic, reports):
+    with KafkaProducer(bootstrap_servers=[bootstrap], acks="all") as producer:
+        return [producer.send(topic, text.encode(), truck.encode()).get(timeout=60).offset for truck, text in reports]
 
 
-def by_ceil_of_numpy(per_day, peak, written, read):
-    return np.maximum(1, np.ceil(peak * per_day / (24 * 60 * 60) / np.array([written, read]))).max()
+def report_with_serializers(bootstrap, topic, reports):
+    producer = KafkaProducer(bootstrap_servers=bootstrap, key_serializer=str.encode, value_serializer=str.encode, linger_ms=5)
+    for truck, text in reports:
+        producer.send(topic, text, key=truck)
+    producer.close()
+
+
+def report_truck_by_truck(bootstrap, topic, reports):
+    by_truck = defaultdict(list)
+    for truck, text in reports:
+        by_truck[truck].append(text)
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    for truck, texts in by_truck.items():
+        for text in texts:
+            producer.send(topic, bytes(text, "utf-8"), bytes(truck, "utf-8"))
+    producer.flush(30)
+
+
+def report_to_the_partition(bootstrap, topic, reports):
+    producer = KafkaProducer(bootstrap_servers=bootstrap)
+    many = len(producer.partitions_for(topic))
+    for truck, text in reports:
+        partition = (signed_murmur2(truck.encode()) & 0x7FFFFFFF) % many
+        producer.send(topic, text.encode(), truck.encode(), partition=partition)
+    producer.close()
 
 
 RIGHT = {
-    "3.3": {
-        "the recipe": partition_of,
-        "struct": by_struct,
+    "3.2": {
+        "a mask": partition_of,
+        "2 ** 31": by_two_to_the_31,
+        "subtraction": by_subtraction,
         "numpy": by_numpy,
-        "ctypes": by_ctypes,
-        "itertools": by_batches if hasattr(itertools, "batched") else partition_of,
-        "the library's own": lambda key, partitions: (murmur2(key) & 0x7FFFFFFF) % partitions,
+        "text": by_text,
+        "shifts": by_shifts,
         "a method": Partitioner().partition_of,
-        "a partial": functools.partial(lambda function, key, partitions: function(key, partitions), partition_of),
+        "the library's own": lambda key, partitions: (signed_murmur2(key) & 0x7FFFFFFF) % partitions,
+    },
+    "3.3": {
+        "one line": choose,
+        "a table": choose_by_a_table,
+        "new ones in turn": choose_by_number,
+        "if": choose_with_if,
+        "a partial": functools.partial(choose),
+    },
+    "3.4": {
+        "partitioner": lambda: "partitioner",
+        "new topic": lambda: "new topic",
+        "copy": lambda: "copy",
+        "numpy": lambda: np.str_("copy"),
+        "from a list": lambda: ["partitioner", "new topic"][1],
     },
     "3.6": {
         "a loop": hot_key,
@@ -232,14 +238,18 @@ RIGHT = {
         "list.count": hot_by_list_count,
         "numpy": hot_by_numpy,
     },
-    "3.12": {
-        "math.ceil": how_many,
-        "whole numbers": by_floor,
-        "one more, until it is enough": by_counting,
-        "fractions": by_fractions,
-        "decimals": by_decimals,
-        "halves": by_halves,
-        "numpy, a float": by_ceil_of_numpy,
-        "side by side": lambda d, p, w, r: max(math.ceil(d * p / DAY / w), math.ceil(d * p / DAY / r), 1),
+    "3.7": {
+        "a dictionary": make_topic,
+        "waits": make_and_wait,
+        "NewTopic": make_a_new_topic,
+        "without errors": make_without_errors,
+        "a partial": functools.partial(make_topic),
+    },
+    "3.8": {
+        "a loop": report,
+        "waits for each": report_and_wait,
+        "serializers": report_with_serializers,
+        "truck by truck": report_truck_by_truck,
+        "a partition of its own": report_to_the_partition,
     },
 }

@@ -2,49 +2,27 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import zlib
 from collections import Counter
+from itertools import count
 
-from solutions.right.lab03 import DAY, MASK, SEED, M, finished, hashed, hot_key, how_many, mixed, partition_of
+from kafka import KafkaProducer
 
-# --- 3.3 --------------------------------------------------------------------------------------------------------------
+from minikafka.lab.labs.lab03.experiment import murmur2
+from solutions.right.lab03 import DAY, OLD, choose, hot_key, make_topic, partition_of, report
 
-
-def not_in_32_bits(key, partitions):
-    def mix(k):
-        k *= M
-        k ^= k >> 24
-        return k * M
-    h, whole = SEED ^ len(key), len(key) // 4 * 4
-    for place in range(0, whole, 4):
-        h = h * M ^ mix(int.from_bytes(key[place:place + 4], "little"))
-    if key[whole:]:
-        h = (h ^ int.from_bytes(key[whole:], "little")) * M
-    h ^= h >> 13
-    h *= M
-    h ^= h >> 15
-    return (h & 0x7FFFFFFF) % partitions
+# --- 3.2 and 3.3 ------------------------------------------------------------------------------------------------------
 
 
 def signed(h):
     return h - 2 ** 32 if h >= 2 ** 31 else h
 
 
-def wrong(top=lambda h: h & 0x7FFFFFFF, **lines):
-    return lambda key, partitions: top(hashed(key, **lines)) % partitions
+def prints_only(key, partitions):
+    print((murmur2(key) & 0x7FFFFFFF) % partitions)
 
 
-def multiplies_last(h):
-    h = (h ^ h >> 13) ^ h >> 15
-    return h * M & MASK
-
-
-def leaves_in_the_loop(key, partitions):
-    h = SEED ^ len(key)
-    for place in range(0, len(key) // 4 * 4, 4):
-        h = (h * M & MASK) ^ mixed(int.from_bytes(key[place:place + 4], "little"))
-        return (finished(h) & 0x7FFFFFFF) % partitions
+TURN = count()
 
 
 # --- 3.6 --------------------------------------------------------------------------------------------------------------
@@ -136,26 +114,82 @@ def hot_average(places, partitions):
     return key if counts and many > len(places) / len(counts) else None
 
 
+# --- 3.7 and 3.8 ------------------------------------------------------------------------------------------------------
+
+
+def make(partitions=lambda p: p, copies=lambda c: c, **configs):
+    """A function that makes a topic; each argument is a thing that one may get wrong."""
+    def make_topic(admin, name, many, each):
+        admin.create_topics({name: {"num_partitions": partitions(many), "replication_factor": copies(each),
+                                    "configs": {key.replace("_", "."): value for key, value in configs.items()}}})
+    return make_topic
+
+
+def make_another(admin, name, partitions, copies):
+    make_topic(admin, f"{name}-x", partitions, copies)
+
+
+def make_later(admin, name, partitions, copies):
+    return {name: {"num_partitions": partitions, "replication_factor": copies}}
+
+
+def reported(key=str.encode, value=str.encode, order=list, topic=str, **options):
+    """A producer of reports; each argument is a thing that one may get wrong."""
+    def report(bootstrap, name, reports):
+        producer = KafkaProducer(bootstrap_servers=bootstrap, max_block_ms=5000)
+        try:
+            for truck, text in order(reports):
+                producer.send(topic(name), key=key(truck), value=value(text), **options)
+            producer.flush(30)
+        finally:
+            producer.close()
+    return report
+
+
+def report_the_first(bootstrap, name, reports):
+    report(bootstrap, name, reports[:1])
+
+
+def report_twice(bootstrap, name, reports):
+    report(bootstrap, name, reports)
+    report(bootstrap, name, reports)
+
+
 WRONG = {
+    "3.2": {
+        "keeps the highest bit": (lambda key, n: murmur2(key) % n, r"highest bit is still there"),
+        "the highest bit is a sign": (lambda key, n: signed(murmur2(key)) % n, r"taken for a sign"),
+        "takes the absolute value": (lambda key, n: abs(signed(murmur2(key))) % n, r"absolute value"),
+        "drops it afterwards": (lambda key, n: murmur2(key) % n & 0x7FFFFFFF, r"still there"),
+        "drops the lowest": (lambda key, n: (murmur2(key) >> 1) % n, r"lowest bit"),
+        "keeps only the highest": (lambda key, n: (murmur2(key) & 0x80000000) % n, r"only the highest bit is left"),
+        "drops eight": (lambda key, n: (murmur2(key) & 0xFFFFFF) % n, r"more than one bit"),
+        "divides": (lambda key, n: (murmur2(key) & 0x7FFFFFFF) // n, r"quotient"),
+        "from one on": (lambda key, n: partition_of(key, n) + 1, r"from 0"),
+        "one less": (lambda key, n: (murmur2(key) & 0x7FFFFFFF) % (n - 1), r"one less"),
+        "no remainder": (lambda key, n: murmur2(key) & 0x7FFFFFFF, r"remainder is missing"),
+        "the number": (lambda key, n: murmur2(key), r"both steps are missing"),
+        "a checksum": (lambda key, n: zlib.crc32(key) % n, r"CRC"),
+        "Python's own hash": (lambda key, n: hash(key) % n, r"hash\(\)"),
+        "the length": (lambda key, n: len(key) % n, r"length of the key"),
+        "always the first": (lambda key, n: 0, r"does not depend on the key"),
+        "another hash": (lambda key, n: hashlib.md5(key).digest()[0] % n, r"start with h = murmur2"),
+        "prints": (prints_only, r"returned nothing; is there a `return`"),
+    },
     "3.3": {
-        "keeps the highest bit": (wrong(top=lambda h: h), r"highest bit"),
-        "the highest bit is a sign": (wrong(top=signed), r"highest bit"),
-        "takes the absolute value": (wrong(top=lambda h: abs(signed(h))), r"absolute|highest bit"),
-        "forgets what is left over": (wrong(tail=False), r"left over"),
-        "the other end first": (wrong(order="big"), r"little"),
-        "numbers grow beyond 32 bits": (not_in_32_bits, r"32 bits"),
-        "a checksum": (lambda key, partitions: zlib.crc32(key) % partitions, r"CRC|checksum"),
-        "another start": (wrong(seed=0x9747B28D), r"first line|`h`|h = |start"),
-        "Python's own hash": (lambda key, partitions: hash(key) % partitions, r"hash\(|another|each (start|process)|no key"),
-        "another hash": (lambda key, partitions: hashlib.md5(key).digest()[0] % partitions, r"no key|another|first line"),
-        "forgets the shift of a group": (wrong(mix=lambda k: k * M * M & MASK), r"group"),
-        "multiplies a group once": (wrong(mix=lambda k: (k * M & MASK) ^ (k * M & MASK) >> 24), r"group"),
-        "the end without its last shift": (wrong(finish=lambda h: (h ^ h >> 13) * M & MASK), r"last line|h >> 15"),
-        "the end in another order": (wrong(finish=multiplies_last), r"last (two )?lines?|h >> 13|end"),
-        "no end at all": (wrong(finish=lambda h: h), r"last (two )?lines?|h >> 13|end"),
-        "the return in the loop": (leaves_in_the_loop, r"returned None.*`return`.* not reached|more than one group|second group"),
-        "the hash, not the partition": (lambda key, partitions: hashed(key) & 0x7FFFFFFF, r"% partitions|remainder"),
-        "from one on": (lambda key, partitions: partition_of(key, partitions) + 1, r"from 0|0 to|% partitions"),
+        "Kafka's own": (partition_of, r"has its history in partition"),
+        "all stay with three": (lambda key, n: partition_of(key, 3), r"leave room"),
+        "all new ones to the last": (lambda key, n: partition_of(key, 3) if key in OLD else n - 1, r"leave room"),
+        "new ones in turn": (lambda key, n: choose(key, n) if key in OLD else next(TURN) % n, r"two partitions"),
+        "one too far": (lambda key, n: choose(key, n) if key in OLD else partition_of(key, n) + 1, r"no partition of 4"),
+        "the wrong way round": (lambda key, n: partition_of(key, n if key in OLD else 3), r"has its history"),
+        "text": (lambda key, n: str(choose(key, n)), r"number"),
+    },
+    "3.4": {
+        "waits": (lambda: "wait", r"Still backwards: truck-11"),
+        "another": (lambda: "restart", r"one of 'wait', 'partitioner'"),
+        "a list": (lambda: ["copy", "wait"], r"text is wanted"),
+        "a number": (lambda: 3, r"text is wanted"),
     },
     "3.6": {
         "takes the busiest key of the fullest partition": (of_the_fullest_partition, ""),
@@ -178,20 +212,27 @@ WRONG = {
         "the empty text for none": (lambda places, partitions: hot_key(places, partitions) or "", r"None"),
         "the partition": (lambda places, n: next((p for p, key in places if key == hot_key(places, n)), None), r"key"),
     },
-    "3.12": {
-        "forgets the peak": (lambda d, p, w, r: max(1, math.ceil(d / DAY / min(w, r))), r"peak|busiest"),
-        "rounds down": (lambda d, p, w, r: max(1, int(d * p / DAY / min(w, r))), r"too few|round"),
-        "rounds to the nearest": (lambda d, p, w, r: max(1, round(d * p / DAY / min(w, r))), r"too few|round"),
-        "forgets the readers": (lambda d, p, w, r: max(1, math.ceil(d * p / DAY / w)), r"read|consumer"),
-        "forgets the producers": (lambda d, p, w, r: max(1, math.ceil(d * p / DAY / r)), r"writ|written|producer"),
-        "the faster side": (lambda d, p, w, r: max(1, math.ceil(d * p / DAY / max(w, r))), r"slower|too few"),
-        "both sides": (lambda d, p, w, r: max(1, math.ceil(d * p / DAY / w) + math.ceil(d * p / DAY / r)), r"least"),
-        "one more than needed": (lambda d, p, w, r: 1 + int(d * p / DAY / min(w, r)), r"least"),
-        "none for nothing": (lambda d, p, w, r: math.ceil(d * p / DAY / min(w, r)), r"at least 1|least 1"),
-        "a day of 24 minutes": (lambda d, p, w, r: max(1, math.ceil(d * p / 1440 / min(w, r))), r"least"),
-        "not rounded": (lambda d, p, w, r: max(1, d * p / DAY / min(w, r)), r"whole|round"),
-        "a text": (lambda d, p, w, r: str(how_many(d, p, w, r)), r"number"),
-        "divides by the peak": (lambda d, p, w, r: max(1, math.ceil(d / p / DAY / min(w, r))), r"peak|busiest|too few"),
-        "rounds before the peak": (lambda d, p, w, r: max(1, math.ceil(math.ceil(d / DAY) * p / min(w, r))), r"1 is enough"),
+    "3.7": {
+        "the default": (make(retention_ms=2 * DAY, partitions=lambda p: 3), r"has 3 partitions; 5 were asked for"),
+        "one for ever": (make(retention_ms=-1), r"kept for"),
+        "in seconds": (make(retention_ms=2 * DAY // 1000), r"two days are 172,800,000 milliseconds"),
+        "no retention": (make(), r"kept for 7 days"),
+        "one copy always": (make(retention_ms=2 * DAY, copies=lambda c: 1), r"`copies` is the replication factor"),
+        "another name": (make_another, r"there is no topic"),
+        "only says so": (make_later, r"there is no topic"),
+        "an unknown setting": (make(retention_hours=48), r"your code raised"),
+        "three copies always": (make(retention_ms=2 * DAY, copies=lambda c: 3), r"your code raised"),
+    },
+    "3.8": {
+        "no key": (reported(key=lambda truck: None), r"no key"),
+        "text": (reported(value=lambda text: text), r"your code raised"),
+        "the text is the key": (reported(key=lambda truck: b"truck"), r"key is the truck"),
+        "the value is the truck": (lambda b, t, r: report(b, t, [(truck, truck) for truck, _ in r]), r"value is the text"),
+        "one partition": (reported(partition=0), r"its key says"),
+        "the last first": (reported(order=lambda reports: reports[::-1]), r"not in the order"),
+        "the first only": (report_the_first, r"1 records stand in the log"),
+        "twice": (report_twice, r"120 records stand in the log"),
+        "another topic": (reported(topic=lambda name: f"{name}-x"), r"your code raised|0 records"),
+        "nothing": (lambda bootstrap, topic, reports: None, r"0 records"),
     },
 }

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource
 
 from minikafka import Cluster
 
@@ -49,6 +50,12 @@ class AskedBroker:
             yield admin
         finally:
             admin.close()
+
+    def setting(self, topic: str, name: str) -> str:
+        """Return the value of a setting of a topic."""
+        with self.admin() as admin:
+            (found,) = admin.describe_configs([ConfigResource("TOPIC", topic)], config_filter="all")["topic"].values()
+        return str(found[name]["value"])
 
     def run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Call `work` with a new producer and these arguments; return what it returns, when all is sent."""

@@ -30,6 +30,14 @@ def test_java_runs_only_where_it_is_installed(monkeypatch, jars, java):
     assert clients.installed() == ["kafka-python", "librdkafka"]
 
 
+@pytest.mark.parametrize("size, a_batch", [(100, 164), (1000, 17)])
+def test_without_a_key_a_partition_gets_whole_batches(size, a_batch):
+    """Section 7. Fails if a producer changes the partition within a batch of 16 KiB: in turn, or at random for each record."""
+    *runs, _ = lab03.without_key(2000, size)
+    assert len(runs) > 1 and 0.8 * 16_384 < a_batch * size < 1.1 * 16_384
+    assert [run % a_batch for run in runs] == [0] * len(runs)
+
+
 # --- the picture --------------------------------------------------------------------------------------------------------
 
 SOME = [record(0, 0, "a-1", 0), record(0, 1, "a-2", 0), record(0, 2, "a-1", 1), record(2, 0, "a-1", 2), record(2, 1, None, 7)]
@@ -46,7 +54,7 @@ def test_the_picture_has_the_place_of_everything():
 
 def test_keys_differ_by_more_than_colour():
     """Fails if one of 12 keys has the same shape and label as another, or if letters are smaller than 14."""
-    svg = lab03.drawn(lab03.driven(rounds=1)).svg
+    svg = lab03.drawn(lab03.grown(before=1, after=0, to=3).later).svg
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
     assert min(sizes) >= 14 and "var(" not in svg and "<style" not in svg.replace(ON_DARK, "")
     labels = re.findall(r'font-weight="bold">(\d+)</text>', svg)

@@ -1,44 +1,48 @@
-"""Checks of lab 3: the partition of a key (3.3), the hot key (3.6), how many partitions (3.12)."""
+"""Checks of lab 3: the partition of a key (3.2), a partitioner (3.3), a repair (3.4), the hot key (3.6), a topic (3.7), a
+producer with keys (3.8).
+"""
 from __future__ import annotations
 
 import random
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from fractions import Fraction
+from contextlib import suppress
+from functools import cache
 from math import ceil
 from typing import Any, NamedTuple
 
+from kafka.errors import InvalidReplicationFactorError
 from kafka.partitioner import murmur2
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab03.experiment import NEW_TRUCKS, TRUCKS, WAYS, Repaired, kafka_partition, repaired
+from minikafka.lab.labs.one_broker import one_broker
 from minikafka.lab.values import shown
 
 Place = tuple[int, str | None]  # partition, key
-SECONDS = 86_400                # of a day
+TWO_DAYS = 48 * 3600 * 1000     # milliseconds
 
 
-# --- 3.3 ----------------------------------------------------------------------------------------------------------------
+# --- 3.2 ----------------------------------------------------------------------------------------------------------------
 
-hints("3.3", "Python's numbers grow without end. Where does the recipe have to cut a number to 32 bits?",
-      "After each multiplication: `& 0xFFFFFFFF`. Bytes become a number with int.from_bytes(part, 'little'); what is left "
-      "over at the end (0 to 3 bytes) becomes one in the same way. The last step drops the highest bit: `& 0x7FFFFFFF`.",
-      "minikafka/client/producer/partitioner.py, `murmur2`; Apache's is org.apache.kafka.common.utils.Utils.murmur2")
+hints("3.2", "A number of 32 bits: which number has only the highest of them, and what is left if that one is gone?",
+      "Without its highest bit the number is below 2 ** 31: `& 0x7FFFFFFF`, or `% 2 ** 31`. Then the remainder: `% partitions`.",
+      "minikafka/client/producer/partitioner.py, `choose`; Apache's is the class BuiltInPartitioner")
 
 
-@checks("3.3", matters="Two programs that disagree about this function write one key's records into two partitions, "
-        "without any error.")
+@checks("3.2", matters="Two programs that disagree about this function write one key's records into two partitions, without any "
+        "error.")
 def partition_of(answer: Callable[[bytes, int], int]) -> str:
-    """Check with a hundred keys of 0 to 19 bytes against kafka-python's own hash, each for one of some numbers of partitions;
-    what the wrong ones have in common tells which line of the recipe to look at."""
+    """Check with a hundred keys of 0 to 19 bytes against kafka-python's own function; each known mistake has its own sentence."""
     tries = [Try(key, partitions, answer(key, partitions)) for key, partitions in [(b"truck-1", 3), (b"truck-12", 3), *_keys(98)]]
     wrong = [each for each in tries if each.said != each.right]
     if wrong:
-        key, partitions, said = first = min(wrong, key=lambda each: len(each.key))
-        raise Wrong(_line_of(tries), excerpt=[
-            f"{len(wrong)} of {len(tries)} keys are wrong; the shortest: {key!r} of {partitions} partitions",
-            f"you said {shown(said)}, it is {first.right}; the 32-bit hash is {first.hash:08x} in hexadecimal"])
+        first = min(wrong, key=lambda each: len(each.key))
+        raise Wrong(_mistake(tries), excerpt=[
+            f"{len(wrong)} of {len(tries)} keys are wrong; the shortest: {first.key!r} of {first.partitions} partitions",
+            f"you said {shown(first.said)}, it is {first.right}; murmur2 gives {first.hash}, in hexadecimal {first.hash:08x}"])
     return "100 keys of 0 to 19 bytes: the same partitions as kafka-python"
 
 
@@ -58,48 +62,99 @@ class Try(NamedTuple):
         return (self.hash & 0x7FFFFFFF) % self.partitions
 
 
-OTHERS: dict[str, Callable[[Try], int]] = {
+MISTAKES: dict[str, Callable[[Try], int]] = {
+    "the highest bit is still there: it is to be dropped before the remainder is taken": lambda t: t.hash % t.partitions,
+    "the highest bit is taken for a sign; it is to be dropped": lambda t: (t.hash - (t.hash >> 31 << 32)) % t.partitions,
     "you took the absolute value; the highest bit is to be dropped": lambda t: abs(t.hash - (t.hash >> 31 << 32)) % t.partitions,
+    "you dropped the lowest bit; the highest one is to be dropped": lambda t: (t.hash >> 1) % t.partitions,
+    "you dropped more than one bit": lambda t: (t.hash & 0xFFFFFF) % t.partitions,
+    "only the highest bit is left; it is the one to be dropped": lambda t: (t.hash & 0x80000000) % t.partitions,
+    "that is the quotient; the remainder is wanted (%)": lambda t: (t.hash & 0x7FFFFFFF) // t.partitions,
+    "partitions count from 0; you count from 1": lambda t: (t.hash & 0x7FFFFFFF) % t.partitions + 1,
+    "you divide by one less than the number of partitions": lambda t: (t.hash & 0x7FFFFFFF) % max(t.partitions - 1, 1),
+    "the remainder is missing: that is the number, and no partition yet": lambda t: t.hash & 0x7FFFFFFF,
+    "both steps are missing: that is murmur2's number": lambda t: t.hash,
     "that is CRC-32, a checksum; section 6 meets it": lambda t: zlib.crc32(t.key) % t.partitions,
     "that is Python's own hash(), another one in each process": lambda t: hash(t.key) % t.partitions,
+    "that is the length of the key: use murmur2(key)": lambda t: len(t.key) % t.partitions,
+    "it does not depend on the key": lambda t: 0,
 }
 
 
-def _line_of(tries: list[Try]) -> str:
-    """Return what the wrong partitions have in common."""
-    outside = [t for t in tries if not 0 <= t.said < t.partitions]
-    if outside:
-        return f"{shown(outside[0].said)} is no partition: with {outside[0].partitions} of them they count from 0 to " \
-               f"{outside[0].partitions - 1}; the last step is the remainder (% partitions)"
-    for told, other in OTHERS.items():
-        if all(t.said == other(t) for t in tries):
+def _mistake(tries: list[Try]) -> str:
+    """Return the sentence for what the wrong partitions have in common."""
+    for told, mistake in MISTAKES.items():
+        if all(t.said == mistake(t) for t in tries):
             return told
-    if all(t.hash >> 31 for t in tries if t.said != t.right):
-        return "only keys are wrong whose hash has its highest bit set: that bit is to be dropped before the remainder is taken"
-    good = {size: all(t.said == t.right for t in tries if min(len(t.key), 4) == size) for size in range(5)}
-    whole = all(t.said == t.right for t in tries if len(t.key) % 4 == 0)
-    if not good[0]:
-        return _begin_or_end([t for t in tries if not t.key])
-    if whole:
-        return "keys of 4, 8, 12 bytes are right: look at the lines for the 1 to 3 bytes that are left over"
-    if good[1] and not good[2] and not good[3]:
-        return "a single byte is right, two or three are not: the bytes are a little-endian number, the first is the lowest"
-    return "shorter keys are right: look at the lines for each group of 4 bytes" if good[1] and good[2] and good[3] else \
-        "the key without bytes is right: look at the lines for a group, and for the bytes left over; `h` is multiplied in both"
-
-
-def _begin_or_end(tries: list[Try]) -> str:
-    """Return what is wrong with the key without bytes, of which only the beginning and the end of the recipe make a hash."""
-    long = 0x9747B28C ^ 0x9747B28C >> 13
-    long *= 0x5BD1E995
-    if all(t.said == ((long ^ long >> 15) & 0x7FFFFFFF) % t.partitions for t in tries):
-        return "the numbers grow beyond 32 bits: keep the lowest 32 after each multiplication"
-    return "the key without bytes is wrong already, and for it only the first line and the last lines count (from `h >> 13` on)"
+    if outside := [t for t in tries if not 0 <= t.said < t.partitions]:
+        return f"{shown(outside[0].said)} is no partition: with {outside[0].partitions} of them they count from 0 to " \
+               f"{outside[0].partitions - 1}"
+    return "start with h = murmur2(key); then two steps: drop the highest of its 32 bits, take the remainder"
 
 
 def _keys(count: int) -> list[tuple[bytes, int]]:
     rng = random.Random(31)
     return [(rng.randbytes(number % 20), rng.choice([3, 4, 7, 50, 10_007])) for number in range(count)]
+
+
+# --- 3.3 ----------------------------------------------------------------------------------------------------------------
+
+hints("3.3", "Whose history lies in a partition already, and who has none yet?",
+      "Two cases: a key in OLD goes to its partition of three; any other key goes to its partition of all.",
+      "minikafka/lab/labs/lab03/experiment.py, `repaired`: the Monday that uses your partitioner")
+
+
+@checks("3.3", matters="A partitioner of your own is code in every producer: one that lacks it splits the history all the same.")
+def partitioner(answer: Callable[[bytes, int], int]) -> str:
+    """Check that old trucks stay, and that new ones are dealt to all partitions, each always to the same."""
+    fresh = [*NEW_TRUCKS, *(f"truck-{number}" for number in range(100, 400))]
+    for partitions in (4, 5, 8):
+        for truck in TRUCKS:
+            said, was = answer(truck.encode(), partitions), kafka_partition(truck, 3)
+            if said != was:
+                raise Wrong(f"{truck} has its history in partition {was} and has to stay there; with {partitions} partitions you "
+                            f"said {shown(said)}")
+        homes = {truck: answer(truck.encode(), partitions) for truck in fresh}
+        if outside := [truck for truck, home in homes.items() if home not in range(partitions)]:
+            raise Wrong(f"{shown(homes[outside[0]])} is no partition of {partitions}, for the new {outside[0]}")
+        if moved := [truck for truck in fresh if answer(truck.encode(), partitions) != homes[truck]]:
+            raise Wrong(f"{moved[0]} was sent to two partitions: the same key has to go to the same one each time")
+        counts = Counter(homes.values())
+        if max(counts.values()) > 2 * len(fresh) / partitions:
+            raise Wrong(f"new trucks use all {partitions} partitions; yours leave room in some: "
+                        f"{[counts[p] for p in range(partitions)]} of {len(fresh)} new trucks")
+    return "twelve old trucks stay, and 312 new ones share 4, 5 and 8 partitions"
+
+
+# --- 3.4 ----------------------------------------------------------------------------------------------------------------
+
+hints("3.4", "Which ways leave the two parts of a truck's history in two partitions of one topic?",
+      "A map may read two partitions in any order. So a truck's history must lie in one partition, or the reader must know which "
+      "part to read first.",
+      "minikafka/lab/labs/lab03/experiment.py, `repaired`")
+
+
+@checks("3.4", matters="Each way to more partitions costs somebody something: the producers, the readers, the disks, or a pause.")
+def repair(answer: Callable[[], str]) -> str:
+    """Check with the same Monday, repaired that way, that no truck drives backwards; say what it costs."""
+    if (way := str(answer())) not in WAYS:
+        raise Wrong(f"one of {', '.join(map(shown, WAYS))} is wanted; you said {shown(way)}")
+    done = monday(way)
+    if done.backwards:
+        raise Wrong(f"measured: {done}. Still backwards: {' '.join(done.backwards)}")
+    return f"measured: {done}. {COSTS[way]}"
+
+
+COSTS = {"partitioner": "Every producer needs this code, in every language, for as long as the topic lives",
+         "new topic": "Every reader has to know both topics and to finish the old one first, for as long as the old one is kept",
+         "copy": "Nobody reports during the copy, and each old record lies on the disks twice; no program needs new code"}
+
+
+@cache
+def monday(way: str) -> Repaired:
+    """Return what that way gives; the partitioner is the one of exercise 3.3."""
+    return repaired((lambda key, partitions: kafka_partition(key.decode(), 3 if key.decode() in TRUCKS else partitions))
+                    if way == "partitioner" else way)
 
 
 # --- 3.6 ----------------------------------------------------------------------------------------------------------------
@@ -175,40 +230,77 @@ def _counts(places: Sequence[Place], partitions: int) -> list[str]:
             "most records: " + ", ".join(f"{key!r} {count}" for key, count in Counter(k for _, k in places).most_common(3))]
 
 
-# --- 3.12 ---------------------------------------------------------------------------------------------------------------
+# --- 3.7 ----------------------------------------------------------------------------------------------------------------
 
-hints("3.12", "How many records come in the busiest second, and what can one partition take, written and read?",
-      "Average = per day / 86,400 seconds; times the peak; divided by the slower of writing and reading; rounded up. One "
-      "partition is the least.",
-      "minikafka/lab/labs/lab03/experiment.py, `speed`: the experiment of section 4, with numbers of your own")
-
-
-@checks("3.12", matters="The number of partitions is easy to choose before there are keys, and hard to change afterwards.")
-def how_many(answer: Callable[[float, float, float, float], int]) -> str:
-    """Check with the 500 million a day of the lecture, an exact division, a tiny topic, and other sizes."""
-    rng = random.Random(33)
-    cases = [(500_000_000, 3, 1000, 2000), (500_000_000, 3, 5000, 1000), (86_400_000, 3, 1000, 1000), (1000, 2, 500, 500),
-             (0, 2, 500, 500), (1000, 3, 2, 2),
-             *((rng.randint(1, 900) * 10**6 + 7, rng.choice([1.5, 2, 3, 10]), rng.randint(2, 90) * 100, rng.randint(2, 90) * 100)
-               for _ in range(30))]
-    for per_day, peak, written, read in cases:
-        said = answer(per_day, peak, written, read)
-        if told := _not_the_least(said, Fraction(per_day) * Fraction(peak) / SECONDS, written, read):
-            raise Wrong(told, excerpt=[f"{per_day:,} a day, peak {peak:g}, {written} written and {read} read a second by "
-                                       f"partition: you said {shown(said)}"])
-    return f"right for {len(cases)} topics; the lecture's 500 million a day need 18"
+hints("3.7", "Which three options does the text name: how many partitions, how many copies, and how long?",
+      'create_topics takes {name: {"num_partitions": ..., "replication_factor": ..., "configs": {...}}}; two days are '
+      "48 * 3600 * 1000 milliseconds, under retention.ms.",
+      "minikafka/lab/labs/lab03/clients.py, `create`")
 
 
-def _not_the_least(said: float, busiest: Fraction, written: int, read: int) -> str:
-    """Return what speaks against a number of partitions, when `busiest` records a second come."""
-    if said != int(said):
-        return "partitions are whole: round up"
-    said = int(said)
-    if said < 1:
-        return "a topic has at least 1 partition"
-    for side, rate in (("producers write", written), ("consumers read", read)):
-        if said * rate < busiest:
-            return f"too few: {float(busiest):,.1f} records come in the busiest second, and {side} {said * rate:,} with " \
-                   f"{said} partition{'s' * (said > 1)}"
-    one_less = said > 1 and (said - 1) * min(written, read) >= busiest
-    return f"{said - 1} {'is' if said == 2 else 'are'} enough, and the least number is wanted" if one_less else ""
+@checks("3.7", matters="Whoever creates a topic decides its number of partitions; with keys that is for ever.")
+def topic(make_topic: Callable[[Any, str, int, int], Any]) -> str:
+    """Check what a broker says of topics with 1 and with 5 partitions, and that three copies on one broker are refused."""
+    broker = one_broker()
+    with broker.admin() as admin:
+        for partitions in (5, 1):
+            name = broker.name("made")
+            make_topic(admin, name, partitions, 1)
+            _described(broker, admin, name, partitions)
+        with suppress(InvalidReplicationFactorError):
+            make_topic(admin, name := broker.name("made"), 2, 3)
+        if name in admin.list_topics():
+            raise Wrong("three copies were asked for on a cluster of one broker, and nobody refused: `copies` is the "
+                        "replication factor")
+    return "topics with 5 and 1 partitions, kept for two days; three copies on a cluster of one broker are refused"
+
+
+def _described(broker: Any, admin: Any, name: str, partitions: int) -> None:
+    if name not in admin.list_topics():
+        raise Wrong(f"there is no topic {shown(name)} on the broker: its name is the second argument")
+    found = len(broker.cluster.partitions(name))
+    if found != partitions:
+        raise Wrong(f"{shown(name)} has {found} partition{'s' * (found != 1)}; {partitions} were asked for")
+    kept = int(broker.setting(name, "retention.ms"))
+    if kept != TWO_DAYS:
+        days = f"{kept / TWO_DAYS * 2:.3g} days"
+        raise Wrong(f"its records are kept for {days} (retention.ms is {kept}); two days are {TWO_DAYS:,} milliseconds")
+
+
+# --- 3.8 ----------------------------------------------------------------------------------------------------------------
+
+hints("3.8", "Kafka stores bytes. What do you send as the key, and what as the value?",
+      "Make one producer; in the loop send(topic, key=truck.encode(), value=text.encode()); at the end flush() and close().",
+      "minikafka/lab/labs/lab03/clients.py, `_kafka_python`")
+
+
+@checks("3.8", matters="The key is chosen by whoever writes; no reader can put in order what was sent without one.")
+def keyed(report: Callable[[str, str, list[tuple[str, str]]], Any]) -> str:
+    """Check what stands in the log after 60 reports of twelve trucks: keys, values, order by truck, and Kafka's partitions."""
+    broker = one_broker()
+    name = broker.topic("reports", partitions=4)
+    reports = [(truck, f"{truck} is at kilometre {number}") for number in range(5) for truck in TRUCKS]
+    report(broker.bootstrap, name, list(reports))
+    found = broker.records(name)
+    if len(found) != len(reports):
+        raise Wrong(f"{len(reports)} reports were given, and {len(found)} records stand in the log when your function returns"
+                    + ("; what is sent leaves in the background: flush() waits for it" if len(found) < len(reports) else ""))
+    if any(record.key is None for record in found):
+        raise Wrong("a record has no key: `send` takes key=", [f"a record of the log: {_told(found[0])}"])
+    sent = Counter((truck.encode(), text.encode()) for truck, text in reports)
+    if other := next((r for r in found if (r.key, r.value) not in sent), None):
+        raise Wrong("the key is the truck and the value is the text, as bytes", [f"a record of the log: {_told(other)}"])
+    for record in found:
+        home = kafka_partition(record.key.decode(), 4)
+        if record.partition != home:
+            raise Wrong(f"{record.key.decode()} lies in partition {record.partition}, and its key says {home}: leave the "
+                        "partition to the producer")
+    for truck in TRUCKS:
+        told = [r.value.decode() for r in found if r.key == truck.encode()]
+        if told != [text for each, text in reports if each == truck]:
+            raise Wrong(f"the reports of {truck} are not in the order in which they were given", told)
+    return "60 records in a broker's log: each truck in one partition, in its order, where Kafka's own function puts it"
+
+
+def _told(record: Any) -> str:
+    return f"partition {record.partition}, key {shown(record.key)}, value {shown(record.value)}"

@@ -1,11 +1,12 @@
 """One job, three producers: kafka-python, librdkafka (confluent-kafka) and, where Java and its jars are, Apache's own.
 
+    create(cluster.bootstrap, "fleet")
     places = send("java", cluster.bootstrap, "fleet", keys)      # the partition of each record
 
 `keys` has a key, or None, for each record. All at once (`burst`) a producer may put many records into one batch; otherwise
 each record waits until the one before it is acknowledged.
 
-Owns: nothing; each call makes its own producer and closes it. The partitions are read from the topic itself.
+Owns: nothing; each call makes its own client and closes it. The partitions are read from the topic itself.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import confluent_kafka
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.machine.jars import KAFKA, class_path
 from minikafka.machine.java import NoJava, find_java
@@ -68,6 +69,13 @@ def installed() -> list[str]:
     except NoJava:
         return ["kafka-python", "librdkafka"]
     return ["kafka-python", "librdkafka", *["java"] * KAFKA.present]
+
+
+def create(bootstrap: str, *names: str) -> None:
+    """Create topics with three partitions, each on three brokers."""
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin.create_topics({name: {"num_partitions": 3, "replication_factor": 3} for name in names}, wait_for_metadata=True)
+    admin.close()
 
 
 def send(library: str, bootstrap: str, topic: str, keys: Keys, burst: bool = True) -> list[int]:

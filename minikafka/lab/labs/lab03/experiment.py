@@ -1,9 +1,10 @@
 """The experiments of lab 3, on simulated clusters: order, keys, skew, more partitions, the way from bootstrap to leader.
 
-    dealt(30)                     numbered records dealt to three partitions, and what one reader gets
-    driven(rounds=3)              twelve trucks report; every record of the topic
-    speed(partitions, keys)       records a second, if each broker takes a hundred
     grown(to=4)                   a partition is added while the trucks report
+    repaired("new topic")         the same Monday, done in another way: who drives backwards, and what it costs
+    dealt(30)                     numbered records dealt to three partitions, and what one reader gets
+    speed(partitions, keys)       records a second, if each broker takes a hundred
+    without_key(1000)             how many records in a row go to one partition
     journey()                     each request of a producer that knows one broker only
     dead_bootstrap(listed)        a producer begins while a listed broker is down
 
@@ -16,6 +17,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -31,22 +33,25 @@ from minikafka.protocol.errors import Err, KafkaError
 
 TOPIC = "truck_gps"
 TRUCKS = [f"truck-{number}" for number in range(1, 13)]
+NEW_TRUCKS = [f"truck-{number}" for number in range(13, 25)]
+WAYS = ("wait", "partitioner", "new topic", "copy")
 FRESH = 1.0    # seconds after which a client of these experiments asks for metadata again
 OVERHEAD = 10  # bytes around a value of a thousand, in a large batch
 
 Records = list[ConsumerRecord]
 PartitionOf = Callable[[str, int], int]
+Choose = Callable[[bytes, int], int]
 
 
-def topic(cluster: Any, partitions: int = 3) -> None:
+def topic(cluster: Any, partitions: int = 3, name: str = TOPIC) -> None:
     """Create the topic; partition p is led by broker 1, 2 or 3 in turn."""
-    cluster.admin().create_topic(TOPIC, assignment={p: [cluster.ids[p % len(cluster.ids)]] for p in range(partitions)})
+    cluster.admin().create_topic(name, assignment={p: [cluster.ids[p % len(cluster.ids)]] for p in range(partitions)})
 
 
-def read_topic(cluster: Any, at_once: int = 500) -> Records:
+def read_topic(cluster: Any, name: str = TOPIC, at_once: int = 500) -> Records:
     """Return all records in the order in which one new reader of all partitions gets them."""
     found: Records = []
-    with cluster.consumer(TOPIC) as reader:
+    with cluster.consumer(name) as reader:
         while records := reader.poll(2.0, max_records=at_once):
             found += records
     return found
@@ -73,17 +78,6 @@ def dealt(count: int = 30, partitions: int = 3) -> Records:
         producer = cluster.producer(acks=1)
         for number in range(count):
             producer.send(TOPIC, str(number), partition=number % partitions)
-        return read_topic(cluster)
-
-
-def driven(rounds: int = 3) -> Records:
-    """Let each truck report `rounds` times, its own number counted up; return the records as one reader gets them."""
-    with simulated(3) as cluster:
-        topic(cluster, 3)
-        producer = cluster.producer(acks=1)
-        for number in range(rounds):
-            for truck in TRUCKS:
-                producer.send(TOPIC, str(number), key=truck)
         return read_topic(cluster)
 
 
@@ -148,21 +142,83 @@ def grown(before: int = 20, after: int = 20, to: int = 4) -> Grown:
                 live.extend(await reader.unblocked.poll(0.2))
 
         following = cluster.world.client_env().spawn(follow(), "live reader")
-        _report(cluster, producer, range(before))
+        _report(producer, range(before))
         if to > 3:
             cluster.admin().create_partitions(TOPIC, to)
         cluster.sleep(2 * FRESH)
-        _report(cluster, producer, range(before, before + after))
+        _report(producer, range(before, before + after))
         cluster.wait(lambda: len(live) >= (before + after) * len(TRUCKS), timeout=30)
         over.set()
         cluster.run(asyncio.wait_for(following, 5))
         return Grown(live, read_topic(cluster))
 
 
-def _report(cluster: Any, producer: Any, numbers: Iterable[int]) -> None:
+def _report(producer: Any, numbers: Iterable[int], name: str = TOPIC, trucks: Sequence[str] = TRUCKS,
+            choose: Choose | None = None) -> None:
     for number in numbers:
-        for truck in TRUCKS:
-            producer.send(TOPIC, str(number), key=truck)
+        for truck in trucks:
+            producer.send(name, str(number), key=truck, partition=choose(truck.encode(), 4) if choose else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The result of a repair: what a map reads that begins on Tuesday, how long no truck could report (seconds), how many
+    records were written a second time, and the new reports by partition."""
+
+    later: Records
+    still: float
+    copied: int
+    shares: list[int]
+
+    @property
+    def backwards(self) -> list[str]:
+        """Return the trucks that drive backwards on the map."""
+        return sorted({record.key.decode() for record in backwards(self.later) if record.key})
+
+    def __str__(self) -> str:
+        return (f"{len(self.backwards)} trucks drive backwards; no truck could report for {self.still:.1f} s; "
+                f"{self.copied} records were written twice; new reports by partition: {self.shares}")
+
+
+def repaired(way: str | Choose) -> Repaired:
+    """Let the twelve trucks report 20 rounds into 3 partitions; on Monday there are 4, and 12 new trucks report as well: 20
+    rounds more of all. `way` is one of WAYS, or a partitioner: a function of key and number of partitions."""
+    with simulated(3) as cluster:
+        topic(cluster)
+        producer = cluster.producer(acks=1)
+        producer.unblocked.client.metadata_max_age = FRESH
+        _report(producer, range(20))
+        began, copied, name = cluster.now(), 0, TOPIC
+        if way in ("new topic", "copy"):
+            topic(cluster, 4, name := "truck_gps_4")
+        else:
+            cluster.admin().create_partitions(TOPIC, 4)
+            cluster.sleep({"wait": 600.0}.get(str(way), 0.0))
+        if way == "copy":
+            for record in read_topic(cluster):
+                producer.send(name, record.value, key=record.key)
+                copied += 1
+        still = cluster.now() - began if way in ("wait", "copy") else 0.0
+        cluster.sleep(2 * FRESH)
+        _report(producer, range(20, 40), name, [*TRUCKS, *NEW_TRUCKS], way if callable(way) else None)
+        later = read_topic(cluster, name)
+        new = Counter(record.partition for record in later if int(record.value or 0) >= 20)
+        before = read_topic(cluster) if way == "new topic" else []
+        return Repaired(before + later, still, copied, [new[p] for p in range(4)])
+
+
+def without_key(count: int = 1000, size: int = 100) -> list[int]:
+    """Send `count` records of `size` bytes without a key, as fast as it goes, with a producer that does as Apache's; return how
+    many went to one partition in a row, run after run."""
+    with simulated(3) as cluster:
+        topic(cluster, 3)
+        producer = cluster.producer(acks=1)
+
+        async def send_all() -> list[tuple[int, int]]:
+            post = producer.unblocked.post
+            return await asyncio.gather(*[await post(TOPIC, "x" * size) for _ in range(count)])
+
+        return [len(list(run)) for _, run in groupby(partition for partition, _ in cluster.run(send_all()))]
 
 
 # --- from bootstrap to leader -------------------------------------------------------------------------------------------
