@@ -52,7 +52,7 @@ def _text(value: Any, many: int, depth: int) -> str:
             return _text(value.value, many, depth)
         if kind.__module__ == "numpy" and not value.ndim:  # np.float64(2.5) is 2.5
             return _text(value.item(), many, depth)
-        if callable(getattr(value, "seek", None)):
+        if callable(getattr(value, "seek", None)) and hasattr(value, "read"):  # a consumer has `seek` too
             return "a file"
         if isinstance(value, PurePath):
             return f"…/{value.name}"  # I-VALUE-2

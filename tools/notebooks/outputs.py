@@ -29,14 +29,17 @@ def code_hash(cells: list[NotebookNode]) -> str:
 
 
 def keep(cells: list[NotebookNode], before: list[NotebookNode]) -> None:
-    """Gives cells the outputs that the same code had before; equal code in several cells: in order."""
+    """Gives cells the outputs that the same code had before; equal code in several cells: in order. A cell tagged `not-kept` has
+    none: what it shows depends on what is installed.
+    """
     had: dict[str, deque[NotebookNode]] = defaultdict(deque)
     for cell in before:
         if cell.cell_type == "code" and cell.execution_count is not None:
             had[cell.source].append(cell)
     for count, cell in enumerate((c for c in cells if c.cell_type == "code"), 1):
         if had[cell.source]:
-            cell.outputs = tidy(had[cell.source].popleft().outputs, count)
+            shown = had[cell.source].popleft().outputs
+            cell.outputs = [] if "not-kept" in cell.metadata.get("tags", []) else tidy(shown, count)
             cell.execution_count = count
 
 

@@ -1,4 +1,5 @@
-"""Lab 0: a fleet of trucks that goes on reporting while you break things.
+"""Lab 0: a fleet of trucks that goes on reporting while you break things, and the three small programs that the lab uses until
+the student's own pass: `new_topic`, `sent`, `records_of`.
 
 Owns: one producer and the thread that feeds it. What was acknowledged is known from the producer itself.
 """
@@ -9,7 +10,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import truck_gps
 
@@ -72,3 +73,33 @@ class Fleet:
     def _kept(self, began: float, answer: Any) -> None:
         self.slowest = max(self.slowest, time.monotonic() - began)
         self.acknowledged.append((answer.partition, answer.offset))
+
+
+def new_topic(admin: KafkaAdminClient, name: str) -> None:
+    """Make a topic of three partitions, three copies of each, two of which must have a record before it counts."""
+    promise = {"min.insync.replicas": "2"}
+    admin.create_topics({name: dict(num_partitions=3, replication_factor=3, configs=promise)})
+
+
+def sent(producer: KafkaProducer, topic: str, truck: str, place: str) -> tuple[int, int]:
+    """Send one position; return the partition and the offset that the broker has given it. Raises KafkaError."""
+    metadata = producer.send(topic, place.encode(), truck.encode()).get(30)
+    return metadata.partition, metadata.offset
+
+
+def records_of(consumer: KafkaConsumer, topic: str) -> list[Any]:
+    """Return what stands in a topic at this moment, partition by partition. The consumer begins at the oldest record."""
+    found: list[Any] = []
+    for number in sorted(consumer.partitions_for_topic(topic) or ()):
+        partition = TopicPartition(topic, number)
+        consumer.assign([partition])
+        end = consumer.end_offsets([partition])[partition]
+        while consumer.position(partition) < end:
+            found += consumer.poll(timeout_ms=500).get(partition, [])
+    return found
+
+
+def broken_promises(cluster: Any, fleet: Fleet, topic: str) -> int:
+    """Count, by a reader of its own, the records that were acknowledged to a fleet and cannot be read."""
+    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
+        return len(fleet.lost((record.partition, record.offset) for record in records_of(consumer, topic)))
