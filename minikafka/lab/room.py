@@ -25,7 +25,7 @@ from jupyter_client.manager import start_new_kernel
 
 from minikafka.lab.record import ROOT
 
-CELLS = ("env", "start", "topic", "send", "view", "fleet")  # of lab 0, by their ids
+CELLS = ("env", "start", "write-topic", "topic", "view", "fleet")  # of lab 0, by their ids
 LAB = ROOT / "solutions" / "00-first-cluster.ipynb"
 LOOK_S = 10.0  # how long each number of students is looked at
 SPARE_MIB = 1024  # memory that is left to the machine

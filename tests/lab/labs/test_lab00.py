@@ -5,13 +5,17 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from kafka import KafkaAdminClient
 
 import minikafka
 from minikafka.cluster.doctor import Finding
 from minikafka.lab import check
+from minikafka.lab.labs import console
 from minikafka.lab.labs.lab00 import checks as lab00
-from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet
+from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet, new_topic, sent
 from minikafka.machine.environment import SAID, settle
+from minikafka.machine.jars import KAFKA
+from minikafka.machine.java import NoJava
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +57,9 @@ def test_a_record_that_was_set_aside_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize("exercise, answer, wanted", [
-    ("0.2", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
-    ("0.4", lambda records: len(records), "a dictionary from numbers to numbers is wanted"),
+    ("0.3", lambda producer, topic, truck, position: 7, "a pair (partition, offset) is wanted"),
+    ("0.4", lambda consumer, topic: 7, "a list is wanted"),
+    ("0.5", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
 ])
 def test_an_answer_of_another_kind_is_refused_with_the_wanted_kind(exercise, answer, wanted):
     """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""
@@ -73,3 +78,47 @@ def test_the_numbers_of_the_text():
     from kafka.partitioner.default import murmur2
     ours = [(murmur2(f"truck-{n}".encode()) & 0x7FFFFFFF) % 3 for n in range(1, TRUCKS + 1)]
     assert (TRUCKS, PER_SECOND) == (12, 24.0) and [ours.count(p) for p in range(3)] == [5, 1, 6]
+
+
+def test_an_answer_is_tried_on_the_notebooks_own_cluster(cluster, name, monkeypatch):
+    """Fails if a check starts brokers beside those of the notebook, leaves its topic there, or waits for a broker that is dead."""
+    monkeypatch.setattr(lab00, "names", lambda: {"mine": cluster, "closed": SimpleNamespace(closed=True)})
+    monkeypatch.setattr(lab00, "_spare", lambda: pytest.fail("another cluster was asked for"))
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    before = set(admin.list_topics())
+    assert check("0.1", new_topic), "all brokers run"
+    admin.create_topics({name: {"num_partitions": 3, "replication_factor": 3}}, wait_for_metadata=True)
+    if cluster.engine == "minikafka":
+        cluster.kill(2)
+        cluster.wait(lambda: all(2 not in each.isr for each in cluster.partitions().values()), timeout=60)
+    assert check("0.3", sent), "one of three is dead, as in section 6"
+    assert set(admin.list_topics()) - before <= {"__consumer_offsets", name}
+    admin.close()
+
+
+@pytest.mark.parametrize("name, value, said", [
+    ("KAFKA", SimpleNamespace(present=False), "make apache"), ("java", lambda: _raise(NoJava("No Java 17")), "No Java 17"),
+    ("shutil", SimpleNamespace(which=lambda tool: None), "brew install kcat")])
+def test_a_console_tool_that_is_not_here_is_told_in_one_line(capsys, monkeypatch, name, value, said):
+    """Fails if a laptop without jars, Java or kcat gets an error of ours, or does not learn what brings the tool."""
+    monkeypatch.setattr(console, name, value)
+    if name == "java":
+        monkeypatch.setattr(console, "KAFKA", SimpleNamespace(present=True))
+    console.console(None, "kcat -L" if name == "shutil" else "kafka-topics.sh --list")
+    command, absent = capsys.readouterr().out.splitlines()
+    assert command.startswith("$ k") and said in absent
+
+
+def test_a_tool_of_kafka_talks_to_our_brokers(cluster, name, capsys):
+    """Fails if a class stands behind the wrong name, or if the address is not added."""
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
+    admin.create_topics({name: {"num_partitions": 2, "replication_factor": 3}}, wait_for_metadata=True)
+    admin.close()
+    console.console(cluster, f"kafka-topics.sh --describe --topic {name}")
+    assert ("PartitionCount: 2" if KAFKA.present else "make apache") in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"kafka-acls.sh is not known here; there are kafka-topics.sh, .* kcat"):
+        console.console(cluster, "kafka-acls.sh --list")
+
+
+def _raise(error):
+    raise error

@@ -20,7 +20,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from minikafka.cluster import Cluster
 from minikafka.cluster.doctor import findings
@@ -105,7 +105,12 @@ def _trial(brokers: int) -> Iterator[tuple[Cluster, KafkaAdminClient, str]]:
 
 
 def _new_topic(admin: KafkaAdminClient, topic: str) -> None:
-    admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}}, wait_for_metadata=True)
+    """Make a topic of three partitions. Raises Unknown where the brokers cannot."""
+    try:
+        admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}}, wait_for_metadata=True)
+    except KafkaError as error:
+        raise Unknown(f"the brokers made no topic on which your function could be tried ({type(error).__name__}). Mend them with "
+                      "`cluster.mend()` in a cell of your own, and try again") from None
 
 
 def _stored(cluster: Cluster, topic: str) -> list[Any]:
