@@ -2,8 +2,8 @@
 
     console(cluster, "kafka-topics.sh --describe --topic positions")
 
-The `.sh` files of a Kafka download only start a class of its jars; here the class is started from the jars of `make apache`. `kcat`
-is started where it is installed. The address of the cluster is added. A tool that is not here is told in one line.
+The `.sh` files of a Kafka download only start a class of its jars; here the class is started from the jars of `make apache`.
+`kcat` is started where it is installed. The address of the cluster is added. A tool that is not here is told in one line.
 
 Owns: which class stands behind which tool. A cell that calls it is tagged `not-kept`: what it prints depends on the machine.
 """

@@ -82,7 +82,7 @@ def test_the_numbers_of_the_text():
 
 
 def test_an_answer_is_tried_on_the_notebooks_own_cluster(cluster, name, monkeypatch):
-    """Fails if a check starts brokers beside those of the notebook, leaves its topic there, or waits for a broker that is dead."""
+    """Fails if a check starts brokers beside those of the notebook, leaves its topic there, or waits for a dead broker."""
     monkeypatch.setattr(lab00, "names", lambda: {"mine": cluster, "closed": SimpleNamespace(closed=True)})
     monkeypatch.setattr(lab00, "_spare", partial(pytest.fail, "another cluster was asked for"))
     admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap)

@@ -1,4 +1,4 @@
-"""Checks of lab 0: the environment (0.0), a topic (0.1), one record (0.3), reading a topic (0.4), which promises were broken (0.5).
+"""Checks of lab 0: the environment (0.0), a topic (0.1), one record (0.3), reading a topic (0.4), broken promises (0.5).
 
 Exercises 0.1, 0.3 and 0.4 are tried on brokers, and judged by what stands there afterwards: on the notebook's own cluster, in a
 topic that is deleted again, or on a cluster that this module starts where too few of the notebook's brokers run.
@@ -131,7 +131,8 @@ hints("0.1", "What of the example is the parcels' own, and what do you want inst
       "labs/00-first-cluster.ipynb, section 3; the names of the fields: kafka.admin.KafkaAdminClient.create_topics")
 
 
-@checks("0.1", matters="How many copies there are, and how many must have a record, is decided when a topic is made.", seconds=SECONDS)
+@checks("0.1", seconds=SECONDS,
+        matters="How many copies there are, and how many must have a record, is decided when a topic is made.")
 def create(make: Callable[[Any, str], Any]) -> str:
     """Check what the brokers know of the topic afterwards. Creating it once more tells whether it is there."""
     with _trial(brokers=3) as (cluster, admin, topic):
@@ -154,7 +155,8 @@ def create(make: Callable[[Any, str], Any]) -> str:
 
 # --- 0.3 --------------------------------------------------------------------------------------------------------------
 
-REPORTS = [("truck-4", "43.65, -79.38"), ("truck-12", "43.70, -79.42"), ("truck-4", "43.66, -79.38"), ("truck-2", "43.71, -79.30")]
+REPORTS = [("truck-4", "43.65, -79.38"), ("truck-12", "43.70, -79.42"), ("truck-4", "43.66, -79.38"),
+           ("truck-2", "43.71, -79.30")]
 
 hints("0.3", "`send` returns before any broker has answered. Which call waits for the answer?",
       "A key and a value are bytes: encode both texts. The answer has `partition` and `offset`; return these two, in this order.",

@@ -78,7 +78,7 @@ class Fleet:
 def new_topic(admin: KafkaAdminClient, name: str) -> None:
     """Make a topic of three partitions, three copies of each, two of which must have a record before it counts."""
     promise = {"min.insync.replicas": "2"}
-    admin.create_topics({name: dict(num_partitions=3, replication_factor=3, configs=promise)})
+    admin.create_topics({name: {"num_partitions": 3, "replication_factor": 3, "configs": promise}})
 
 
 def sent(producer: KafkaProducer, topic: str, truck: str, place: str) -> tuple[int, int]:
