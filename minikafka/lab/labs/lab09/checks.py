@@ -294,7 +294,7 @@ hints("9.12", "What tells you that a broker has everything: that it is alive, or
       "section 9 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
 
 
-@checks("9.12", seconds=300, matters="So a rolling restart is done: who goes on while a replica is missing takes the next one away.")
+@checks("9.12", seconds=300, matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
 def admin_from_nothing(answer: str) -> str:
     """Run the program beside a follower that stands still and a leader that dies; judge it by its lines and its end."""
     return verdict(TOGETHER["9.12"](answer))
