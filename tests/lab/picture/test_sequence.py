@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 
 from minikafka.lab.labs.lab03.experiment import journey
-from minikafka.lab.picture.draw.sequence import Message, picture
+from minikafka.lab.picture.draw.sequence import Arrow, picture
 from minikafka.lab.picture.draw.sheet import BLUE, VERMILLION
 
 
@@ -24,6 +24,6 @@ def test_the_journey_is_an_arrow_for_each_message() -> None:
 
 def test_a_line_is_thick_while_the_connection_is_used() -> None:
     """Fails if a broker that is never asked looks connected, or if a long text leaves the sheet."""
-    svg, text = picture([Message("one", 1, "Metadata", "who leads?"), Message("one", 1, "Metadata", "w" * 300, True)], [1, 2])
+    svg, text = picture([Arrow("one", 1, "Metadata", "who leads?"), Arrow("one", 1, "Metadata", "w" * 300, True)], [1, 2])
     assert len(re.findall(f'stroke="{BLUE}" stroke-width="6"', svg)) == 1
     assert "…" in svg and text.splitlines()[0] == "one: client to broker 1, Metadata: who leads?"

@@ -27,7 +27,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.producer.partitioner import murmur2
 from minikafka.lab.labs.stage import simulated
-from minikafka.lab.picture.draw.sequence import Message
+from minikafka.lab.picture.draw.sequence import Arrow
 from minikafka.lab.picture.draw.sequence import picture as sequence
 from minikafka.lab.picture.draw.topic import picture, steps
 from minikafka.lab.view.front import Still
@@ -245,7 +245,7 @@ class Journey:
     def picture(self) -> Still:
         """Return the talk as a sequence of arrows: the bootstrap server, metadata, the connection that is used."""
         rows = self.table.reset_index().itertuples(index=False)
-        messages = [Message(step, broker, name.removeprefix("answer to "), says, name.startswith("answer"), says in REFUSALS)
+        messages = [Arrow(step, broker, name.removeprefix("answer to "), says, name.startswith("answer"), says in REFUSALS)
                     for step, broker, name, says in rows]
         return Still(*sequence(messages, self.brokers, [self.knows], {self.knows: _stopped(self.knows)}))
 

@@ -1,6 +1,6 @@
 """What a client says to whom: a line down for the client and for each broker, an arrow for each request and each answer.
 
-    svg, text = picture([Message("first record", 2, "Metadata", "who leads?"), ...], brokers=[1, 2, 3], knows=[2])
+    svg, text = picture([Arrow("first record", 2, "Metadata", "who leads?"), ...], brokers=[1, 2, 3], knows=[2])
 
 Time runs down. A broker's line is thick while the client uses a connection to it, from the first message to the last; it ends
 where the broker does.
@@ -22,7 +22,7 @@ WIDE, STEPS, CLIENT, RIGHT = 1000, 16, 230, 890  # x of the steps' names, of the
 TOP, ROW, GAP = 76, 38, 14
 
 
-class Message(NamedTuple):
+class Arrow(NamedTuple):
     """One request or answer. `refused`: the broker did not do what was asked."""
 
     step: str
@@ -33,7 +33,7 @@ class Message(NamedTuple):
     refused: bool = False
 
 
-def picture(messages: Sequence[Message], brokers: Sequence[int], knows: Collection[int] = (),
+def picture(messages: Sequence[Arrow], brokers: Sequence[int], knows: Collection[int] = (),
             ended: Mapping[int, str] | None = None) -> tuple[str, str]:
     """Return the talk as SVG and in words. `knows`: the brokers whose addresses the client was given (bootstrap servers);
     `ended`: broker -> the step in which it had ended."""
@@ -56,7 +56,7 @@ def picture(messages: Sequence[Message], brokers: Sequence[int], knows: Collecti
     return sheet.svg(bottom + 10, f"a client and its brokers: {len(messages)} messages"), text
 
 
-def to_text(messages: Sequence[Message]) -> str:
+def to_text(messages: Sequence[Arrow]) -> str:
     """Return the talk in words: a line for each message."""
     return "\n".join(f"{each.step}: {'broker' if each.answer else 'client to broker'} {each.broker}"
                      f"{' answers' if each.answer else ''}, {each.name}: {each.says}" for each in messages)
@@ -71,7 +71,7 @@ def _draw_steps(sheet: Sheet, begins: Mapping[str, float], bottom: float) -> Non
         sheet.text(STEPS, top + 28, step, bold=True, room=CLIENT - STEPS - 12)
 
 
-def _draw_lines(sheet: Sheet, messages: Sequence[Message], heights: Sequence[float], at: Mapping[int, float],
+def _draw_lines(sheet: Sheet, messages: Sequence[Arrow], heights: Sequence[float], at: Mapping[int, float],
                 begins: Mapping[str, float], bottom: float, knows: Collection[int], ended: Mapping[int, str]) -> None:
     sheet.text(CLIENT, 32, "client", size=18, bold=True, anchor="middle")
     sheet.path(f"M{CLIENT} 62V{bottom:g}", INK, wide=3)
@@ -88,7 +88,7 @@ def _draw_lines(sheet: Sheet, messages: Sequence[Message], heights: Sequence[flo
             sheet.path(f"M{x - 8:g} {end - 8:g}l16 16m0 -16l-16 16", VERMILLION, wide=3.5)
 
 
-def _draw_message(sheet: Sheet, message: Message, x: float, y: float, band: str) -> None:
+def _draw_message(sheet: Sheet, message: Arrow, x: float, y: float, band: str) -> None:
     colour = VERMILLION if message.refused else SOFT if message.answer else BLUE
     begin, end = (x - 4, CLIENT + 2) if message.answer else (CLIENT + 2, x - 4)
     back = 9 if message.answer else -9
