@@ -32,6 +32,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.values import shown
 
 QUIET = 20.0    # seconds without a line, after which a program that should go on is taken to wait for ever
-LONG = 90.0     # seconds from its start, in which a program has to end; a busy machine takes ten times as long as a quiet one
+LONG = 240.0    # seconds from its start, in which a program has to end; a busy machine takes ten times as long as a quiet one
 MUCH = 1 << 20  # bytes that a program may print
 LOOK = 0.05     # seconds between two looks at a program
 TAIL = 8        # lines of its errors that a verdict shows
@@ -234,6 +235,39 @@ def said(lines: list[str], given: Iterable[str]) -> None:
     if strange := [line for line in lines if line not in {*given}]:
         raise Wrong(f"your program printed {shown(strange[0])}. It has to print the lines that were asked for, and nothing else "
                     "(print to sys.stderr what you want to see yourself)")
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Programs that run at the same time, each with a topic of its own, all of them led by one broker."""
+
+    cluster: Cluster
+    leader: int
+    topics: list[str]
+    programs: list[Program]
+
+    def logs(self, broker: int) -> list[int]:
+        """Return how many bytes each topic's log has on a broker: what has arrived there, whether it can be read or not."""
+        folders = [self.cluster.plan.nodes[broker].data / f"{name}-0" for name in self.topics]
+        return [sum(log.stat().st_size for log in folder.glob("*.log")) for folder in folders]
+
+    def another_leads(self) -> None:
+        """Wait until each topic has another leader than `leader`; from then on the programs can go on."""
+        for name, program in zip(self.topics, self.programs):
+            self.cluster.wait(lambda name=name: self.cluster.leader(name) not in (None, -1, self.leader), timeout=60)
+            program.be_patient()
+
+
+@contextlib.contextmanager
+def side_by_side(texts: Sequence[str], name: str) -> Iterator[SideBySide]:
+    """Start a cluster and these programs (`python NAME BOOTSTRAP TOPIC`); their leader is not the active controller."""
+    with cluster_of_its_own() as cluster, contextlib.ExitStack() as stack:
+        leader = next(broker for broker in cluster.ids if broker != cluster.controller())
+        topics = [f"orders-{n}" if n else "orders" for n in range(len(texts))]
+        for each in topics:
+            topic(cluster, each, leader, **{"min.insync.replicas": "2"})
+        yield SideBySide(cluster, leader, topics, [stack.enter_context(Program(text, cluster.bootstrap, each, name=name))
+                                                   for text, each in zip(texts, topics)])
 
 
 @contextlib.contextmanager

@@ -237,6 +237,80 @@ def choose_by_recursion(need, table):
     return acks if good(need, table[acks]) else choose_by_recursion(need, {other: table[other] for _, other in rest})
 
 
+# --- 7.11 -------------------------------------------------------------------------------------------------------------------
+
+FLUSHES = """\
+import sys
+from confluent_kafka import Producer
+
+bootstrap, topic = sys.argv[1:]
+producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True})
+
+def answered(error, record):
+    if error is None:
+        print(record.value().decode())
+
+for line in sys.stdin:
+    producer.produce(topic, line.strip(), on_delivery=answered)
+    producer.flush()
+"""
+
+POLLS = """\
+import sys, threading
+from confluent_kafka import Producer
+
+producer = Producer({"bootstrap.servers": sys.argv[1], "enable.idempotence": "true"})
+over = threading.Event()
+
+def serve():
+    while not over.is_set():
+        producer.poll(0.1)
+
+threading.Thread(target=serve, daemon=True).start()
+for order in map(str.strip, sys.stdin):
+    producer.produce(sys.argv[2], order.encode(), callback=lambda error, record: error or print(record.value().decode()))
+producer.flush()
+over.set()
+"""
+
+KAFKA_PYTHON = """\
+import sys
+from kafka import KafkaProducer
+
+producer = KafkaProducer(bootstrap_servers=sys.argv[1], acks="all", enable_idempotence=True)
+for line in sys.stdin:
+    producer.send(sys.argv[2], line.strip().encode()).get(timeout=120)
+    print(line.strip())
+producer.close()
+"""
+
+AIOKAFKA = """\
+import asyncio, sys
+from aiokafka import AIOKafkaProducer
+
+async def main(bootstrap, topic):
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True) as producer:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            await producer.send_and_wait(topic, line.strip().encode())
+            print(line.strip())
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+TRANSACTIONS = """\
+import sys
+from confluent_kafka import Producer
+
+producer = Producer({"bootstrap.servers": sys.argv[1], "acks": "-1", "transactional.id": "shop"})
+producer.init_transactions()
+for line in sys.stdin:
+    producer.begin_transaction()
+    producer.produce(sys.argv[2], line.strip())
+    producer.commit_transaction()
+    print(line.strip())
+"""
+
+
 RIGHT = {
     "7.2": {
         "ifs": latency_by_ifs,
@@ -270,5 +344,12 @@ RIGHT = {
         "pandas": choose_by_pandas,
         "eats the table": choose_by_eating,
         "recursion": choose_by_recursion,
+    },
+    "7.11": {
+        "flushes each": FLUSHES,
+        "a thread that polls": POLLS,
+        "kafka-python": KAFKA_PYTHON,
+        "aiokafka": AIOKAFKA,
+        "a transaction for each": TRANSACTIONS,
     },
 }

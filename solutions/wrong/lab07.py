@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from statistics import mean
 
-from solutions.right.lab07 import account_by_sets, choose_by_min, fail_in_a_row, good, latency_by_ifs
+from solutions.right.lab07 import FLUSHES, account_by_sets, choose_by_min, fail_in_a_row, good, latency_by_ifs
 
 # --- 7.2 --------------------------------------------------------------------------------------------------------------
 
@@ -361,6 +361,17 @@ def choose_with_two_faults(need, table):
     return max((a for a, row in table.items() if row.ms <= need.ms and row.notices >= need.notice), key=lambda a: table[a].ms, default=None)
 
 
+# --- 7.11 -------------------------------------------------------------------------------------------------------------------
+
+
+def instead(old, new):
+    assert old in FLUSHES
+    return FLUSHES.replace(old, new)
+
+
+SAFE = ', "acks": "all", "enable.idempotence": True'
+
+
 WRONG = {
     "7.2": {
         "waits for an answer with acks=0": (waits_for_nobodys_answer, ""),
@@ -429,5 +440,14 @@ WRONG = {
         "two of three": (choose_two_of_three, r"it may lose 700 records, and at most 0 may"),
         "the fastest or nothing": (choose_the_fastest_or_nothing, r"chose None; acks=all satisfies all three"),
         "two faults: accepts losses, takes the slowest": (choose_with_two_faults, r"it may lose 700 records, and at most 0 may"),
+    },
+    "7.11": {
+        "the client's defaults": (instead(SAFE, ""), r"stands in the log twice"),
+        "acks=all alone": (instead(', "enable.idempotence": True', ""), r"stands in the log twice"),
+        "is content with the leader": (instead(SAFE, ', "acks": 1'), r"printed and is not in the log"),
+        "asks for no answer": (instead(SAFE, ', "acks": 0'), r"printed and is not in the log"),
+        "does not try again": (instead('"enable.idempotence": True', '"retries": 0'), r"never printed|not in the log"),
+        "gives up soon": (instead("True}", 'True, "message.timeout.ms": 2000}'), r"came in and is not in the log"),
+        "looks at the answers at the end": (instead("    producer.flush()\n", "producer.flush()\n"), r"none was printed"),
     },
 }

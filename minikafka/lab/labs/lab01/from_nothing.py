@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
-from minikafka.cluster import Cluster
 from minikafka.lab.exercise import Wrong
-from minikafka.lab.program import QUIET, Program, cluster_of_its_own, how_it_ended, said, stored, topic, until
+from minikafka.lab.program import QUIET, Program, SideBySide, how_it_ended, said, side_by_side, stored, until
 from minikafka.lab.values import some
 
 FIRST, SECOND = [f"order-{n}" for n in range(5)], [f"order-{n}" for n in range(5, 10)]
@@ -40,25 +38,19 @@ class Outside:
 
 
 def under_a_dead_leader(texts: Sequence[str]) -> list[Outside]:
-    """Run these programs side by side, each with a topic of its own, in one cluster whose leader dies."""
-    with cluster_of_its_own() as cluster, ExitStack() as stack:
-        leader = next(broker for broker in cluster.ids if broker != cluster.controller)
-        topics = [f"orders-{n}" if n else "orders" for n in range(len(texts))]
-        for name in topics:
-            topic(cluster, name, leader, **{"min.insync.replicas": "2"})
-        programs = [stack.enter_context(Program(text, cluster.bootstrap, name, name="my_producer.py"))
-                    for text, name in zip(texts, topics)]
-        for program in programs:
+    """Run these programs side by side in one cluster whose leader dies."""
+    with side_by_side(texts, "my_producer.py") as run:
+        for program in run.programs:
             program.give(FIRST)
-        early = _while_all_is_well(programs)
-        held = _while_no_answer_can_come(cluster, leader, topics, programs)
-        _the_leader_dies(cluster, leader, topics, programs)
-        until(lambda: all(program.over for program in programs), *programs)
-        ends = [(tuple(program.printed), program.code, tuple(program.errors)) for program in programs]
-        for program in programs:
+        early = _while_all_is_well(run.programs)
+        held = _while_no_answer_can_come(run)
+        _the_leader_dies(run)
+        until(lambda: all(program.over for program in run.programs), *run.programs)
+        ends = [(tuple(program.printed), program.code, tuple(program.errors)) for program in run.programs]
+        for program in run.programs:
             program.kill()
-        return [Outside(before, hasty, printed, tuple(stored(cluster, name)), code, errors)
-                for before, hasty, name, (printed, code, errors) in zip(early, held, topics, ends)]
+        return [Outside(before, hasty, printed, tuple(stored(run.cluster, name)), code, errors)
+                for before, hasty, name, (printed, code, errors) in zip(early, held, run.topics, ends)]
 
 
 def _while_all_is_well(programs: Sequence[Program]) -> list[tuple[str, ...]]:
@@ -67,31 +59,27 @@ def _while_all_is_well(programs: Sequence[Program]) -> list[tuple[str, ...]]:
     return [tuple(program.printed) for program in programs]
 
 
-def _while_no_answer_can_come(cluster: Cluster, leader: int, topics: Sequence[str],
-                              programs: Sequence[Program]) -> list[tuple[str, ...]]:
-    for broker in cluster.ids:
-        if broker != leader:
-            cluster.hold_follower(broker)
-    logs = [next((cluster.plan.nodes[leader].data / f"{name}-0").glob("*.log")) for name in topics]
-    before = [log.stat().st_size for log in logs]
-    for program in programs:
+def _while_no_answer_can_come(run: SideBySide) -> list[tuple[str, ...]]:
+    for broker in run.cluster.ids:
+        if broker != run.leader:
+            run.cluster.hold_follower(broker)
+    before = run.logs(run.leader)
+    for program in run.programs:
         program.give(SECOND)
     began = time.monotonic()
     while time.monotonic() < began + REACHED and any(
-            log.stat().st_size == size and not program.over for log, size, program in zip(logs, before, programs)):
+            now == size and not program.over for now, size, program in zip(run.logs(run.leader), before, run.programs)):
         time.sleep(0.05)
     time.sleep(MOMENT)
-    return [tuple(program.printed) for program in programs]
+    return [tuple(program.printed) for program in run.programs]
 
 
-def _the_leader_dies(cluster: Cluster, leader: int, topics: Sequence[str], programs: Sequence[Program]) -> None:
-    cluster.kill(leader)
-    for program in programs:
+def _the_leader_dies(run: SideBySide) -> None:
+    run.cluster.kill(run.leader)
+    for program in run.programs:
         program.give_no_more()
-    cluster.heal()
-    for name, program in zip(topics, programs):
-        cluster.wait(lambda name=name: cluster.leader(name) not in (None, -1, leader), timeout=60)
-        program.be_patient()
+    run.cluster.heal()
+    run.another_leads()
 
 
 def verdict(seen: Outside) -> str:

@@ -1,4 +1,5 @@
-"""Checks of lab 7: what an answer costs (7.2), what is lost (7.5), Vanlightly's scenarios (7.7), which mode for whom (7.10)."""
+"""Checks of lab 7: what an answer costs (7.2), what is lost (7.5), Vanlightly's scenarios (7.7), which mode for whom (7.10),
+a producer from nothing (7.11)."""
 from __future__ import annotations
 
 import random
@@ -8,6 +9,8 @@ from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, AcksCluster, Need, Price
+from minikafka.lab.labs.lab07.from_nothing import two_faults, verdict
+from minikafka.lab.program import Together
 from minikafka.lab.values import shown
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
@@ -220,3 +223,19 @@ def wishes() -> list[tuple[Need, dict[Acks, Price]]]:
         need = Need(rng.choice((1, 10, 42, 100, 500)), rng.choice((0, 2, 10, 700, 5000)), rng.random() < 0.6)
         made.append((need, dict(rng.sample(rows, 3))))
     return made
+
+
+# --- 7.11 ---------------------------------------------------------------------------------------------------------
+
+TOGETHER = {"7.11": Together(two_faults)}
+
+hints("7.11", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
+      "An answer may get lost, and then the client sends a stored record again; enable.idempotence lets a broker know it. A "
+      "callback is called by poll or flush, and by nobody else.",
+      "section 10 of this lab; the order of the faults: minikafka/lab/labs/lab07/from_nothing.py")
+
+
+@checks("7.11", seconds=300, matters="Each client has defaults of its own. A setting that you need stands in your program.")
+def from_nothing(answer: str) -> str:
+    """Run the program through both faults, and judge it by its lines and by the log."""
+    return verdict(TOGETHER["7.11"](answer))
