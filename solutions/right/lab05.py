@@ -1,4 +1,5 @@
 """Right answers to the exercises of lab 5, of different make; written from the notebook's text alone."""
+import json
 import math
 from collections import OrderedDict, namedtuple
 from concurrent.futures import ThreadPoolExecutor
@@ -326,53 +327,129 @@ def once_by_filter(records):
     return filter(lambda record: seen.setdefault((record.partition, record.offset), id(record)) == id(record), records)
 
 
-# 5.9: choose a policy
+# 5.9: a policy for a bill
 
 
-def choose_by_min(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
-    return min(good, key=lambda row: row["commit requests"])["policy"] if good else None
+def policy_every_third(consumer, work):
+    done = 0
+    while batch := consumer.poll(timeout_ms=2000):
+        for tp, records in batch.items():
+            for record in records:
+                work(record)
+                done += 1
+                if done % 3 == 0:
+                    consumer.commit({tp: OffsetAndMetadata(record.offset + 1, "", -1)})
+    consumer.commit()
 
 
-def choose_by_loop(costs, duplicates_allowed):
-    best = None
-    for row in costs:
-        if row["lost"] or row["duplicates"] > duplicates_allowed:
-            continue
-        if best is None or row["commit requests"] < best["commit requests"]:
-            best = row
-    return best and best["policy"]
+def policy_of_small_polls(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000, max_records=3):
+        for record in chain(*batch.values()):
+            work(record)
+        consumer.commit()
 
 
-def choose_by_next(costs, duplicates_allowed):
-    costs.sort(key=lambda row: row["commit requests"])
-    return next((row["policy"] for row in costs if not row["lost"] and row["duplicates"] <= duplicates_allowed), None)
+def policy_without_waiting(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for tp, records in batch.items():
+            for place, record in enumerate(records, 1):
+                work(record)
+                if place % 2 == 0 or place == len(records):
+                    consumer.commit_async({tp: OffsetAndMetadata(record.offset + 1, "", -1)})
 
 
-def choose_by_pandas(costs, duplicates_allowed):
-    table = pd.DataFrame(costs)
-    good = table[(table.lost == 0) & (table.duplicates <= duplicates_allowed)].sort_values("commit requests")
-    return None if good.empty else good.policy.iloc[0]
+def policy_by_slices(consumer, work):
+    for batch in iter(lambda: consumer.poll(timeout_ms=2000), {}):
+        for tp, records in batch.items():
+            for begin in range(0, len(records), 4):
+                part = records[begin : begin + 4]
+                list(map(work, part))
+                consumer.commit({tp: OffsetAndMetadata(part[-1].offset + 1, "", -1)})
 
 
-def choose_by_numpy(costs, duplicates_allowed):
-    lost, twice, price = (np.array([row[name] for row in costs]) for name in ("lost", "duplicates", "commit requests"))
-    price = np.where((lost == 0) & (twice <= duplicates_allowed), price, np.inf)
-    return None if np.isinf(price).all() else np.array([row["policy"] for row in costs])[price.argmin()]
+class PolicyOfFive:
+    def __call__(self, consumer, work):
+        while batch := consumer.poll(2000, max_records=4):
+            for records in batch.values():
+                while records:
+                    work(records.pop(0))
+            consumer.commit_async()
+        consumer.close()
 
 
-def choose_by_recursion(costs, duplicates_allowed):
-    if not costs:
+# 5.10: records that cannot be parsed
+
+
+def charge_by_try(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            for record in records:
+                try:
+                    ride = json.loads(record.value)
+                except ValueError:
+                    set_aside(record)
+                else:
+                    charge(ride)
+        consumer.commit()
+
+
+def parsed(record):
+    try:
+        return json.loads(record.value.decode("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError):
         return None
-    cheapest = min(costs, key=lambda row: row["commit requests"])
-    if cheapest["lost"] == 0 and cheapest["duplicates"] <= duplicates_allowed:
-        return cheapest["policy"]
-    return choose_by_recursion([row for row in costs if row is not cheapest], duplicates_allowed)
 
 
-def choose_by_dict(costs, duplicates_allowed):
-    prices = {row["policy"]: row["commit requests"] for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed}
-    return min(prices, key=prices.get, default=None)
+def charge_by_a_function(consumer, charge, set_aside):
+    for batch in iter(lambda: consumer.poll(timeout_ms=2000), {}):
+        for record in chain(*batch.values()):
+            ride = parsed(record)
+            charge(ride) if ride else set_aside(record)
+        consumer.commit()
+
+
+def charge_in_two_passes(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        records = [record for part in batch.values() for record in part]
+        rides = [(record, parsed(record)) for record in records]
+        for record, ride in rides:
+            if ride is None:
+                set_aside(record)
+        for _, ride in rides:
+            if ride is not None:
+                charge(ride)
+        consumer.commit()
+
+
+def charge_each_and_commit(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for tp, records in batch.items():
+            for record in records:
+                try:
+                    ride = json.loads(record.value)
+                except Exception:
+                    set_aside(record)
+                    ride = None
+                if ride is not None:
+                    charge(ride)
+                consumer.commit({tp: OffsetAndMetadata(record.offset + 1, "", -1)})
+
+
+def charge_with_patience(consumer, charge, set_aside):
+    "Tries a charge again while the bank does not answer."
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            if (ride := parsed(record)) is None:
+                set_aside(record)
+                continue
+            while True:
+                try:
+                    charge(ride)
+                    break
+                except ConnectionError:
+                    continue
+        consumer.commit()
+    consumer.close()
 
 
 def loop_that_closes(consumer, work):
@@ -392,6 +469,105 @@ def once_by_highest(records):
             highest[record.partition] = record.offset
             first.append(record)
     return first
+
+
+# 5.11: a member from nothing
+
+MEMBER = """\
+import sys
+import time
+from kafka import KafkaConsumer
+
+bootstrap, topic, group = sys.argv[1:]
+consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+going = True
+while going:
+    for records in consumer.poll(timeout_ms=1000).values():
+        for record in records:
+            if record.value == b"end":
+                going = False
+            else:
+                time.sleep(0.05)
+                print(record.value.decode())
+    consumer.commit()
+consumer.close()
+"""
+
+BY_RECORD = """\
+import sys, time
+from kafka import KafkaConsumer, OffsetAndMetadata
+
+consumer = KafkaConsumer(sys.argv[2], bootstrap_servers=sys.argv[1], group_id=sys.argv[3], auto_offset_reset="earliest",
+                         enable_auto_commit=False, value_deserializer=bytes.decode)
+while True:
+    for tp, records in consumer.poll(timeout_ms=1000).items():
+        for record in records:
+            if record.value == "end":
+                consumer.close()
+                sys.exit(0)
+            time.sleep(0.05)
+            print(record.value, flush=True)
+            consumer.commit({tp: OffsetAndMetadata(record.offset + 1, "", -1)})
+"""
+
+CONFLUENT = """\
+import sys, time
+from confluent_kafka import Consumer
+
+consumer = Consumer({"bootstrap.servers": sys.argv[1], "group.id": sys.argv[3], "auto.offset.reset": "earliest",
+                     "enable.auto.commit": False})
+consumer.subscribe([sys.argv[2]])
+while True:
+    message = consumer.poll(1.0)
+    if message is None or message.error():
+        continue
+    if message.value() == b"end":
+        break
+    time.sleep(0.05)
+    print(message.value().decode())
+    consumer.commit(message, asynchronous=False)
+consumer.close()
+"""
+
+SMALL = """\
+import sys, time
+from kafka import KafkaConsumer
+
+def rides(consumer):
+    while True:
+        for records in consumer.poll(timeout_ms=1000, max_records=5).values():
+            yield from records
+        consumer.commit()
+
+bootstrap, topic, group = sys.argv[1:4]
+consumer = KafkaConsumer(bootstrap_servers=[bootstrap], group_id=group, auto_offset_reset="earliest", enable_auto_commit=False,
+                         session_timeout_ms=6000, heartbeat_interval_ms=2000)
+consumer.subscribe([topic])
+for record in rides(consumer):
+    ride = record.value.decode()
+    if ride == "end":
+        break
+    time.sleep(0.05)
+    print(ride)
+consumer.commit()
+consumer.close()
+"""
+
+BY_ITERATION = """\
+import sys, time
+from kafka import KafkaConsumer
+
+bootstrap, topic, group = sys.argv[1:]
+consumer = KafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+                         enable_auto_commit=False, max_poll_records=1)
+for record in consumer:
+    if record.value == b"end":
+        break
+    time.sleep(0.05)
+    print(record.value.decode())
+    consumer.commit()
+consumer.close(autocommit=False)
+"""
 
 
 RIGHT = {
@@ -437,12 +613,25 @@ RIGHT = {
         "the highest offset of each partition": once_by_highest,
     },
     "5.9": {
-        "min": choose_by_min,
-        "a loop": choose_by_loop,
-        "sorts the argument; next": choose_by_next,
-        "pandas": choose_by_pandas,
-        "numpy's words": choose_by_numpy,
-        "recursion": choose_by_recursion,
-        "a dictionary of prices": choose_by_dict,
+        "every third ride": policy_every_third,
+        "polls three at a time": policy_of_small_polls,
+        "every second, without waiting": policy_without_waiting,
+        "slices of four": policy_by_slices,
+        "an object; four at a time, without waiting": PolicyOfFive(),
+    },
+    "5.10": {
+        "try, except, else": charge_by_try,
+        "a function that parses": charge_by_a_function,
+        "two passes": charge_in_two_passes,
+        "a commit for each record": charge_each_and_commit,
+        "tries a charge again": charge_with_patience,
+    },
+    "5.11": {
+        "a batch, a commit": MEMBER,
+        "a commit for each record": BY_RECORD,
+        "librdkafka": CONFLUENT,
+        "five at a time, from a generator": SMALL,
+        "one record at a time": BY_ITERATION,
+        "commits by time": MEMBER.replace("enable_auto_commit=False", "enable_auto_commit=True").replace("    consumer.commit()\n", ""),
     },
 }

@@ -1,11 +1,12 @@
 """Wrong answers to the exercises of lab 5, each named by its mistake, with a pattern that the verdict must match ("": any)."""
 from __future__ import annotations
 
+import json
 from itertools import chain, groupby
 
 from kafka import OffsetAndMetadata
 
-from solutions.right.lab05 import choose_by_min, once_by_set, sums_by_ifs, sums_by_table, zombies_by_loop
+from solutions.right.lab05 import MEMBER, once_by_set, sums_by_ifs, sums_by_table, zombies_by_loop
 
 # --- 5.3 --------------------------------------------------------------------------------------------------------------
 
@@ -472,64 +473,147 @@ def once_with_two_faults(records):
 # --- 5.9 --------------------------------------------------------------------------------------------------------------
 
 
-def always_something(costs, allowed):
-    fit = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= allowed] or costs
-    return min(fit, key=lambda row: row["commit requests"])["policy"]
+def policy_per(many):
+    def loop(consumer, work):
+        while batch := consumer.poll(timeout_ms=2000, max_records=many):
+            for record in chain(*batch.values()):
+                work(record)
+            consumer.commit()
+
+    return loop
 
 
-def choose_whatever_is_lost(costs, duplicates_allowed):
-    good = [row for row in costs if row["duplicates"] <= duplicates_allowed]
-    return min(good, key=lambda row: row["commit requests"])["policy"] if good else None
+def policy_that_never_commits(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            work(record)
 
 
-def choose_below_the_bound(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] < duplicates_allowed]
-    return min(good, key=lambda row: row["commit requests"])["policy"] if good else None
+def policy_before_the_work(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000, max_records=3):
+        consumer.commit()
+        for record in chain(*batch.values()):
+            work(record)
 
 
-def choose_where_0_is_no_bound(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and (not duplicates_allowed or row["duplicates"] <= duplicates_allowed)]
-    return min(good, key=lambda row: row["commit requests"])["policy"] if good else None
+def policy_of_its_own_offset(consumer, work):
+    "Commits the offset of the ride that is done, not of the next one."
+    while batch := consumer.poll(timeout_ms=2000, max_records=3):
+        for tp, records in batch.items():
+            for record in records:
+                work(record)
+            consumer.commit({tp: OffsetAndMetadata(records[-1].offset - 2, "", -1)})
 
 
-def choose_the_dearest(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
-    return max(good, key=lambda row: row["commit requests"])["policy"] if good else None
+def policy_of_the_position(consumer, work):
+    "Commits the position after every third ride: the whole batch."
+    while batch := consumer.poll(timeout_ms=2000):
+        for place, record in enumerate(chain(*batch.values()), 1):
+            work(record)
+            if place % 3 == 0:
+                consumer.commit()
 
 
-def choose_fewest_duplicates(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
-    return min(good, key=lambda row: row["duplicates"])["policy"] if good else None
+def policy_of_one_batch(consumer, work):
+    for record in chain(*consumer.poll(timeout_ms=2000).values()):
+        work(record)
+    consumer.commit()
 
 
-def choose_without_a_way_out(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
-    return min(good, key=lambda row: row["commit requests"])["policy"]
+# --- 5.10 -------------------------------------------------------------------------------------------------------------
 
 
-def choose_the_cheapest_or_nothing(costs, duplicates_allowed):
-    "Takes the cheapest first, and asks afterwards."
-    cheapest = min(costs, key=lambda row: row["commit requests"])
-    return cheapest["policy"] if cheapest["lost"] == 0 and cheapest["duplicates"] <= duplicates_allowed else None
+def charge_naively(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            charge(json.loads(record.value))
+        consumer.commit()
 
 
-def choose_the_first(costs, duplicates_allowed):
-    return next((row["policy"] for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed), None)
+def charge_and_skip(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            try:
+                ride = json.loads(record.value)
+            except ValueError:
+                continue
+            charge(ride)
+        consumer.commit()
 
 
-def choose_the_row(costs, duplicates_allowed):
-    good = [row for row in costs if row["lost"] == 0 and row["duplicates"] <= duplicates_allowed]
-    return min(good, key=lambda row: row["commit requests"], default=None)
+def charge_or_set_aside_whatever_fails(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            try:
+                charge(json.loads(record.value))
+            except Exception:
+                set_aside(record)
+        consumer.commit()
 
 
-def choose_a_word_for_none(costs, duplicates_allowed):
-    return choose_by_min(costs, duplicates_allowed) or "none"
+def charge_what_is_json(consumer, charge, set_aside):
+    "Forgets that bytes may be no text."
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            try:
+                ride = json.loads(record.value)
+            except json.JSONDecodeError:
+                set_aside(record)
+                continue
+            charge(ride)
+        consumer.commit()
 
 
-def choose_with_two_faults(costs, duplicates_allowed):
-    "Accepts losses, and takes the dearest."
-    good = [row for row in costs if row["duplicates"] <= duplicates_allowed]
-    return max(good, key=lambda row: (row["lost"], row["commit requests"]))["policy"] if good else None
+def charge_until_poison(consumer, charge, set_aside):
+    "Leaves the rest of the batch when one record is poison."
+    while batch := consumer.poll(timeout_ms=2000):
+        try:
+            for record in chain(*batch.values()):
+                charge(json.loads(record.value))
+        except ValueError:
+            set_aside(record)
+        consumer.commit()
+
+
+def charge_and_swallow(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            try:
+                ride = json.loads(record.value)
+            except ValueError:
+                set_aside(record)
+                continue
+            try:
+                charge(ride)
+            except ConnectionError:
+                pass
+        consumer.commit()
+
+
+def charge_after_the_commit(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        consumer.commit()
+        for record in chain(*batch.values()):
+            try:
+                ride = json.loads(record.value)
+            except ValueError:
+                set_aside(record)
+                continue
+            charge(ride)
+
+
+def charge_with_a_slip(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            charge(jason.loads(record.value))  # noqa: F821
+        consumer.commit()
+
+
+def charge_the_bytes(consumer, charge, set_aside):
+    while batch := consumer.poll(timeout_ms=2000):
+        for record in chain(*batch.values()):
+            charge(record.value)
+        consumer.commit()
 
 
 WRONG = {
@@ -605,17 +689,41 @@ WRONG = {
         "two faults: goes by the offset, and sorts": (once_with_two_faults, r"is gone.* has the same offset"),
     },
     "5.9": {
-        "names a policy where none fits": (always_something, ""),
-        "does not mind losses": (choose_whatever_is_lost, r"it loses 6 records"),
-        "less than the bound": (choose_below_the_bound, r"at most 0 .* None; .* loses nothing and repeats 0"),
-        "takes a bound of 0 for none": (choose_where_0_is_no_bound, r"at most 0 .* it repeats 14"),
-        "the dearest": (choose_the_dearest, r"67 commit requests instead of 93"),
-        "the fewest duplicates": (choose_fewest_duplicates, r"9 commit requests instead of 67"),
-        "no way out": (choose_without_a_way_out, r"your code raised ValueError: min\(\) "),
-        "the cheapest or nothing": (choose_the_cheapest_or_nothing, r"said None; .* loses nothing and repeats 0"),
-        "the first that is good enough": (choose_the_first, r"9 commit requests instead of 67"),
-        "the row": (choose_the_row, r"return the name of a policy"),
-        "a word for None": (choose_a_word_for_none, r"or None where none fits"),
-        "two faults: accepts losses, takes the dearest": (choose_with_two_faults, r"it loses 6 records"),
+        "a commit for each ride": (policy_per(1), r"1,0\d\d euros a month.* The commits cost most"),
+        "a commit for each batch": (policy_per(10), r"1,4\d\d euros a month.* What comes twice costs most"),
+        "every fifth": (policy_per(5), r"8\d\d euros a month"),
+        "never commits": (policy_that_never_commits, r"\d,\d\d\d euros a month: 0 commits"),
+        "commits before the work": (policy_before_the_work, r"never charged is the dearest"),
+        "commits the position in the middle of a batch": (policy_of_the_position, r"never charged is the dearest"),
+        "commits too low an offset": (policy_of_its_own_offset, r"What comes twice costs most"),
+        "reads one batch": (policy_of_one_batch, r"90 of 100 rides were never charged"),
+    },
+    "5.10": {
+        "charges whatever comes": (charge_naively, r"ended with UnicodeDecodeError after 8 charges; each restart"),
+        "skips poison without a word": (charge_and_skip, r"neither charged nor in rides.dead"),
+        "sets aside whatever fails": (charge_or_set_aside_whatever_fails, r"a ride that can be parsed was set aside"),
+        "knows one of two kinds of poison": (charge_what_is_json, r"ended with UnicodeDecodeError"),
+        "leaves the rest of the batch": (charge_until_poison, r"without any fault \d+ rides never charged"),
+        "swallows what the bank says": (charge_and_swallow, r"1 ride never charged"),
+        "commits before the work": (charge_after_the_commit, r"\d+ rides never charged"),
+        "has a slip of its own": (charge_with_a_slip, r"your code raised NameError"),
+        "charges bytes": (charge_the_bytes, r"charge\(\) takes a ride"),
+    },
+    "5.11": {
+        "commits before the work": (MEMBER.replace("while going:\n", "while going:\n    batch = consumer.poll(timeout_ms=1000)\n"
+                                                   "    consumer.commit()\n").replace("consumer.poll(timeout_ms=1000).values()",
+                                                                                    "batch.values()"),
+                                    r"was printed by neither run"),
+        "never commits": (MEMBER.replace("    consumer.commit()\n", ""), r"has committed nothing of 60"),
+        "begins at the end": (MEMBER.replace('"earliest"', '"latest"'), r"Where does a new group begin"),
+        "does not end": (MEMBER.replace("going = False", "pass"), r"still running"),
+        "ends when a poll brings nothing": (MEMBER.replace("while going:\n    for records in consumer.poll(timeout_ms=1000).values():",
+                                                           "while batch := consumer.poll(timeout_ms=5):\n"
+                                                           "    for records in batch.values():"), r"ended by itself after \d+ rides"),
+        "charges the end": (MEMBER.replace(
+            'if record.value == b"end":\n                going = False\n            else:', "if True:"), r"printed 'end'"),
+        "prints more": (MEMBER.replace("print(record.value.decode())", "print('charged', record.value.decode())"),
+                        r"printed 'charged ride-0'"),
+        "is in no group": (MEMBER.replace("group_id=group, ", "").replace("    consumer.commit()\n", ""), r"has committed nothing of 60"),
     },
 }

@@ -8,6 +8,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 
 from minikafka.lab.labs.lab05 import experiment as lab05
 from minikafka.lab.labs.lab05 import paper as lab05_paper
+from minikafka.lab.labs.lab05 import poison
 from minikafka.lab.labs.lab05.chart import bars
 from minikafka.lab.labs.lab05.checks import POLICIES, sums
 from minikafka.lab.labs.lab05.member import Member
@@ -88,6 +89,14 @@ def test_a_dead_process_does_nothing_and_one_with_an_error_may(fails, committed)
     world = lab05_paper.PaperWorld()
     lab05_paper.life(loop, world, dies=2, fails=fails)
     assert (world.committed, world.done) == ([committed], [])
+
+
+def test_poison_holds_up_what_stands_behind_it(monkeypatch):
+    """Fails if the crash loop of section 11 had another cause than the two records: without them the first start commits all."""
+    held_up = poison.restarts(3)
+    assert {row["committed"] for row in held_up} == {"[0, 0]"} and len({row["charged"] for row in held_up}) == 1
+    monkeypatch.setattr(poison, "POISON", {})
+    assert [(row["committed"], row["charged"]) for row in poison.restarts(2)] == [("[13, 13]", 26), ("[13, 13]", 0)]
 
 
 class WholeMembers(dict):

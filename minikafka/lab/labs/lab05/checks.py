@@ -1,5 +1,5 @@
 """Checks of lab 5: the sums after a crash (5.3), a loop that loses nothing (5.5), stale commits (5.7), each record once (5.8),
-the choice of a policy (5.9)."""
+a policy for a bill (5.9), records that cannot be parsed (5.10), a member from nothing (5.11)."""
 from __future__ import annotations
 
 import random
@@ -11,7 +11,12 @@ from numbers import Number
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab05.bill import COMMIT, CRASHES, NIGHT, TWICE, bill_of, bills
+from minikafka.lab.labs.lab05.from_nothing import killed_and_started_again, verdict
 from minikafka.lab.labs.lab05.paper import PaperWorld, Place, Ride, every_crash, life
+from minikafka.lab.labs.lab05.poison import POISON, PoisonWorld, every_end, live
+from minikafka.lab.labs.lab05.poison import TWO as POISONED
+from minikafka.lab.program import Together
 from minikafka.lab.values import shown
 
 Event = dict[str, Any]
@@ -157,7 +162,7 @@ hints("5.7", "What did the coordinator know at the moment when the commit arrive
       "questions")
 
 
-@checks("5.7", matters="A stale commit that is accepted moves the group of somebody else: losses without an error anywhere.")
+@checks("5.7", matters="A stale commit that is accepted moves the group of somebody else.")
 def zombies(answer: Callable[[list[Event]], list[Event]]) -> str:
     """Check with eighty lives of groups: first whether a stale commit passes, then whether an honest one is refused."""
     lives = [group_life(random.Random(seed)) for seed in range(80)]
@@ -256,44 +261,89 @@ def _name(record: Ride) -> str:
 
 # --- 5.9 -------------------------------------------------------------------------------------------------------------
 
-hints("5.9", "Which rows of the table are out of the question, whatever they cost?",
-      "First drop what loses records, then what repeats too many; of the rest take the one with the fewest requests.",
-      "minikafka/lab/labs/lab05/experiment.py: Aftermath.row is a row of the table; `min(rows, key=...)` does the rest")
+LIMIT = 750  # euros
+
+hints("5.9", "How many rides lie between two of your commits, and what does one more or one less cost in a month?",
+      "A commit after every ride costs 1,000 euros. A commit after every tenth lets four or five rides of each crash come "
+      "twice. The cheapest is between them: commit after a few rides, with the offset of the next ride, or poll fewer at a time.",
+      "minikafka/lab/labs/lab05/bill.py: the prices, and how a month is played; kafka.KafkaConsumer.poll, max_records")
 
 
-@checks("5.9", matters="The rule for the choice has three inputs: what may be lost, what may come twice, what a request costs.",
-        wants="the name of a policy, or None")
-def choose(answer: Callable[[list[Event], int], Any]) -> str:
-    """Check with seeded tables, in some of which no policy fits: first what is lost, then what comes twice, then the price."""
-    rng, cases = random.Random(5), []
-    for _ in range(40):
-        costs = [{"policy": f"policy {n}", "duplicates": rng.choice([0, 1, 4, 14, 24]), "lost": rng.choice([0, 0, 0, 6]),
-                  "commit requests": number} for n, number in enumerate(rng.sample(range(2, 130), 5))]
-        cases += [(costs, allowed) for allowed in (0, 4, 10, 30)]
-    answers = [answer([dict(row) for row in costs], allowed) for costs, allowed in cases]
-    for rule in (_loses, _repeats, _is_dear):
-        for said, (costs, allowed) in zip(answers, cases):
-            chosen = [row for row in costs if row["policy"] == said] if isinstance(said, str) else []
-            if not chosen and said is not None:
-                raise Wrong(f"you said {shown(said)}; return the name of a policy, or None where none fits", map(str, costs))
-            if told := rule(chosen[0] if chosen else None, costs, allowed):
-                raise Wrong(f"at most {allowed} duplicates: you said {shown(said)}; {told}", map(str, costs))
-    return f"right in {len(cases)} cases, also where no policy fits"
+@checks("5.9", matters="The price of a duplicate decides, not the name of the method. Ask for it before you write the loop.")
+def my_policy(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
+    """Check by the bill of a month; what is left out comes first, whatever it costs."""
+    calm = PaperWorld(**NIGHT)
+    life(loop, calm)
+    if left := calm.size - len({*calm.done}):
+        raise Wrong(f"without any crash {left} of {calm.size} rides were never charged; your loop returned before them")
+    if len(calm.done) > calm.size:
+        raise Wrong(f"without any crash {len(calm.done) - calm.size} rides were charged twice")
+    bill = bill_of(loop)
+    told = [f"{name}: {row['euros']:,} euros" for name, row in bills().items()]
+    month = (f"{bill.total:,.0f} euros a month: {bill.commits:,} commits, {CRASHES * bill.twice:.0f} rides charged twice, "
+             f"{CRASHES * bill.skipped:.0f} never")
+    if bill.skipped:
+        raise Wrong(f"{month}. A ride that is never charged is the dearest: a commit came before the work", told)
+    if bill.total > LIMIT:
+        why = "The commits cost" if bill.commits * COMMIT > CRASHES * bill.twice * TWICE else "What comes twice costs"
+        raise Wrong(f"{month}; {LIMIT} are allowed. {why} most", told)
+    return month
 
 
-def _loses(row: Event | None, costs: list[Event], allowed: int) -> str:
-    return f"it loses {row['lost']} records" if row and row["lost"] else ""
+# --- 5.10 ------------------------------------------------------------------------------------------------------------
+
+hints("5.10", "Which error says that the record will never be readable, and which one that it may work in a minute?",
+      "Only the parsing may fail for good: json.loads raises a ValueError for both kinds of poison. Set that record aside and go "
+      "on. An error of charge() must end the loop before the commit, so that the ride comes again.",
+      "minikafka/lab/labs/lab05/poison.py: the two records, and the bank; json.loads")
 
 
-def _repeats(row: Event | None, costs: list[Event], allowed: int) -> str:
-    return f"it repeats {row['duplicates']} records" if row and row["duplicates"] > allowed else ""
+@checks("5.10", matters="A loop that sets everything aside stays green while the bank is down, and nobody pays.")
+def charge_all(loop: Callable[[Any, Callable[[Any], None], Callable[[Any], None]], Any]) -> str:
+    """Check a run without a fault, then a death at each step and a bank that is down at each charge. What is lost comes first."""
+    calm = PoisonWorld(**POISONED)
+    if (error := live(loop, calm)) and not isinstance(error, ValueError):
+        raise error
+    if error:
+        raise Wrong(f"your loop ended with {type(error).__name__} after {len(calm.charged)} charges; each restart ends at the "
+                    "same record", calm.said[-4:])
+    _judge(calm, "without any fault ")
+    if len(calm.aside) > len(POISON) or len(calm.charged) > len({*calm.charged}):
+        raise Wrong("without any fault a record was charged or set aside twice")
+    worlds = list(every_end(loop))
+    for world in worlds:
+        _judge(world, "")
+    return (f"{len(worlds)} deaths and unanswered charges: every ride charged, both records that are none in rides.dead, "
+            "and nothing else there")
 
 
-def _is_dear(row: Event | None, costs: list[Event], allowed: int) -> str:
-    better = [other for other in costs if not _loses(other, costs, allowed) and not _repeats(other, costs, allowed)
-              and (row is None or other["commit requests"] < row["commit requests"])]
-    if not better:
-        return ""
-    other = better[0]
-    cheaper = f", with {other['commit requests']} commit requests instead of {row['commit requests']}" if row else ""
-    return f"{other['policy']!r} loses nothing and repeats {other['duplicates']}{cheaper}"
+def _judge(world: PoisonWorld, when: str) -> None:
+    """Raise Wrong for a ride that nobody charges, poison that is in no topic, or a ride that was set aside."""
+    places = [(p, n) for p in range(world.partitions) for n in range(world.size)]
+    told = _around_crash(world.said)
+    if strange := [place for place in world.aside if place not in POISON]:
+        raise Wrong(f"{when}a ride that can be parsed was set aside: {_some(strange)}. The bank had not answered; it will, and "
+                    "nobody charges what lies in rides.dead", told)
+    if lost := [place for place in places if place not in POISON and place not in world.charged]:
+        raise Wrong(f"{when}{len(lost)} ride{'s' * (len(lost) > 1)} never charged: {_some(lost)}", told)
+    if gone := [place for place in POISON if place not in world.aside]:
+        raise Wrong(f"{when}neither charged nor in rides.dead: {_some(gone)}; nobody will ever learn of it", told)
+    ends = [world.size] * world.partitions
+    if world.committed != ends:
+        raise Wrong(f"{when}the logs end at {ends}; committed is {world.committed}", told)
+
+
+# --- 5.11 ------------------------------------------------------------------------------------------------------------
+
+TOGETHER = {"5.11": Together(killed_and_started_again)}
+
+hints("5.11", "What must stand in the cluster before your program asks for more rides?",
+      "A group, and the oldest ride for a new group. Work off what one poll returned, commit, poll again. At `end` "
+      "commit what is done, close, and end.",
+      "minikafka/lab/labs/lab05/from_nothing.py: when your program is killed; kafka.KafkaConsumer.commit")
+
+
+@checks("5.11", seconds=300, matters="A program is started again every day, by a deployment if by nothing worse.")
+def from_nothing(answer: str) -> str:
+    """Check by what both runs of the program print, and by what its group has committed."""
+    return verdict(TOGETHER["5.11"](answer))

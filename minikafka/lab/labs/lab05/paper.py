@@ -57,6 +57,10 @@ class PaperWorld:
     def __post_init__(self) -> None:
         self.committed = self.committed or [0] * self.partitions
 
+    def value(self, partition: int, offset: int) -> bytes:
+        """Return what stands in a record."""
+        return b"ride %d" % offset
+
     def told(self, partition: int, what: object) -> str:
         """Return `what` with its partition, if there are several."""
         return f"rides-{partition} {what}" if self.partitions > 1 else f"{what}"
@@ -75,13 +79,17 @@ class PaperConsumer:
         now = self.dies == self.steps
         if now and self.fails:
             self.world.said.append(f"-- an error: {what} --")
-            raise RideFailed(what)
+            raise self.fail(what)
         if self.dead or now and not self.after:
             self._die(f"-- dies before: {what} --")
         do()
         self.world.said.append(what)
         if now:
             self._die("-- dies --")
+
+    def fail(self, what: str) -> Exception:
+        """Return the error that a step raises which `fails`."""
+        return RideFailed(what)
 
     def _die(self, what: str) -> None:
         """Raise ProcessKilled, from now on at every call: a dead process does nothing more, whatever its code still calls."""
@@ -94,7 +102,7 @@ class PaperConsumer:
         return "a consumer on paper"
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"on paper a consumer has poll(), commit() and close(), and no {name}")
+        raise AttributeError(f"on paper a consumer has poll(), commit(), commit_async() and close(), and no {name}")
 
     def __iter__(self) -> Iterator[Ride]:
         raise TypeError("on paper a consumer gives its records by poll() only")
@@ -118,10 +126,10 @@ class PaperConsumer:
         self.empty = 0 if found else self.empty + 1
         if self.empty > PATIENCE:
             raise AssertionError(f"{PATIENCE} polls in a row brought nothing, and your loop polls on: it should return")
-        return {TopicPartition("rides", p): [Ride("rides", p, n, b"ride %d" % n) for n in offsets]
+        return {TopicPartition("rides", p): [Ride("rides", p, n, self.world.value(p, n)) for n in offsets]
                 for p, offsets in found.items()}
 
-    def commit(self, offsets: dict[TopicPartition, Any] | None = None, **_: Any) -> None:
+    def commit(self, offsets: dict[TopicPartition, Any] | None = None, _how: str = "commit ", **_: Any) -> None:
         """Commit the positions, or the given offsets (each a number, or an object with a field `offset`)."""
         given = {tp.partition: getattr(told, "offset", told) for tp, told in (offsets or {}).items()}
         given = given or dict(enumerate(self.position_))
@@ -131,7 +139,11 @@ class PaperConsumer:
                 self.world.committed[p] = offset
             self.world.commits += 1
 
-        self._step("commit " + ", ".join(self.world.told(p, offset) for p, offset in given.items()), write)
+        self._step(_how + ", ".join(self.world.told(p, offset) for p, offset in given.items()), write)
+
+    def commit_async(self, offsets: dict[TopicPartition, Any] | None = None, *_: Any, **__: Any) -> None:
+        """Commit without waiting; nothing gets lost on paper."""
+        self.commit(offsets, _how="send commit ")
 
     def work(self, record: Ride) -> None:
         """Note a record as worked on: the loop calls this for each record."""
