@@ -204,6 +204,94 @@ def report_to_the_partition(bootstrap, topic, reports):
     producer.close()
 
 
+# --- 3.11 -------------------------------------------------------------------------------------------------------------------
+
+
+BY_PARTITION = """
+import sys
+from kafka import KafkaProducer
+from kafka.partitioner import murmur2
+
+bootstrap, topic = sys.argv[1:]
+producer = KafkaProducer(bootstrap_servers=bootstrap)
+for line in sys.stdin:
+    line = line.strip()
+    truck = line.split()[0]
+    old = int(truck.split("-")[1]) <= 12
+    partitions = 3 if old else len(producer.partitions_for(topic))
+    producer.send(topic, line.encode(), truck.encode(), partition=(murmur2(truck.encode()) & 0x7FFFFFFF) % partitions)
+producer.flush()
+"""
+
+WAITS = """
+import sys
+from kafka import KafkaProducer
+from kafka.partitioner import murmur2
+
+OLD = [f"truck-{n}" for n in range(1, 13)]
+with KafkaProducer(bootstrap_servers=sys.argv[1], acks="all") as producer:
+    for line in sys.stdin:
+        truck, *_ = line.split()
+        h = murmur2(truck.encode()) % 2**31
+        home = h % 3 if truck in OLD else h % len(producer.partitions_for(sys.argv[2]))
+        answer = producer.send(sys.argv[2], value=line.rstrip("\\n").encode(), key=truck.encode(), partition=home).get(timeout=60)
+        print(truck, answer.partition, answer.offset, flush=True)
+"""
+
+ALL_AT_THE_END = """
+import sys
+from kafka import KafkaProducer
+from kafka.partitioner import murmur2
+
+lines = sys.stdin.read().splitlines()
+producer = KafkaProducer(bootstrap_servers=sys.argv[1].split(','), key_serializer=str.encode, value_serializer=str.encode)
+count = len(producer.partitions_for(sys.argv[2]))
+for line in lines:
+    truck = line.split(" ", 1)[0]
+    if truck in {"truck-1", "truck-2", "truck-3", "truck-4", "truck-5", "truck-6", "truck-7", "truck-8", "truck-9", "truck-10",
+                 "truck-11", "truck-12"}:
+        producer.send(sys.argv[2], line, key=truck, partition=(murmur2(truck.encode()) & 0x7FFFFFFF) % 3)
+    else:
+        producer.send(sys.argv[2], line, key=truck)
+producer.close()
+"""
+
+CONFLUENT = """
+import sys
+from confluent_kafka import Producer
+from kafka.partitioner import murmur2
+
+bootstrap, topic = sys.argv[1:]
+producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
+count = len(producer.list_topics(topic, 30).topics[topic].partitions)
+for line in sys.stdin:
+    line = line.strip()
+    truck = line.split()[0]
+    number = int(truck[6:])
+    home = (murmur2(truck.encode()) & 0x7FFFFFFF) % 3 if number < 13 else number % count
+    producer.produce(topic, line, truck, partition=home)
+    producer.poll(0)
+producer.flush()
+"""
+
+A_PARTITIONER = """
+import sys
+from kafka import KafkaProducer
+from kafka.partitioner.default import DefaultPartitioner, murmur2
+
+class Stay(DefaultPartitioner):
+    def partition(self, topic, key, serialized_key, value, serialized_value, cluster):
+        if int(serialized_key.split(b"-")[1]) <= 12:
+            return (murmur2(serialized_key) & 0x7FFFFFFF) % 3
+        return super().partition(topic, key, serialized_key, value, serialized_value, cluster)
+
+producer = KafkaProducer(bootstrap_servers=sys.argv[1], partitioner=Stay())
+for line in sys.stdin:
+    producer.send(sys.argv[2], line.strip().encode(), line.split()[0].encode())
+producer.close()
+"""
+
+
 RIGHT = {
     "3.2": {
         "a mask": partition_of,
@@ -251,5 +339,12 @@ RIGHT = {
         "serializers": report_with_serializers,
         "truck by truck": report_truck_by_truck,
         "a partition of its own": report_to_the_partition,
+    },
+    "3.11": {
+        "by partition": BY_PARTITION,
+        "waits for each": WAITS,
+        "all at the end": ALL_AT_THE_END,
+        "confluent's client": CONFLUENT,
+        "a partitioner": A_PARTITIONER,
     },
 }

@@ -9,7 +9,7 @@ from itertools import count
 from kafka import KafkaProducer
 
 from minikafka.lab.labs.lab03.experiment import murmur2
-from solutions.right.lab03 import DAY, OLD, choose, hot_key, make_topic, partition_of, report
+from solutions.right.lab03 import BY_PARTITION, DAY, OLD, choose, hot_key, make_topic, partition_of, report
 
 # --- 3.2 and 3.3 ------------------------------------------------------------------------------------------------------
 
@@ -234,5 +234,22 @@ WRONG = {
         "twice": (report_twice, r"120 records stand in the log"),
         "another topic": (reported(topic=lambda name: f"{name}-x"), r"your code raised|0 records"),
         "nothing": (lambda bootstrap, topic, reports: None, r"0 records"),
+    },
+    "3.11": {
+        "Kafka's own partitioner": (BY_PARTITION.replace(", partition=(murmur2(truck.encode()) & 0x7FFFFFFF) % partitions", ""),
+                                    r"truck-4 lies in the partitions 1 and 2"),
+        "always three": (BY_PARTITION.replace("3 if old else len(producer.partitions_for(topic))", "3"), r"no report lies in partition 3"),
+        "a number modulo": (BY_PARTITION.replace("(murmur2(truck.encode()) & 0x7FFFFFFF)", "int(truck.split('-')[1])"),
+                            r"truck-1 lies in partition 1; .* into 0 of three"),
+        "keeps the highest bit": (BY_PARTITION.replace(" & 0x7FFFFFFF", ""), r"lies in partition \d; Kafka's own function"),
+        "no key": (BY_PARTITION.replace("truck.encode(), partition", "None, partition"), r"has the key None"),
+        "the line as key": (BY_PARTITION.replace("line.encode(), truck.encode(), p", "line.encode(), line.encode(), p"),
+                            r"the key of a record is its truck"),
+        "the truck as value": (BY_PARTITION.replace("line.encode(), truck", "truck.encode(), truck"), r"the value is the line"),
+        "the first line only": (BY_PARTITION.replace("    producer.send", "    if producer.metrics and line.endswith(' 0'):\n"
+                                                     "        producer.send"), r"is not in the log"),
+        "an error at the end": (BY_PARTITION + "raise SystemExit(3)\n", r"before Monday: .*exit code 3"),
+        "one argument": (BY_PARTITION.replace("bootstrap, topic = sys.argv[1:]", "(topic,) = sys.argv[1:]"), r"exit code 1"),
+        "no Python": ("import sys\nfor line in sys.stdin\n    pass\n", r"no Python"),
     },
 }

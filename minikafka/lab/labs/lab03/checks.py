@@ -1,5 +1,5 @@
 """Checks of lab 3: the partition of a key (3.2), a partitioner (3.3), a repair (3.4), the hot key (3.6), a topic (3.7), a
-producer with keys (3.8).
+producer with keys (3.8), a program from nothing (3.11).
 """
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from kafka.partitioner import murmur2
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab03.experiment import NEW_TRUCKS, TRUCKS, WAYS, Repaired, kafka_partition, repaired
+from minikafka.lab.labs.lab03.from_nothing import before_and_after_monday, verdict
 from minikafka.lab.labs.one_broker import one_broker
+from minikafka.lab.program import Together
 from minikafka.lab.values import shown
 
 Place = tuple[int, str | None]  # partition, key
@@ -304,3 +306,19 @@ def keyed(report: Callable[[str, str, list[tuple[str, str]]], Any]) -> str:
 
 def _told(record: Any) -> str:
     return f"partition {record.partition}, key {shown(record.key)}, value {shown(record.value)}"
+
+
+# --- 3.11 ---------------------------------------------------------------------------------------------------------------
+
+TOGETHER = {"3.11": Together(before_and_after_monday)}
+
+hints("3.11", "Your program is started anew on Tuesday. From what does it know where an old truck has its history?",
+      "For truck-1 to truck-12 divide by 3, for all others by len(producer.partitions_for(topic)); give the result to send as "
+      "`partition`, beside the key.",
+      "exercise 3.3 of this lab, in section 4; the order of the faults: minikafka/lab/labs/lab03/from_nothing.py")
+
+
+@checks("3.11", seconds=300, matters="A producer lives longer than the number of partitions that it was written for.")
+def from_nothing(answer: str) -> str:
+    """Run the program before and after the topic grows, with a leader that dies, and judge it by the log."""
+    return verdict(TOGETHER["3.11"](answer))
