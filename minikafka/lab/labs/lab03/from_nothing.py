@@ -38,14 +38,14 @@ GIVEN = [line for half in (*FIRST, *SECOND) for line in half]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TwoStarts:
     """A program as seen from outside: how its two runs ended (code and last errors), and its log as (partition, key, value)."""
 
     ends: tuple[tuple[int | None, tuple[str, ...]], ...]
     log: tuple[tuple[int, str | None, str], ...]
 
 
-def before_and_after_monday(texts: Sequence[str]) -> list[Evidence]:
+def before_and_after_monday(texts: Sequence[str]) -> list[TwoStarts]:
     """Run these programs side by side, each with a topic of its own, in one cluster; each is started twice."""
     topics = [f"truck_gps-{n}" if n else "truck_gps" for n in range(len(texts))]
     with cluster_of_its_own() as cluster:
@@ -57,7 +57,7 @@ def before_and_after_monday(texts: Sequence[str]) -> list[Evidence]:
         second = _run(cluster, texts, topics, SECOND)
         logs = [[(r.partition, r.key and r.key.decode(errors="replace"), (r.value or b"").decode(errors="replace"))
                  for r in records(cluster.bootstrap, name)] for name in topics]
-        return [Evidence(ends, tuple(log)) for ends, log in zip(zip(first, second), logs)]
+        return [TwoStarts(ends, tuple(log)) for ends, log in zip(zip(first, second), logs)]
 
 
 def _run(cluster: Cluster, texts: Sequence[str], topics: Sequence[str], lines: tuple[list[str], list[str]],
@@ -99,7 +99,7 @@ def _grow(cluster: Cluster, topics: Sequence[str]) -> None:
     cluster.wait(lambda: all(len(cluster.isr(name, p)) == len(cluster.ids) for name in topics for p in range(4)), timeout=60)
 
 
-def verdict(seen: Evidence) -> str:
+def verdict(seen: TwoStarts) -> str:
     """Return what the evidence shows of a program. Wrong with the first thing that whoever reads the map would mind."""
     for (code, errors), when in zip(seen.ends, ("before Monday", "after Monday")):
         if (told := how_it_ended(code)) is not None:
