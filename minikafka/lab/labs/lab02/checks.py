@@ -229,7 +229,7 @@ def kept(keep: Callable[[bytes], int]) -> str:
         for cut in (len(data), *cuts):
             said, right = keep(data[:cut]), len(data) if cut == len(data) else last
             if said != right:
-                raise Wrong(_kept(int(said), right, cut, last), [f"a file of {cut} byte{'s' * (cut != 1)}, its last batch begins at {last}"
+                raise Wrong(_kept(int(said), right, cut, last), [f"a file of {cut} bytes, its last batch begins at {last}"
                             + (" and is whole" if cut == len(data) else f" and has {cut - last} of {len(data) - last} bytes")
                             + f": you said {shown(said)}, it is {right}"])
             tried += 1
