@@ -102,7 +102,7 @@ def questions(lab: int, kept: record.Record) -> list[Question]:
     words: dict[str, list[str]] = defaultdict(list)
     for each in found(record.ROOT / "labs"):
         for refuted in each.refutes if each.number < lab else ():
-            shown[refuted.belief].append(f"Lab {each.number}, section {refuted.section}.")
+            shown[refuted.belief].append(f"(Lab {each.number}, section {refuted.section})")
             words[refuted.belief] += [word for one in refuted.predictions
                                       if (word := kept["predictions"].get(one, {}).get("word"))]
     earlier = [b for b in beliefs.table() if not b.is_claim and min(b.labs) < lab and lab not in b.labs]

@@ -41,7 +41,7 @@ def test_a_lab_asks_of_earlier_labs_only(student, lab):
     before = [b for b in BELIEFS.values() if min(b.labs) < lab and lab not in b.labs]
     assert len(asked) == min(3, len(before)) >= 2 and {q.id for q in asked} <= {b.id for b in before}
     for question in asked:
-        number = int(question.where.removeprefix("Lab ").split(",")[0])
+        number = int(question.where.removeprefix("(Lab ").split(",")[0])
         assert number < lab and number in BELIEFS[question.id].labs
 
 
