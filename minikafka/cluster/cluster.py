@@ -336,15 +336,17 @@ class Cluster:
         return watch(client, self._writer, name, self._record_numbers)
 
     def view(self, tp: str | None = None, *, theme: str = "auto", controls: bool = True, size: str = "page",
-             beside: bool = True) -> Any:
+             beside: bool = True, signs: int | None = None) -> Any:
         """Return the picture of this cluster in a notebook, live, with a control bar and the whole run to go back to.
 
         `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". In
         JupyterLab it stands beside the text (`beside=False`: below its cell); where no widgets run it is a still picture
-        (minikafka/lab/view).
+        (minikafka/lab/view). It has the signs that the labs up to number `signs` explain (None: up to the lab whose notebook
+        runs; elsewhere all), and its ledger is covered while a guess of that lab waits for its answer.
         """
         from importlib import import_module  # the picture is a floor above: a cluster runs without it
-        return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size, beside=beside)
+        return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size, beside=beside,
+                                                             signs=signs)
 
     # --- the end ------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ A guess is kept in the running notebook and in the student's file (`record.py`),
 kernel; the guess that stood when the answer was first shown is the one that counts. It is never marked: a surprise is what
 one learns from. `...` (or None) means "no guess"; the notebook runs all the same.
 
-Owns: guesses, and how near a guess is to what was measured.
+Owns: guesses, how near a guess is to what was measured, and which question is open: a picture covers what it asks about.
 
 Invariants
   I-LAB-5  a guess is written down before its answer is known, and no later guess replaces it in the record
@@ -24,6 +24,7 @@ from minikafka.lab.values import shown as in_short
 from minikafka.lab.verdict import panel
 
 GUESSES: dict[str, Any] = {}  # of this kernel; None: asked, and no guess given
+ANSWERED: set[str] = set()     # of this kernel
 BLUE, ORANGE, GREY = "#0072b2", "#e69f00", "#808080"  # Okabe-Ito; neither of the colours of right and wrong
 RIGHT, NEAR, SURPRISE, NONE = "as you said", "near", "surprise", "no guess"
 NEARLY = 0.05  # within a twentieth of a measure is near; a measure is a float, and a count or an offset (an int) is hit or missed
@@ -51,6 +52,7 @@ def predict(question: str, guess: Any = None) -> GuessOutcome:
     """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
     if told := _unnumbered(question):
         return GuessOutcome(str(question), NONE, told)
+    GUESSES.pop(question, None)  # the last that was asked stands last
     if (guess := plain(guess)) is None or guess is ...:
         GUESSES[question] = None
         return GuessOutcome(question, NONE, "a wrong one costs nothing and teaches most")
@@ -68,11 +70,19 @@ def reveal(question: str, measured: Any) -> GuessOutcome:
     guess = GUESSES[question] if question in GUESSES else _kept(question)
     if measured is None or measured is ...:
         return GuessOutcome(question, NONE, "nothing was measured: what should be measured did not run")
+    ANSWERED.add(question)
     if guess is None:
         return GuessOutcome(question, NONE, f"measured {shown(measured)}")
     word, text = score(guess, measured)
     _keep(question, {"guess": _written(guess), "measured": shown(measured), "word": word})
     return GuessOutcome(question, word, text)
+
+
+def open_question() -> str | None:
+    """Return the question that was asked last in this kernel, if its answer was not shown yet; "" before the first answer."""
+    if not ANSWERED:
+        return next(reversed(GUESSES), "")
+    return next((question for question in [*GUESSES][-1:] if question not in ANSWERED), None)
 
 
 def _unnumbered(question: Any) -> str:

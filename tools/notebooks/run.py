@@ -45,7 +45,7 @@ def execute(notebook: NotebookNode, name: str, project: Project, client: type[No
         running = client(notebook, timeout=CELL_LIMIT, kernel_name="python3",
                          resources={"metadata": {"path": str(project.solutions)}},
                          on_cell_execute=times.start, on_cell_executed=times.stop)
-        running.execute(env={**os.environ, **STRICT, **environment})
+        running.execute(env={**os.environ, **STRICT, "JPY_SESSION_NAME": f"{name}.ipynb", **environment})
     except CellExecutionError as error:
         raise LabError(f"{name}: {error}") from None
     notebook.metadata.pop("widgets", None)

@@ -375,3 +375,5 @@ class Frame:
     quorum: ShownQuorum
     ledger: Ledger
     marks: tuple[Mark, ...]
+    hidden: frozenset[str] = frozenset()  # signs that this picture does not have (signs.py)
+    covered: str = ""                     # what uncovers the ledger; "" if it is open

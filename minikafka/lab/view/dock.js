@@ -5,7 +5,7 @@
 
 const PANEL = ".jp-NotebookPanel", TEXT = ":scope > .jp-Notebook";
 const ROOM = 760, LEAST_PICTURE = 380, LEAST_TEXT = 300, STRIP = 30;  // pixels
-const KEPT = "minikafka-view-beside";  // where the page keeps the share and the state that the viewer chose
+const KEPT = "minikafka-view-beside";  // where the page keeps the share that the viewer chose, and for each lab the place
 const GRACE = 400;  // milliseconds that an empty place stays: a cell that runs again makes its view anew
 const STEADY = 200;  // milliseconds without a change of widths before figures are fitted
 // JupyterLab gives its widgets (a figure is one) a new width only when the page has another width. So the page is one pixel
@@ -20,17 +20,19 @@ function layOutPage() {
   }, STEADY);
 }
 
-function kept(changes = {}) {
-  let choice = {share: 0.5, folded: false, beside: true};
+// `of`: the notebook's path, "" for what is kept of all.
+function kept(of, changes = {}) {
+  const key = of ? `${KEPT}:${of}` : KEPT;
+  let choice = of ? {folded: false, beside: true, shown: ""} : {share: 0.5};
   try {
-    choice = {...choice, ...JSON.parse(localStorage.getItem(KEPT) ?? "{}"), ...changes};
-    if (Object.keys(changes).length) localStorage.setItem(KEPT, JSON.stringify(choice));
+    choice = {...choice, ...JSON.parse(localStorage.getItem(key) ?? "{}"), ...changes};
+    if (Object.keys(changes).length) localStorage.setItem(key, JSON.stringify(choice));
   } catch { /* a page without storage forgets */ }
   return {...choice, ...changes};
 }
 
-// One place; `holder` is the view in it.
-function makeDock(panel) {
+// One place in the panel of the notebook `of`; `holder` is the view in it.
+function makeDock(panel, of) {
   const edge = make("div", {class: "mk-edge", role: "separator", tabindex: 0, "aria-orientation": "vertical",
                             "aria-label": "width of the picture (left and right arrow)", title: "drag: wider or narrower"});
   const unfold = button("Picture", "show the picture again", () => fold(false), {class: "mk-unfold"});
@@ -38,11 +40,12 @@ function makeDock(panel) {
   const node = make("div", {class: "mk-dock", "data-lm-suppress-shortcuts": "true", role: "complementary",
                             "aria-label": "the picture of the cluster"}, edge, unfold, inside);
   const text = panel.querySelector(TEXT);
-  let {share, folded} = kept();
+  let {share} = kept(""), {folded} = kept(of);
   const dock = {node, inside, holder: null, fold, remove, leaving: 0};
 
   function lay() {
     if (!panel.clientWidth) return;  // a notebook in a hidden tab
+    if (panel.clientWidth < ROOM && dock.holder) return dock.holder.retreat();
     const wide = folded ? `${STRIP}px` : `max(${LEAST_PICTURE}px, min(${100 * share}%, 100% - ${LEAST_TEXT}px))`;
     const changed = panel.style.getPropertyValue("--mk-wide") !== wide;
     panel.style.setProperty("--mk-wide", wide);
@@ -50,15 +53,15 @@ function makeDock(panel) {
     node.classList.toggle("mk-folded", folded);
     if (changed) layOutPage();
   }
-  function fold(on) {
+  function fold(on, focus = true) {
     folded = on;
-    kept({folded});
+    kept(of, {folded});
     lay();
-    (on ? unfold : inside.querySelector("button"))?.focus();
+    if (focus) (on ? unfold : inside.querySelector("button"))?.focus();
   }
   function widen(pixels) {
     share = Math.min(0.85, Math.max(0.2, pixels / panel.clientWidth));
-    kept({share});
+    kept("", {share});
     lay();
   }
   edge.addEventListener("pointerdown", event => {
@@ -90,12 +93,13 @@ function makeDock(panel) {
   return dock;
 }
 
-// Gives the view `root` of the cell's output `el` its place. `moved(beside)` is told of every move.
-function placeView(root, el, moved) {
+// Gives the view `root` of the cell's output `el` its place; `id` is the view's, `of` the notebook's path. `moved(beside)` is told
+// of every move. A view that a cell has just made unfolds the place; one that a page shows again leaves it as it is.
+function placeView(root, el, id, of, moved) {
   const note = make("div", {class: "mk-note", hidden: ""},
     "The picture stands beside the text. ", button("Put it here", "put the picture into its cell", () => choose(false)));
-  const view = {home};
-  let dock = null;
+  const view = {home, retreat};
+  let dock = null, waiting = null;
   el.append(note);
 
   function panel() {
@@ -116,22 +120,35 @@ function placeView(root, el, moved) {
   function beside() {
     const place = panel();
     if (!place || dock) return;
-    dock = place.mkDock ?? makeDock(place);
+    dock = place.mkDock ?? makeDock(place, of);
+    waiting?.disconnect();
     clearTimeout(dock.leaving);
     const former = dock.holder;
     dock.holder = view;
     former?.home();  // the newest view has the place
     dock.inside.replaceChildren(root);
+    if (kept(of).shown !== id) {
+      kept(of, {shown: id});
+      dock.fold(false, false);
+    }
     note.hidden = false;
     moved(true);
   }
+  function retreat() {  // into the cell, until there is room again
+    home();
+    waiting ??= new ResizeObserver(() => { if (panel()) beside(); });
+    waiting.observe(el.closest(PANEL));
+  }
   function choose(on) {
-    kept({beside: on});
+    waiting?.disconnect();
+
+    kept(of, {beside: on});
     on ? beside() : home();
   }
   return {
-    beside, choose, fold: () => dock?.fold(true), possible: () => Boolean(panel()),
+    beside, choose, wanted: () => kept(of).beside, fold: () => dock?.fold(true), possible: () => Boolean(panel()),
     leave() {
+      waiting?.disconnect();
       if (dock) home();
     },
   };

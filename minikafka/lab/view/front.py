@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 from minikafka.lab.picture.draw.element import image
@@ -56,6 +58,12 @@ def cell() -> str | None:
     if running is None or not hasattr(running, "kernel"):
         return None
     return (running.get_parent() or {}).get("metadata", {}).get("cellId")
+
+
+def lab() -> int | None:
+    """Return the number of the lab whose notebook runs, as Jupyter names it; None elsewhere."""
+    found = re.match(r"(\d\d)-", Path(os.environ.get("JPY_SESSION_NAME", "")).name)
+    return int(found[1]) if found else None
 
 
 def count() -> int | None:

@@ -8,7 +8,9 @@ const RUNS = ["running", "cut", "held", "slow", "starting", "unknown"];   // pro
 const DOWN = ["killed", "stopped"];
 const SHAPES = {running: "", killed: "✕", died: "✕", stopped: "■", paused: "‖", cut: "¦", held: "◐", slow: "◔", starting: "◌", unknown: "?"};
 const ACK_EVERY = 5000;
+const NEAR = 3;  // pixels beside a sign that count as on it
 const STEP = 10, RESTS = 150;  // pixels of width that make a difference; milliseconds
+const LEAST_WIDE = 450;  // pixels of a picture (view.css too): in a narrower place it is scrolled, so that its letters can be read
 const LINES = 1080;  // of the screen that a projector's picture is made for
 
 function make(tag, attributes = {}, ...children) {
@@ -263,6 +265,79 @@ function swap(stage, text, speed) {
   if (speed && wide === svg.clientWidth && before.viewBox.baseVal.width === svg.viewBox.baseVal.width) move(svg, was, speed);
 }
 
+// --- the legend --------------------------------------------------------------------------------------------------
+
+// The row of the table for an element: a finger goes by its kind, an entry of the ledger by its name.
+function signOf(part, legend) {
+  const {part: name, kind, name: entry} = part.dataset;
+  const key = [`${name} ${entry}`, name === "finger" ? kind : name].find(key => legend[key]);
+  return key ? {part, key} : null;
+}
+
+// The smallest sign under the mouse, by its box: lines and crowns are too thin to be pointed at.
+function signAt(signs, x, y) {
+  const boxes = signs.map(sign => ({sign, box: sign.part.getBoundingClientRect()}));
+  const under = boxes.filter(({box}) => box.left - NEAR <= x && x <= box.right + NEAR && box.top - NEAR <= y && y <= box.bottom + NEAR);
+  const area = ({box}) => (box.width + NEAR) * (box.height + NEAR);
+  return under.sort((a, b) => area(a) - area(b))[0]?.sign ?? null;
+}
+
+// What a sign means, in a sentence beside it: under the mouse, and for keys. One sign of each kind can have the focus; Tab goes to
+// the first, up and down to the others. The picture is drawn anew all the time: `drawn` gives the new one the old one's focus.
+function legendOf(stage, legend) {
+  const note = make("div", {class: "mk-legend", role: "tooltip", hidden: ""});
+  let focused = null, here = null, all = [];
+  const first = () => [...stage.querySelectorAll(".mk-sign")];
+  const show = sign => {
+    here = sign?.key ?? null;
+    note.hidden = !sign;
+    if (!sign) return;
+    note.textContent = legend[sign.key];
+    const at = sign.part.getBoundingClientRect(), from = stage.getBoundingClientRect();
+    const below = at.bottom + note.offsetHeight + 8 < Math.min(from.bottom, innerHeight);
+    note.style.left = `${Math.max(4, Math.min(at.left - from.left, stage.clientWidth - note.offsetWidth - 4)) + stage.scrollLeft}px`;
+    note.style.top = `${(below ? at.bottom - from.top + 6 : at.top - from.top - note.offsetHeight - 6) + stage.scrollTop}px`;
+  };
+  stage.append(note);
+  stage.addEventListener("pointermove", event => {
+    const sign = signAt(all, event.clientX, event.clientY);
+    if (sign?.key !== here) show(sign);
+  });
+  stage.addEventListener("pointerleave", () => show(null));
+  stage.addEventListener("focusin", event => {
+    const sign = event.target.matches(".mk-sign") ? signOf(event.target, legend) : null;
+    focused = sign?.key ?? null;
+    show(sign);
+  });
+  stage.addEventListener("focusout", () => setTimeout(() => {  // by then a new picture has the focus of the old one
+    if (stage.contains(document.activeElement)) return;
+    focused = null;
+    show(null);
+  }));
+  stage.addEventListener("keydown", event => {
+    const by = {ArrowUp: -1, ArrowDown: 1}[event.key], signs = first(), at = signs.indexOf(document.activeElement);
+    if (!by || at < 0) return;
+    signs[(at + by + signs.length) % signs.length].focus();
+    event.preventDefault();
+  });
+  function drawn() {
+    const seen = new Set();
+    all = [...stage.querySelectorAll("svg [data-part]")].map(part => signOf(part, legend)).filter(sign => sign);
+    for (const sign of all) {
+      if (seen.has(sign.key)) continue;
+      const {part} = sign;
+      seen.add(sign.key);
+      part.classList.add("mk-sign");
+      part.setAttribute("tabindex", (focused ?? [...seen][0]) === sign.key ? 0 : -1);
+      part.setAttribute("role", "img");
+      part.setAttribute("aria-label", legend[sign.key]);
+      if (sign.key === focused && document.activeElement === document.body) part.focus({preventScroll: true});
+    }
+    if (here !== null && !seen.has(here)) show(null);
+  }
+  return {drawn};
+}
+
 // A partition's row in the picture chooses it.
 function pointer(stage, ask) {
   stage.addEventListener("click", event => {
@@ -281,7 +356,8 @@ function watchSight(stage, model, session, rests) {
   const lines = () => model.get("fixed").size === "projector" ? LINES / innerHeight : 1;
   const tell = () => {
     rests();
-    const on = inSight && !document.hidden, wide = Math.round(stage.clientWidth * lines() / STEP) * STEP;
+    const on = inSight && !document.hidden;
+    const wide = stage.clientWidth && Math.round(Math.max(LEAST_WIDE, stage.clientWidth) * lines() / STEP) * STEP;
     const high = stage.closest(".mk-inside") ? stage.clientHeight : null;
     if (told === `${on} ${wide} ${high}` || on && !wide) return;
     told = `${on} ${wide} ${high}`;
@@ -313,13 +389,16 @@ function watchSight(stage, model, session, rests) {
 // finds the place again. A file with a widget in it would say "model not found" to everybody else.
 
 const LAST = "The last picture of this run. Run the cell again for a live one.";  // as in front.py
+const LEGIBLE = 10 / 14;  // pixels for a unit of the picture, at least; as in element.py
 const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view", CONTROLS = "minikafka_panel";
 
 function still(output, id, text) {
   const label = new DOMParser().parseFromString(text, "image/svg+xml").documentElement.getAttribute("aria-label") ?? "";
   const code = btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(""));
-  const image = make("img", {width: "100%", alt: label, src: `data:image/svg+xml;base64,${code}`});
-  const html = image.outerHTML + make("small", {}, LAST).outerHTML;
+  const wide = Number(/viewBox="0 0 ([0-9.]+) /.exec(text)?.[1] ?? 0), least = Math.round(wide * LEGIBLE);
+  const image = make("img", {width: "100%", style: `min-width: ${least}px; max-width: none`, alt: label,
+                             src: `data:image/svg+xml;base64,${code}`});
+  const html = make("div", {style: "overflow-x: auto"}, image).outerHTML + make("small", {}, LAST).outerHTML;
   return {...output, data: {"text/html": html, "text/plain": label}, metadata: {...output.metadata, [MARK]: id}};
 }
 
@@ -371,6 +450,7 @@ const LOST = ["restarting", "autorestarting", "dead", "terminating"];  // states
 const ENGINES = {minikafka: "live cluster", sim: "simulated cluster", apache: "Apache Kafka"};
 
 const sessionOf = model => model.widget_manager?.context?.sessionContext;  // JupyterLab's and Notebook's
+const pathOf = model => model.widget_manager?.context?.path ?? "notebook";
 
 // Calls `lost` when the kernel that the view belongs to has ended.
 function watchKernel(model, lost) {
@@ -390,7 +470,7 @@ function statusLine(model, fixed, place) {
   const fold = button("Fold", "fold the picture to a strip", () => place().fold(), {class: "mk-fold"});
   const here = button("Into its cell", "put the picture into its cell", () => place().choose(false), {class: "mk-home"});
   const there = button("Beside the text", "put the picture beside the text", () => place().choose(true), {class: "mk-there"});
-  const file = model.widget_manager?.context?.path?.split("/").at(-1)?.replace(/\.ipynb$/, "") ?? "";
+  const file = pathOf(model).split("/").at(-1).replace(/\.ipynb$/, "");
   const node = make("div", {class: "mk-status"}, what, said, fold, here, there);
   function update(state, gone) {
     const kind = ENGINES[fixed.engine] ?? "recorded run";
@@ -421,6 +501,7 @@ function render({model, el}) {
   const stage = make("div", {class: "mk-stage"});
   const slider = timeSlider(stage, ask), time = timeBar(fixed, ask), status = statusLine(model, fixed, () => place);
   stage.append(slider.node);
+  const signs = legendOf(stage, fixed.legend);
   // the buttons stand above: what they break, the crown and the sentence, is at the top of the picture and seen with them
   const top = make("div", {class: "mk-top"}, ...(bar ? [bar.node] : []), status.node);
   const root = make("div", {class: "mk-view", "data-size": fixed.size, "data-theme": fixed.theme,
@@ -437,6 +518,7 @@ function render({model, el}) {
   const showPicture = () => {
     const state = model.get("state");
     swap(stage, model.get("svg"), pace(state, shownMode));
+    signs.drawn();
     shownMode = state.mode;
     slider.place();
     ack();
@@ -453,7 +535,7 @@ function render({model, el}) {
   const showSaid = () => status.say(model.get("said"));
   const handlers = {"change:svg": showPicture, "change:state": showState, "change:marks": showState, "change:said": showSaid};
   for (const [name, handler] of Object.entries(handlers)) model.on(name, handler);
-  place = placeView(root, el, beside => {
+  place = placeView(root, el, fixed.id, pathOf(model), beside => {
     root.classList.toggle("mk-there", beside);
     status.moved(beside);
   });
@@ -471,7 +553,7 @@ function render({model, el}) {
   });
   whenInPage(el, () => {
     status.moved(false);
-    if (fixed.beside && kept().beside) place.beside();
+    if (fixed.beside && place.wanted()) place.beside();
   });
   return () => {
     unwatch();

@@ -2,7 +2,7 @@
 
     view = cluster.view()          # shows itself; later cells break things and look at it
     view.at(31.4).sentence         # a frame of any moment;  view.frame is the one shown
-    view.snapshot()                # a still picture for this cell
+    view.snapshot()                # its moment, for this cell: a still picture, or its sentence where the picture is beside it
     view.stop()                    # the picture stands still, and stays in the saved notebook
 
 What it owns: the widget, the painter's thread, the orders' threads, and the places where it is shown.
@@ -22,10 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
+from minikafka.lab.picture.draw.head import LOOKS
 from minikafka.lab.picture.draw.tasks import picture as picture_of_tasks
-from minikafka.lab.picture.draw.theme import WIDTHS
+from minikafka.lab.picture.draw.theme import LIGHT, WIDTHS
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.sentences.words import clock
+from minikafka.lab.picture.signs import LEGEND, look
+from minikafka.lab.prediction import open_question
+from minikafka.lab.verdict import panel
 from minikafka.lab.view import front, registry
 from minikafka.lab.view.cursor import SPEEDS, Cursor
 from minikafka.lab.view.film import Film
@@ -43,10 +48,11 @@ class View:
     _told: Place = (None, None)  # as a page told last: the next view's place is likely to be like it
 
     def __init__(self, run: RecordedRun, cluster: Any = None, tp: str | None = None, *, theme: str = "auto",
-                 controls: bool = True, size: str = "page", beside: bool = True) -> None:
+                 controls: bool = True, size: str = "page", beside: bool = True, signs: int | None = None) -> None:
         self.run, self.cluster = run, cluster
         self.cell, self.execution = front.cell(), front.count()
-        self._film = Film(run, theme, size)
+        self._lab = front.lab() if signs is None else signs
+        self._film = Film(run, theme, size, self._seen)
         self._painter = Painter(self._film, self._show_frame, self._say, self._going_on, tp)
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
         self._shown: list[str] = []        # display ids
@@ -57,7 +63,7 @@ class View:
         self._fixed = {"controls": controls, "size": size, "theme": theme, "speeds": list(SPEEDS),
                        "beside": beside and size == "page",
                        "engine": getattr(cluster, "engine", None), "ids": list(cluster.ids) if cluster else [],
-                       "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS}
+                       "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS, "legend": LEGEND}
         self._widget: Any = None
         self._rest: threading.Timer | None = None
 
@@ -82,10 +88,10 @@ class View:
         """Return the picture at `t` as a string of SVG; None: now."""
         return self._film.svg(self.at(t))
 
-    def snapshot(self, t: float | None = None) -> front.Still:
-        """Return a still picture at `t` (None: now, wherever the viewer looks), for this cell to display."""
-        frame = self.at(t)
-        return front.Still(*self._still(frame), front.recorded(self.run, frame))
+    def snapshot(self, t: float | None = None) -> Snapshot:
+        """Return the moment `t` (None: now, wherever the viewer looks), for this cell to display: as a still picture, or, where
+        the view stands beside the text, as its sentence, and the view moves to that moment."""
+        return Snapshot(self, t, self.at(t))
 
     def charts(self, tp: str | None = None, around: float | None = None) -> Any:
         """Return rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still
@@ -134,6 +140,11 @@ class View:
             self._painter.wish(do="look")
             if not self._going_on():
                 self._rest_later()
+
+    @property
+    def is_beside(self) -> bool:
+        """Return whether the view stands beside the text of a page, in sight."""
+        return any(seen and high is not None for seen, (_, high) in tuple(self._sights.values()))
 
     def stop(self) -> None:
         """Let the picture stand still: no thread, no widget, and a still picture of the last frame where it was shown."""
@@ -221,6 +232,12 @@ class View:
             self._lines += 1
             self._widget.said = {"level": level, "text": text, "n": self._lines}
 
+    def _seen(self, frame: Frame) -> Frame:
+        """Return the frame with the signs of this lab, its ledger covered while a question about it is open."""
+        question = open_question() if self._lab is not None else None
+        opener = "" if question is None else f'reveal("{question}", ...)' if question else "the first reveal(...)"
+        return look(frame, self._lab, opener)
+
     def _still(self, frame: Frame) -> tuple[str, str]:
         """Return the SVG and the text of a frame that will not move: nothing on it is "now"."""
         frame = replace(frame, live=False)
@@ -286,6 +303,22 @@ def _controllers(now: Frame) -> list[list[Any]]:
     """Return (id, process) of the controllers that are no brokers."""
     brokers = {broker.id for broker in now.brokers}
     return [[each.id, each.process] for each in now.quorum.each if each.id not in brokers]
+
+
+class Snapshot(front.Still):
+    """A moment of a view, for a cell to display."""
+
+    def __init__(self, view: View, t: float | None, frame: Frame) -> None:
+        super().__init__(*view._still(frame), front.recorded(view.run, frame))
+        self._view, self._t, self._sentence = view, t, frame.sentence
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        if not self._view.is_beside:
+            return super()._repr_mimebundle_()
+        self._view.go(self._t)
+        moment = "" if self._t is None else f"{clock(self._t)} (Live, below the picture, follows the run again)"
+        return {"text/plain": f"{moment} {self._sentence.text}".strip(),
+                "text/html": panel(LIGHT[LOOKS[self._sentence.level]], moment, self._sentence.text)}
 
 
 def _marks(marks: Any) -> list[list[Any]]:

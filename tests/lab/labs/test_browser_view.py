@@ -20,6 +20,7 @@ from tests.lab.view.page import MARKS, RUN_CELL, SAVE, THEME, Page, chromium, ju
 pytestmark = MARKS
 START = """from minikafka import Cluster
 from kafka import KafkaAdminClient, KafkaProducer
+from minikafka.lab import predict, reveal
 import threading, time
 cluster = Cluster(3, preset="class")
 KafkaAdminClient(bootstrap_servers=cluster.bootstrap).create_topics(
@@ -86,7 +87,8 @@ def opened() -> Iterator[Any]:
 def write(folder: Path, name: str, **more: str) -> Path:
     write_notebook(folder, f"{name}.ipynb", start=START, view=VIEW, send=SEND, members=MEMBERS, threads=THREADS,
                    stop="view.stop()", play=PLAY, projector='view = cluster.view("flights-0", size="projector")',
-                   processes=PROCESSES,
+                   processes=PROCESSES, guess='predict("0.1", 3)', answer='reveal("0.1", 0)',
+                   moment="view.snapshot(view.run.begin)",
                    setting="import dataclasses; print(*dataclasses.astuple(play.traffic.settings))",
                    below='view = cluster.view("flights-0", beside=False)', close="cluster.close()", **more)
     return folder / "project" / "labs" / f"{name}.ipynb"
@@ -131,7 +133,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     bring the broker back, or if the slider and the keys do not show what was.
     """
     assert page.run("start") and page.run("view"), page.errors()
-    former = crown(page)
+    former, cells = crown(page), len(page.cells())
     until(page, f"{ISR.removeprefix('() => ')} === 3")
     top = "part => document.querySelector(part).getBoundingClientRect().top"
     assert page.page.evaluate(top, ".mk-broker") < page.page.evaluate(top, ".mk-stage"), "button and crown are far apart"
@@ -159,7 +161,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert page.page.is_enabled(f'.mk-broker[data-broker="{former}"] button[data-order="kill"]')  # it runs again, now
     page.page.keyboard.press("l")
     until(page, f"former => {CROWN.removeprefix('() => ')} !== former", former)
-    assert len(page.cells()) == 9 + len(FILLER)  # no key reached the notebook: x and d would have cut cells
+    assert len(page.cells()) == cells  # no key reached the notebook: x and d would have cut cells
 
 
 def test_errors_and_menus_stay_in_the_widget(page):
@@ -262,7 +264,7 @@ def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(folde
 ALL_IN_SIGHT = """() => {
     const rect = part => document.querySelector(`.mk-dock ${part}`)?.getBoundingClientRect();
     const text = document.querySelector('.jp-Notebook').getBoundingClientRect();
-    return ['.mk-broker', '[data-part="crown"]', '[data-part="ledger"]', '.mk-slider', '.mk-time'].every(part => {
+    return ['.mk-broker', '[data-part="crown"]', '[data-part="timeline"]', '.mk-slider', '.mk-time'].every(part => {
         const box = rect(part);
         return box?.width && box.top >= 0 && box.bottom <= innerHeight
             && box.left >= text.right - 1 && box.right <= innerWidth;
@@ -270,9 +272,37 @@ ALL_IN_SIGHT = """() => {
 }"""
 
 
-def test_the_picture_stands_beside_the_text(page):
+LETTER = """() => {
+    const svg = document.querySelector('.mk-stage svg');
+    return 14 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+}"""
+MIDDLE = """part => {
+    const box = document.querySelector(part).getBoundingClientRect();
+    return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+}"""
+OPEN = """async path => {
+    const before = window.jupyterapp.shell.currentWidget.context?.path;
+    await window.jupyterapp.commands.execute('docmanager:open', {path});
+    return before;
+}"""
+
+
+def legend(page: Page, sentence: str) -> None:
+    """Wait until this sentence stands beside its sign."""
+    shown = "[...document.querySelectorAll('.mk-legend:not([hidden])')]"
+    until(page, f"begins => {shown}.some(note => note.textContent.startsWith(begins))", sentence)
+
+
+def signs(page: Page) -> set[str]:
+    return set(page.page.evaluate("[...document.querySelectorAll('.mk-dock .mk-stage [data-part]')].map(n => n.dataset.part)"))
+
+
+def test_the_picture_stands_beside_the_text(page, folder):
     """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded,
-    widened and put into its cell and back, or if it does not say that its kernel has ended.
+    widened and put into its cell and back, if a new view does not unfold it, if a snapshot does not move it, if a sign says
+    nothing under the mouse or with the focus, if letters shrink in a narrow window, or if it does not say that its kernel has
+    ended. And of another lab: fails if its picture follows the place of the first one's, if lab 0 has signs of later labs, or if
+    its ledger is open before the answer.
     """
     assert page.run("start") and page.run("view"), page.errors()
     crown(page)
@@ -291,10 +321,42 @@ def test_the_picture_stands_beside_the_text(page):
     until(page, "() => document.querySelector('.mk-dock').clientWidth < 40")
     page.page.click(".mk-unfold")
     until(page, f"before => ({wide})() > before + 20", before)
+    page.page.click(".mk-fold")
+    assert page.run("view")
+    until(page, f"before => ({wide})() > before + 20", before)
+    page.page.wait_for_selector(".mk-dock [data-part=isr]", state="attached")
+    page.page.mouse.move(*page.page.evaluate(MIDDLE, ".mk-dock [data-part=isr]"))
+    legend(page, "The bracket holds the replicas in sync")
+    page.page.focus(".mk-dock .mk-stage .mk-sign[tabindex='0']")
+    page.page.keyboard.press("ArrowDown")
+    legend(page, "A tile is a partition")
+    assert page.run("moment") and "Live, below the picture" in page.words("moment"), page.errors()
+    until(page, "() => document.querySelector('.mk-live').getAttribute('aria-pressed') === 'false'")
+    page.page.click(".mk-live")
+    page.page.set_viewport_size({"width": 520, "height": 720})
+    page.page.wait_for_selector(".jp-OutputArea .mk-stage svg", state="attached")
+    until(page, f"() => ({LETTER})() > 9.5")
+    look(page, "view-narrow")
+    page.page.set_viewport_size({"width": 1440, "height": 900})
+    page.page.wait_for_selector(".mk-dock .mk-stage svg")
     page.page.click(".mk-home")
     page.page.wait_for_selector(".jp-OutputArea .mk-stage svg", state="attached")
     until(page, "() => !document.querySelector('.mk-dock')")
-    page.page.click(".mk-there")
+    write(folder, "00-another")
+    first = page.page.evaluate(OPEN, "labs/00-another.ipynb")
+    page.settle()
+    assert page.run("start") and page.run("view") and page.run("guess"), page.errors()
+    page.page.wait_for_selector('.mk-dock [data-part="crown"]')
+    until(page, """() => document.querySelector('.mk-dock [data-part="cover"]')?.textContent.includes('reveal("0.1", ...)')""")
+    page.picture("view-lab-0")
+    assert signs(page) & {"hw", "isr", "stopwatch", "epoch", "controllers", "ledger"} == set()
+    assert page.run("answer") and page.run("moment")
+    page.page.click(".mk-dock .mk-live")
+    page.page.wait_for_selector('.mk-dock [data-part="cover"]', state="detached")
+    assert page.run("close")
+    page.page.evaluate(CLOSE)
+    page.page.evaluate(OPEN, first)
+    page.page.click("button.mk-there")
     page.page.wait_for_selector(".mk-dock .mk-stage svg")
     page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     until(page, "() => document.querySelector('.mk-dock .mk-what').innerText.startsWith('The kernel has ended')")

@@ -19,6 +19,7 @@ def student(tmp_path, monkeypatch):
     path = tmp_path / "progress.json"
     monkeypatch.setenv("MINIKAFKA_PROGRESS", str(path))
     monkeypatch.setattr(prediction, "GUESSES", {})
+    monkeypatch.setattr(prediction, "ANSWERED", set())
     return path
 
 
@@ -32,6 +33,23 @@ def test_a_guess_is_kept_until_the_measurement():
     predict("99.3", "<5>")
     surprise = reveal("99.3", "<6>")
     assert surprise.word == SURPRISE and "<5>" in surprise.text and "&lt;6&gt;" in surprise._repr_html_()
+
+
+def test_a_question_is_open_from_its_guess_to_its_answer():
+    """Fails if a picture's ledger is open while it is asked what the ledger counts, or stays covered after the answer."""
+    assert prediction.open_question() == ""
+    predict("99.1", ...)
+    predict("99.2", 4)
+    assert prediction.open_question() == "99.2"
+    reveal("99.2", None)
+    assert prediction.open_question() == "99.2", "nothing was measured"
+    reveal("99.2", 5)
+    assert prediction.open_question() is None
+    predict("99.1", 3)
+    assert prediction.open_question() == "99.1"
+    reveal("99.1", 3)
+    predict("99.1", 4)
+    assert prediction.open_question() is None, "its answer was shown"
 
 
 class Odd:

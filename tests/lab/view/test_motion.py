@@ -29,7 +29,7 @@ SWAP = """([next, speed]) => {
 
 ESM = "\n".join((Path(widget.__file__).parent / name).read_text() for name in ("motion.js", "dock.js", "view.js"))
 RENDER = """async source => {
-    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light", ...window.options};
+    const handlers = {}, fixed = {id: "one", size: "normal", theme: "light", legend: {}, ...window.options};
     const values = {fixed, marks: [], said: {}, svg: "", state: {mode: "live"}};
     window.handlers = handlers;
     window.model = {values, get: name => values[name], send: () => {}, off: () => {},

@@ -18,27 +18,24 @@ LEGEND = 30     # x of the upright label
 def draw_bracket(paper: Paper, chosen: ShownPartition, lanes: Sequence[Lane], tops: Sequence[float],
                  bottoms: Sequence[float]) -> None:
     """Round the lanes in sync, which come first."""
-    if not lanes:
+    if not lanes or chosen.isr is None:
         return
     size = sum(lane.in_sync is True for lane in lanes)
-    unknown = chosen.isr is None
-    last = len(lanes) if unknown else size
-    y0, y1 = tops[0] + 10, bottoms[last - 1] - 4 if last else tops[0] + 10
+    y0, y1 = tops[0] + 10, bottoms[size - 1] - 4 if size else tops[0] + 10
     paper.open("isr", isr=words.brokers(chosen.isr), min=words.offset(chosen.min_isr))
-    if last:
-        paper.path(f"M{X + 9:g} {y0:g}H{X:g}V{y1:g}H{X + 9:g}", "pen dash" if unknown else "pen")
-    members = words.UNKNOWN if chosen.isr is None else len(chosen.isr)
-    paper.upright(LEGEND, tops[0] + 8, f"in sync: {members}", "soft" if unknown else "")
-    _draw_notch(paper, chosen, lanes, bottoms, y1, size if not unknown else None)
+    if size:
+        paper.path(f"M{X + 9:g} {y0:g}H{X:g}V{y1:g}H{X + 9:g}", "pen")
+    paper.upright(LEGEND, tops[0] + 8, f"in sync: {len(chosen.isr)}")
+    _draw_notch(paper, chosen, lanes, bottoms, y1, size)
     paper.close()
 
 
 def _draw_notch(paper: Paper, chosen: ShownPartition, lanes: Sequence[Lane], bottoms: Sequence[float], end: float,
-                size: int | None) -> None:
+                size: int) -> None:
     if chosen.min_isr is None or chosen.min_isr < 1:
         return
     y = bottoms[min(chosen.min_isr, len(lanes)) - 1] - 4
-    short = size is not None and size < chosen.min_isr
+    short = size < chosen.min_isr
     if short:
         paper.path(f"M{X:g} {end:g}V{y:g}", "alarm dash")
     paper.path(f"M{X - 8:g} {y:g}H{X + 10:g}", "alarm" if short else "pen", extra=' data-part="min"')

@@ -31,12 +31,16 @@ class Card(NamedTuple):
 def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
     """Draw the grid of cards below y; return where it ends."""
     producers, groups = frame.producers[:PRODUCERS], frame.groups[:GROUPS]
-    number = len(producers) + len(groups) + 1
+    known = [frame.quorum] if frame.quorum.each else []
+    number = len(producers) + len(groups) + len(known)
+    if not number:
+        return y
     columns = min(2 if number in (2, 4) else 3, max(1, int((paper.width - 2 * SIDE + GAP) // (CARD + GAP))))
     wide = (paper.width - 2 * SIDE - (columns - 1) * GAP) / columns
     chosen = f"{frame.chosen.topic}-{frame.chosen.index}" if frame.chosen else ""
     cards = [_producer(each, wide - 32) for each in producers] + [_group(each, chosen) for each in groups]
-    cards.insert(number - 1 if number < 4 else len(producers), _quorum(frame.quorum, wide - 32))
+    at = number - 1 if number < 4 else len(producers)
+    cards[at:at] = [_quorum(each, wide - 32) for each in known]
     for start in range(0, len(cards), columns):
         row = cards[start:start + columns]
         high = 42 + LINE * max(card.lines for card in row)
@@ -88,7 +92,7 @@ def _producer(producer: ShownProducer, wide: float) -> Card:
     lines = -(-len(pairs) // _sides(wide))
     late = producer.oldest_wait is not None and producer.waiting > 0
     waits = f"oldest waits {words.seconds(producer.oldest_wait)}"
-    note = words.acks(producer) + (f" · {waits}" if late else "")
+    note = " · ".join(filter(None, [words.acks(producer), waits if late else ""]))
     look = "wait" if late and (producer.oldest_wait or 0) > 1 else "soft"
 
     def draw(paper: Paper, x: float, y: float, wide: float) -> None:
@@ -128,8 +132,7 @@ def _group(group: ShownGroup, chosen: str) -> Card:
         _draw_progress_line(paper, x, y + 50, columns, heads, "soft")
         for place, each in enumerate(shown, 1):
             name = shorten_name(each.partition, columns[0][1])
-            values = (name, words.member(group, each), words.offset(each.position),
-                      words.offset(each.committed), words.count(each.lag))
+            values = (name, *_told(words.member(group, each), *_numbers(each)))
             _draw_progress_line(paper, x, y + 50 + place * LINE, columns, values, "")
             draw_lag(paper, each, longest, x + columns[4][0] + 8, y + 41 + place * LINE, BAR)
             if group.process(each.member) in DEAD:
@@ -143,13 +146,21 @@ def _group(group: ShownGroup, chosen: str) -> Card:
     return Card(lines, draw)
 
 
+def _numbers(each: ShownProgress) -> tuple[str, ...]:
+    """Return position, committed offset and lag."""
+    return _told(words.offset(each.position), words.offset(each.committed), words.count(each.lag))
+
+
+def _told(*texts: str) -> tuple[str, ...]:
+    """Return the entries of a line, a dash for what is not known, which is not 0."""
+    return tuple("–" if text == words.UNKNOWN else text for text in texts)
+
+
 def _columns(progress: list[ShownProgress], wide: float) -> list[tuple[float, float, str]]:
     """Return (x, room, anchor) of partition, member, position, committed, lag: numbers are as wide as they need, names
     get the rest."""
-    numbers = [max([width(head)] + [width(text, 14, True) for text in texts]) for head, texts in (
-        ("position", [words.offset(each.position) for each in progress]),
-        ("committed", [words.offset(each.committed) for each in progress]),
-        ("lag", [words.count(each.lag) for each in progress]))]
+    numbers = [max([width(head)] + [width(_numbers(each)[place], 14, True) for each in progress])
+               for place, head in enumerate(("position", "committed", "lag"))]
     scale = min(1.0, (wide * 0.75) / (sum(numbers) + 30))
     numbers = [each * scale for each in numbers]
     names = wide - sum(numbers) - 4 * 9
@@ -174,7 +185,7 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
     latest = sorted(frame.producers, key=lambda producer: (-(producer.oldest_wait or 0), producer.since_sent or 0))
     lines = [("producer", f"Producer {each.name}", words.producer(each)) for each in latest[:1]]
     lines = [] if groups else lines
-    titles = ["" if groups else "Controllers", *(title for _, title, _ in lines)]
+    titles = ["" if groups or not frame.quorum.each else "Controllers", *(title for _, title, _ in lines)]
     titles += [f"Group {group.name}" for group in frame.groups[:BRIEF]]
     names = min(240.0, max(0.0 if groups else NOTE, *(width(title, 16, True) for title in titles)))
     for part, title, pairs in lines:
@@ -183,7 +194,7 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
         paper.text(SIDE, y, title, "", 16, True, room=names)
         _draw_facts(paper, pairs, SIDE + names + 20, y, paper.width - SIDE)
         paper.close()
-    if not groups:
+    if not groups and frame.quorum.each:
         y = _draw_brief_quorum(paper, frame.quorum, y, names)
     for group in frame.groups[:BRIEF]:
         paper.open("group", name=group.name)
@@ -226,9 +237,11 @@ def _draw_facts(paper: Paper, pairs: list[tuple[str, str, str]], x: float, y: fl
 
 def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()) -> float:
     """Draw one strip with what was promised and what became of it (`only` these entries, if any are named, and if something is
-    known of them); return where it ends."""
+    known of them), or its cover; return where it ends."""
+    if frame.covered:
+        return _draw_cover(paper, words.cover(frame.covered), y)
     entries = [entry for entry in words.ledger(frame.ledger) if not only or entry[0] in only]
-    if only and all(value == words.UNKNOWN for _, value, _ in entries):
+    if not entries:
         return y
     wide = paper.width - 2 * SIDE
     cuts = [[entries[at:at + some] for at in range(0, len(entries), some)] for some in (len(entries), 4, 3, 2)]
@@ -239,6 +252,14 @@ def draw_ledger(paper: Paper, frame: Frame, y: float, only: Collection[str] = ()
         _draw_entries(paper, row, SIDE + 16, y + 27 + 28 * place, wide - 32)
     paper.close()
     return y + 12 + 28 * len(rows)
+
+
+def _draw_cover(paper: Paper, text: str, y: float) -> float:
+    paper.open("cover")
+    paper.rect(SIDE, y, paper.width - 2 * SIDE, 40, "box", 8)
+    paper.text(paper.width / 2, y + 26, text, "soft", 16, anchor="middle", room=paper.width - 2 * SIDE - 32)
+    paper.close()
+    return y + 40
 
 
 def _draw_entries(paper: Paper, row: list[tuple[str, str, str]], x: float, y: float, wide: float) -> None:

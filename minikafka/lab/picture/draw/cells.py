@@ -29,7 +29,7 @@ TICK = "l2.6 3 4.6-6"
 def draw_log(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     """Draw the cells of one lane, from y to y + HIGH."""
     dim = lane.process in ("killed", "stopped")
-    paper.raw(f'<g data-part="log"{" class=" + chr(34) + "dim" + chr(34) if dim else ""}>')
+    (paper.dimmed if dim else paper.open)("log")
     _folded(paper, lane, chosen, axis, y)
     _deleted(paper, lane, axis, y)
     for each in axis.opened:

@@ -51,7 +51,7 @@ def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tupl
 
 
 def _draw(frame: Frame, wide: int, layout: Layout) -> tuple[Paper, float]:
-    paper = Paper(wide)
+    paper = Paper(wide, frame.hidden)
     y = draw_head(paper, frame, 2, layout.cards == "cards", low=layout.lane == LOW)
     if layout.rows:
         y = draw_strip(paper, frame, y + 4, layout.rows, TILE)

@@ -29,8 +29,9 @@ def _draw_title(paper: Paper, frame: Frame, y: float) -> None:
     right -= paper.text(right, y, moment, "", 24, True, "end") + 14
     facts = []
     if frame.chosen is not None:
-        facts += [f"RF {words.count(frame.chosen.replication_factor)}",
-                  f"min.insync.replicas {words.count(frame.chosen.min_isr)}"]
+        chosen = frame.chosen
+        facts += [f"{name} {number}" for name, number in (
+            ("RF", chosen.replication_factor), ("min.insync.replicas", chosen.min_isr)) if number is not None]
     facts.append("live" if frame.live and frame.t >= frame.end else "replay")
     if frame.engine != "minikafka":
         facts.insert(0, {"sim": "simulator", "apache": "Apache Kafka"}.get(frame.engine, frame.engine))
@@ -77,6 +78,5 @@ def _draw_brokers(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def _facts(broker: ShownBroker) -> str:
-    state = "state ?" if broker.process == "unknown" else broker.process
-    leads = "" if broker.leads is None else f" · leads {broker.leads}"
-    return f"{state}{leads}{' · controller' if broker.controller else ''}"
+    told = [] if broker.process == "unknown" else [broker.process]
+    return " · ".join(told + [f"leads {broker.leads}"] * (broker.leads is not None) + ["controller"] * broker.controller)

@@ -84,30 +84,29 @@ def _draw_words(paper: Paper, lane: Lane, chosen: ShownPartition, how: str, y: f
     if texts and room - taken > 24:
         state = next((text for text in texts if width(text, 14, True) <= room - taken - 8), texts[-1])
         paper.text(WORDS + taken + 8, y + 26, state, STATES.get(lane.process, "wait"), 14, True, room=room - taken - 8)
-    if how:
-        epoch = lane.epoch if how == "hollow" else chosen.epoch
-        now = f" (now {words.offset(chosen.epoch)})" if how == "hollow" else ""
-        paper.text(WORDS, y + 46, f"epoch {words.offset(epoch)}{now}", "soft")
-    else:
-        _draw_stopwatch(paper, lane, y + 36)
+    epoch = lane.epoch if how == "hollow" else chosen.epoch
+    if how and epoch is not None:
+        now = f" (now {chosen.epoch})" if how == "hollow" and chosen.epoch is not None else ""
+        paper.open("lane-epoch")
+        paper.text(WORDS, y + 46, f"epoch {epoch}{now}", "soft")
+        paper.close()
+    elif not how and lane.behind_for is not None:
+        _draw_stopwatch(paper, lane, lane.behind_for, y + 36)
 
 
-def _draw_stopwatch(paper: Paper, lane: Lane, y: float) -> None:
+def _draw_stopwatch(paper: Paper, lane: Lane, behind: float, y: float) -> None:
     """Draw how long the follower has not been caught up, and a tick where the bar will stand when the leader looks next."""
-    if lane.behind_for is None:
-        paper.text(WORDS, y + 10, words.stopwatch(lane), "soft")
-        return
-    limit = lane.lag_limit or max(lane.behind_for, 0.1)
-    share = lane.behind_for / limit
+    limit = lane.lag_limit or max(behind, 0.1)
+    share = behind / limit
     look = "good" if share < 0.5 else "wait" if share < 1 else "bad"
     title = f"not caught up for {words.stopwatch(lane)}"
     if lane.next_check is not None:
         title += f"; the leader looks again in {words.seconds(lane.next_check)}"
-    paper.open("stopwatch", title, behind=f"{lane.behind_for:.3f}", limit=lane.lag_limit)
+    paper.open("stopwatch", title, behind=f"{behind:.3f}", limit=lane.lag_limit)
     paper.rect(WORDS, y, BAR, 11, "fline", 5.5)
     paper.rect(WORDS, y, max(5.0, round(BAR * min(1.0, share), 1)), 11, f"f{look}", 5.5)
     if lane.next_check is not None and lane.lag_limit:
-        x = WORDS + round(BAR * min(1.0, (lane.behind_for + lane.next_check) / limit), 1)
+        x = WORDS + round(BAR * min(1.0, (behind + lane.next_check) / limit), 1)
         paper.path(f"M{x:g} {y - 4:g}V{y + 15:g}", "pen", extra=' data-part="check"')
     paper.text(WORDS + BAR + 9, y + 11, words.stopwatch(lane), look, 14, share >= 0.5, room=LOG - WORDS - BAR - 17)
     paper.close()
@@ -143,9 +142,11 @@ def _inflow(lane: Lane, chosen: ShownPartition, flows: Sequence[ShownFlow]) -> l
 
 def _draw_end(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: float) -> None:
     """Draw the log end offset beside the last record; behind the line of a watermark if it would stand on it."""
-    label = f"end {words.offset(lane.end)}"
+    if lane.end is None:
+        return
+    label = f"end {lane.end}"
     wide = max(width(label), width(f"+{words.rate(lane.rate)}") if lane.rate else 0)
-    x = axis.left if lane.end is None else axis.x(lane.end) + 7
+    x = axis.x(lane.end) + 7
     for line in (chosen.high_watermark, chosen.last_stable):
         if line is not None and lane.end != line and x - 5 < axis.x(line) < x + wide + 4:
             x = axis.x(line) + 7

@@ -11,19 +11,18 @@ from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.frame import ShownPartition
-from minikafka.lab.picture.sentences import words
 
 ROW = 28
 LEAST = 60      # x that no label begins before
 
 
 class OffsetLine(NamedTuple):
-    """One line, and where its label goes; `x` None: nobody knows where it is."""
+    """One line, and where its label goes."""
 
     part: str
-    offset: int | None
+    offset: int
     label: str
-    x: float | None
+    x: float
     middle: float
     row: int
 
@@ -34,8 +33,8 @@ def place_lines(chosen: ShownPartition, axis: Axis, left: float, right: float) -
     rows, placed = Rows(4, gap=6), []
     for part, offset, label in _lines(chosen):
         half = width(label, 14, True) / 2 + 8
-        x = None if offset is None else axis.x(offset) - GAP / 2
-        middle = min(max(left + half, axis.end if x is None else x), right - half)
+        x = axis.x(offset) - GAP / 2
+        middle = min(max(left + half, x), right - half)
         if part == "start" and not rows.free(0, middle - half, middle + half):
             beside = min(a for a, _ in rows.taken[0]) - rows.gap - half  # left of the others rather than above them
             middle = beside if beside - half >= LEAST else middle
@@ -59,20 +58,20 @@ def draw_lines(paper: Paper, lines: list[OffsetLine], top: float, bottom: float)
     for line in reversed(lines):
         y = top - ROW * line.row
         half = width(line.label, 14, True) / 2 + 8
-        paper.open(line.part, offset=words.offset(line.offset))
-        if line.x is not None:
-            paper.line(line.x, y - 4, line.x, bottom - 6, line.part)
+        paper.open(line.part, offset=line.offset)
+        paper.line(line.x, y - 4, line.x, bottom - 6, line.part)
         if line.part == "start":
             paper.text(line.middle, y - 9, line.label, "soft halo", anchor="middle", bold=True)
         else:
-            paper.rect(line.middle - half, y - 26, 2 * half, 24, "fhidden" if line.x is None else f"f{line.part}", 6)
+            paper.rect(line.middle - half, y - 26, 2 * half, 24, f"f{line.part}", 6)
             paper.text(line.middle, y - 9, line.label, "on", anchor="middle", bold=True)
         paper.close()
 
 
-def _lines(chosen: ShownPartition) -> list[tuple[str, int | None, str]]:
-    found: list[tuple[str, int | None, str]] = [
-        ("hw", chosen.high_watermark, f"high watermark {words.offset(chosen.high_watermark)}")]
+def _lines(chosen: ShownPartition) -> list[tuple[str, int, str]]:
+    found: list[tuple[str, int, str]] = []
+    if chosen.high_watermark is not None:
+        found.append(("hw", chosen.high_watermark, f"high watermark {chosen.high_watermark}"))
     if chosen.last_stable is not None:
         found.append(("lso", chosen.last_stable, f"last stable {chosen.last_stable}"))
     if chosen.log_start is not None:

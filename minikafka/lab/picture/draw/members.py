@@ -100,5 +100,6 @@ def _draw_chip(paper: Paper, group: ShownGroup, member: str, mine: list[ShownPro
         at += 8 + taken + 6
         draw_lag(paper, each, longest, at, y + 8, BAR)
         at += BAR + 5
-        at += paper.text(at, y + 18, words.count(each.lag), "", 14)
+        if each.lag is not None:
+            at += paper.text(at, y + 18, words.count(each.lag), "", 14)
     paper.close()

@@ -107,9 +107,13 @@ class Paper:
     width: float
     parts: list[str]
     labels: list[Label]
+    hidden: frozenset[str]
+    _open: list[tuple[int, int] | None]
 
-    def __init__(self, width: float) -> None:
-        self.width, self.parts, self.labels = width, [], []
+    def __init__(self, width: float, hidden: frozenset[str] = frozenset()) -> None:
+        """`hidden`: parts that are not drawn; their room stays, so that a sign that comes later moves no other."""
+        self.width, self.parts, self.labels, self.hidden = width, [], [], hidden
+        self._open = []  # for each open group, how much there was before it if it is hidden
 
     def raw(self, markup: str) -> None:
         """Add markup as it is; the caller has escaped it."""
@@ -119,11 +123,21 @@ class Paper:
         """Begin a group that a page can find by its data-part; end it with `close`."""
         extra = "".join(f' data-{name}="{escape(str(value))}"' for name, value in data.items() if value is not None)
         inside = "" if title is None else f"<title>{escape(title)}</title>"
-        self.parts.append(f'<g data-part="{part}"{extra}>{inside}')
+        self._begin(part, f'<g data-part="{part}"{extra}>{inside}')
+
+    def dimmed(self, part: str) -> None:
+        """Begin a group of paler colours."""
+        self._begin(part, f'<g data-part="{part}" class="dim">')
+
+    def _begin(self, part: str, markup: str) -> None:
+        self._open.append((len(self.parts), len(self.labels)) if part in self.hidden else None)
+        self.parts.append(markup)
 
     def close(self) -> None:
         """End the group."""
         self.parts.append("</g>")
+        if (before := self._open.pop()) is not None:
+            del self.parts[before[0]:], self.labels[before[1]:]
 
     def rect(self, x: float, y: float, w: float, h: float, look: str, radius: float = 0, extra: str = "") -> None:
         """Draw a box with rounded corners."""

@@ -97,13 +97,15 @@ def _draw_tile(paper: Paper, row: PartitionRow, chosen: bool, x: float, y: float
     paper.text(inner, y + 22, name, "", 14, chosen, room=room, full=row.name)
     _draw_replicas(paper, row, x + 10, y + 42, wide)
     room = wide - 20
-    if row.leader is not None:
-        room -= paper.text(right, y + 64, f"e{words.offset(row.epoch)}", "soft", anchor="end") + 10
-    label = f"HW {words.offset(row.high_watermark)}"
-    taken = paper.text(x + 10, y + 64, label, "blue", 14, True, room=room)
-    end = f"end {words.offset(row.log_end)}"
-    if taken + 10 + width(end) <= room:
-        paper.text(x + 20 + taken, y + 64, end, "soft")
+    paper.open("tile-hw")
+    if row.leader is not None and row.epoch is not None:
+        room -= paper.text(right, y + 64, f"e{row.epoch}", "soft", anchor="end") + 10
+    taken = 0.0
+    if row.high_watermark is not None:
+        taken = paper.text(x + 10, y + 64, f"HW {row.high_watermark}", "blue", 14, True, room=room) + 10
+    if row.log_end is not None and taken + width(f"end {row.log_end}") <= room:
+        paper.text(x + 10 + taken, y + 64, f"end {row.log_end}", "soft")
+    paper.close()
     paper.close()
 
 
@@ -122,7 +124,6 @@ def _draw_replicas(paper: Paper, row: PartitionRow, x: float, y: float, wide: fl
     if row.lag is not None:
         end -= paper.text(end, y, f"lag {words.count(row.lag)}", "", 14, anchor="end", room=wide / 2) + 8
     if row.isr is None:
-        paper.text(x, y, "in sync ?", "soft", room=end - x)
         return
     at = x + paper.text(x, y, "in sync", "soft") + 8
     for broker in row.replicas if row.replicas is not None else row.isr:

@@ -44,7 +44,7 @@ def draw(frame: Frame, size: str = "page", pixels: float | None = None, lines: f
     """Return the paper with everything on it, and its height."""
     if size == "dock":
         return draw_docked(frame, pixels, lines)
-    paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels))
+    paper = Paper(WIDTHS[size] if pixels is None else fitting(size, pixels), frame.hidden)
     brief = size == "projector"
     y = draw_head(paper, frame, 12, not brief or not _all_in_lanes(frame))
     y = draw_strip(paper, frame, y + 6, 1 if brief else TILES)

@@ -49,7 +49,10 @@ def _lines(frame: Frame) -> Iterator[str]:
     for group in frame.groups:
         yield from _group(group)
     yield from _quorum(frame.quorum)
-    yield "Ledger: " + ", ".join(f"{label} {value}" for label, value, _ in words.ledger(frame.ledger))
+    if frame.covered:
+        yield f"Ledger: {words.cover(frame.covered)}"
+    elif entries := words.ledger(frame.ledger):
+        yield "Ledger: " + ", ".join(f"{label} {value}" for label, value, _ in entries)
     if frame.marks:
         yield "What happened:"
         yield from (f"  {_mark(mark)}" for mark in frame.marks)
@@ -140,8 +143,9 @@ def _spans(cells: list[Cell]) -> list[Span]:
 def _producer(producer: ShownProducer) -> str:
     facts = ", ".join(f"{label} {value}" for label, value, _ in words.producer(producer))
     wait = "" if producer.oldest_wait is None else f", oldest waits {words.seconds(producer.oldest_wait)}"
+    acks = f", {words.acks(producer)}" if producer.acks is not None else ""
     error = f", last error {producer.last_error}" if producer.last_error else ""
-    return f"Producer {producer.name}: {facts}, {words.acks(producer)}{wait}{error}"
+    return f"Producer {producer.name}: {facts}{acks}{wait}{error}"
 
 
 def _group(group: ShownGroup) -> Iterator[str]:

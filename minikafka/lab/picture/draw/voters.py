@@ -30,8 +30,6 @@ def draw_voters(paper: Paper, quorum: ShownQuorum, x: float, y: float, wide: flo
             paper.text(x + wide, y + rows * HIGH - 8, f"+{len(placed) - number}", "soft", anchor="end")
             break
         _draw_chip(paper, quorum, each, x + left, y + row * HIGH, wide - left, ends)
-    if not placed:
-        paper.text(x, y + 18, "no voter is known", "soft", room=wide)
     return y + HIGH * min(rows, 1 + max((row for _, _, row in placed), default=0))
 
 

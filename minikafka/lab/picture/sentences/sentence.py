@@ -125,7 +125,7 @@ def calm(scene: PictureScene) -> Sentence:
     assert p is not None, "nothing_known comes before"
     sync = ""
     if p.isr is not None:
-        sync = f": {len(p.isr)} of {len(p.assigned) if p.assigned is not None else '?'} replicas are in sync"
+        sync = f": {len(p.isr)}{f' of {len(p.assigned)}' if p.assigned is not None else ''} replicas are in sync"
     mark, end = p.high_watermark, p.log_end
     if mark is None:
         return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"{p.name} works{sync}.")

@@ -2,8 +2,9 @@
 
 Owns: formats of seconds, counts, rates, offsets, lists of brokers; "?" for what is unknown.
 
-Invariant
-  None reads "?", never 0 and never nothing
+Invariants
+  None reads "?", never 0
+  the picture shows no "?": what is not known is not drawn there (`known`)
 """
 from __future__ import annotations
 
@@ -30,6 +31,11 @@ from minikafka.lab.picture.frame import (
 
 UNKNOWN = "?"
 METADATA = "__cluster_metadata"
+
+
+def known(entries: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the entries of which something is known."""
+    return [entry for entry in entries if entry[1] != UNKNOWN]
 
 
 def seconds(value: float | None) -> str:
@@ -85,8 +91,8 @@ def flow(flow: ShownFlow) -> str:
 
 
 def acks(producer: ShownProducer) -> str:
-    """Return what a producer waits for; only kafka-python's and simulated ones tell."""
-    return f"acks={'all' if producer.acks == -1 else offset(producer.acks)}"
+    """Return what a producer waits for, "" if it does not tell; only kafka-python's and simulated ones do."""
+    return "" if producer.acks is None else f"acks={'all' if producer.acks == -1 else producer.acks}"
 
 
 def query(query: ShownQuery) -> str:
@@ -158,14 +164,14 @@ def role(lane: Lane, chosen: ShownPartition) -> str:
         return "thinks it leads"
     if mine:
         return "leader"
-    return {"unknown": "role ?"}.get(lane.role, "was leader" if lane.role == "leader" else lane.role)
+    return {"unknown": "replica"}.get(lane.role, "was leader" if lane.role == "leader" else lane.role)
 
 
 def standing(lane: Lane) -> tuple[str, ...]:
     """Return what the lane's process does, where that is worth a word, the longest text first; "cut" names from whom."""
     if lane.process == "cut":
         return f"cut from {ends(lane.cut_from)}", "cut"
-    return () if lane.process == "running" else ("state ?",) if lane.process == "unknown" else (lane.process,)
+    return () if lane.process in ("running", "unknown") else (lane.process,)
 
 
 def stopwatch(lane: Lane) -> str:
@@ -198,21 +204,22 @@ def short_epoch(span: EpochSpan) -> str:
 
 
 def producer(producer: ShownProducer) -> list[tuple[str, str, str]]:
-    """Return (label, value, look) of each entry of a producer's card."""
-    return [("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
+    """Return (label, value, look) of each entry of a producer's card that is known."""
+    return known([("sent", count(producer.sent), ""), ("acknowledged", count(producer.acked), ""),
             ("in doubt", count(producer.unknown), "wait" if producer.unknown else ""),
             ("failed", count(producer.failed), "wait" if producer.failed else ""),
-            ("waiting", count(producer.waiting), ""), ("last took", seconds(producer.last_latency), "")]
+            ("waiting", count(producer.waiting), ""), ("last took", seconds(producer.last_latency), "")])
 
 
 def quorum(quorum: ShownQuorum) -> list[tuple[str, str, str]]:
-    """Return (label, value, look) of each entry of the controllers' card."""
+    """Return (label, value, look) of each entry about the controllers that is known."""
     active = UNKNOWN if quorum.active is None else f"node {quorum.active}"
     told = quorum.voters is not None or quorum.active is not None or quorum.alive or quorum.fenced
-    return [("active", active, "" if quorum.active is not None else "wait"),
-            ("alive", brokers(quorum.alive if told else None), ""), ("voters", brokers(quorum.voters), ""),
+    return known([
+        ("active", active, "" if quorum.active is not None else "wait"),
+        ("alive", brokers(quorum.alive if told else None), ""), ("voters", brokers(quorum.voters), ""),
             ("fenced", brokers(quorum.fenced if told else None), "wait" if quorum.fenced else ""),
-            ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")]
+            ("log end", offset(quorum.log_end), ""), ("committed", offset(quorum.high_watermark), "")])
 
 
 def leads(quorum: ShownQuorum, voter: ShownVoter) -> str:
@@ -231,7 +238,7 @@ def voter(quorum: ShownQuorum, voter: ShownVoter, ends: bool = True) -> list[tup
         told.append((vote, "soft" if voter.vote is None else "blue", False))
     if ends and voter.log_end is not None:
         told.append((f"end {voter.log_end}", "soft", False))
-    return told or [("state ?", "soft", False)]
+    return told
 
 
 def ballot(quorum: ShownQuorum, voter: ShownVoter) -> str:
@@ -277,15 +284,22 @@ def everybody(group: ShownGroup) -> list[str]:
 def group(group: ShownGroup) -> str:
     """Return the state of a group, for the right of its card."""
     generation = "" if group.generation is None else f" · gen. {group.generation}"
-    return f"{group.state or 'state ?'}{generation} · {len(group.members)} member{'s' * (len(group.members) != 1)}"
+    state = "" if group.state is None else f"{group.state}{generation} · "
+    return f"{state}{len(group.members)} member{'s' * (len(group.members) != 1)}"
+
+
+def cover(opener: str) -> str:
+    """Return what stands in place of the ledger; `opener`: the call that uncovers it."""
+    return f"What became of the records is covered until {opener}"
 
 
 def ledger(ledger: Ledger) -> list[tuple[str, str, str]]:
-    """Return (label, value, look) of each entry of the ledger; only what is lost is ever red."""
+    """Return (label, value, look) of each entry of the ledger that is known; only what is lost is ever red."""
     levels = [("readable", count(ledger.readable), "")]
     if ledger.committed not in (None, ledger.readable):    # the isolation levels differ
         levels.append(("at read_committed", count(ledger.committed), ""))
-    return [("acknowledged", count(ledger.acknowledged), ""), *levels,
+    return known([
+            ("acknowledged", count(ledger.acknowledged), ""), *levels,
             ("delivered", count(ledger.delivered), ""), ("in doubt", count(ledger.unknown), ""),
             ("lost", count(ledger.lost), "bad" if ledger.lost else ""), ("redelivered", count(ledger.duplicate), ""),
-            ("reordered", count(ledger.reordered), "")]
+            ("reordered", count(ledger.reordered), "")])
