@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
+from kafka import OffsetAndMetadata
 
 # --- 1.3 --------------------------------------------------------------------------------------------------------------------
 
@@ -130,6 +131,53 @@ def spelled(between, change=str):
 def but(**other):
     """The facts, with some of them changed."""
     return lambda: {**facts(), **other}
+
+
+# --- 1.6 --------------------------------------------------------------------------------------------------------------------
+
+
+def pull(consumer, work):
+    while batches := consumer.poll(timeout_ms=2000):
+        for batch in batches.values():
+            for record in batch:
+                work(record)
+        consumer.commit()
+
+
+def pull_with_a_break(consumer, work):
+    while True:
+        found = consumer.poll(timeout_ms=1000, max_records=7)
+        if len(found) == 0:
+            break
+        for records in found.values():
+            list(map(work, records))
+        consumer.commit()
+
+
+def pull_one_by_one(consumer, work):
+    while found := consumer.poll(timeout_ms=2000, max_records=1):
+        [[record]] = found.values()
+        work(record)
+        consumer.commit()
+    return True
+
+
+def pull_to_the_end(consumer, work):
+    places = consumer.assignment()
+    ends = consumer.end_offsets(places)
+    while any(consumer.position(place) < ends[place] for place in places):
+        for record in itertools.chain(*consumer.poll(timeout_ms=500).values()):
+            work(record)
+        consumer.commit()
+
+
+def pull_and_say_where(consumer, work):
+    for place, end in consumer.end_offsets(consumer.assignment()).items():
+        while (at := consumer.position(place)) < end:
+            for record in consumer.poll(timeout_ms=500).get(place, []):
+                work(record)
+                at = record.offset + 1
+            consumer.commit({place: OffsetAndMetadata(at, "", -1)})
 
 
 # --- 1.11 -------------------------------------------------------------------------------------------------------------------
@@ -307,6 +355,13 @@ RIGHT = {
         "CustomerHasBeenUpdated": spelled("HasBeen"),
         "one l": but(cancelRide="RideCanceled"),
         "an Enum": lambda: dict(zip(COMMANDS, Fact)),
+    },
+    "1.6": {
+        "while": pull,
+        "a break, seven at a time": pull_with_a_break,
+        "one by one": pull_one_by_one,
+        "up to the end": pull_to_the_end,
+        "says where": pull_and_say_where,
     },
     "1.11": {
         "a dictionary": classify,

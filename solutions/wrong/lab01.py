@@ -1,9 +1,22 @@
 """Wrong answers to the exercises of lab 1, each named by its mistake, with a pattern that the verdict must match ("": any)."""
 from __future__ import annotations
 
+import itertools
 from collections import Counter, UserDict
 
-from solutions.right.lab01 import CALLBACK, COMMANDS, FACTS, WAITS, but, catch_up, classify, facts, named, place_order
+from solutions.right.lab01 import (
+    CALLBACK,
+    COMMANDS,
+    FACTS,
+    WAITS,
+    but,
+    catch_up,
+    classify,
+    facts,
+    named,
+    place_order,
+    pull,
+)
 
 # --- 1.3 --------------------------------------------------------------------------------------------------------------
 
@@ -135,6 +148,57 @@ def addressed():
     return NAMES | {"sendInvoice": "MailInvoiceSent"}
 
 
+# --- 1.6 --------------------------------------------------------------------------------------------------------------
+
+
+def polls_once(consumer, work):
+    for batch in consumer.poll(timeout_ms=2000).values():
+        for record in batch:
+            work(record)
+    consumer.commit()
+
+
+def never_commits(consumer, work):
+    while batches := consumer.poll(timeout_ms=1000):
+        for record in itertools.chain(*batches.values()):
+            work(record)
+
+
+def works_on_batches(consumer, work):
+    while batches := consumer.poll(timeout_ms=1000):
+        for batch in batches.values():
+            work(batch)
+        consumer.commit()
+
+
+def works_on_places(consumer, work):
+    for place in consumer.poll(timeout_ms=2000):
+        work(place)
+    consumer.commit()
+
+
+def from_the_beginning_again(consumer, work):
+    consumer.seek_to_beginning()
+    pull(consumer, work)
+
+
+def forgets_the_work(consumer, work):
+    while consumer.poll(timeout_ms=1000):
+        consumer.commit()
+
+
+def the_first_of_each_batch(consumer, work):
+    while batches := consumer.poll(timeout_ms=1000):
+        for batch in batches.values():
+            work(batch[0])
+        consumer.commit()
+
+
+def only_at_the_beginning(consumer, work):
+    consumer.commit()
+    never_commits(consumer, work)
+
+
 # --- 1.11 -------------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +318,16 @@ WRONG = {
         "nothing in it": (but(sendInvoice=None), r"sendInvoice"),
         "a list of words": (but(sendInvoice=["Invoice", "Sent"]), r"text"),
         "no return": (lambda: None, r"returned nothing|returned None"),
+    },
+    "1.6": {
+        "one poll": (polls_once, r"worked on 10 records; it left out offset 10"),
+        "no commit": (never_commits, r"committed offset is None"),
+        "the batch": (works_on_batches, r"one record at a time; it got .*list"),
+        "the partition": (works_on_places, r"one record at a time"),
+        "from the beginning": (from_the_beginning_again, r"the next one.*done already: offset 0"),
+        "no work": (forgets_the_work, r"left out offset 0"),
+        "the first of a batch": (the_first_of_each_batch, r"left out offset 1\b"),
+        "a commit before the work": (only_at_the_beginning, r"committed offset is 0"),
     },
     "1.11": {
         "does not know `neither`": (knows_no_neither, ""),

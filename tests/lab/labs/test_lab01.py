@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 
+from minikafka.lab.exercise import find, judge
 from minikafka.lab.labs.lab01 import experiment as lab01
 from minikafka.lab.labs.lab01 import traces as lab01_traces
 from minikafka.lab.labs.lab01.checks import _fault
@@ -76,15 +77,36 @@ def test_the_drawing_has_every_number():
 
 
 def test_the_curves_are_the_run():
-    """Section 5: queue and lag fill and drain, the log stays. Fails if a line shows other numbers, or is left out."""
+    """Section 6: queue and lag fill and drain, the log stays. Fails if a line shows other numbers, or is left out."""
     chart = curves(flooded())
     assert repr(chart) == "queue: messages kept at most 901, at last 0; topic: records kept at most 1000, at last 1000; " \
         "topic: lag of the reader at most 904, at last 0"
     assert [list(line.y)[-1] for line in chart.data] == [0, 1000, 0]
 
 
+def test_without_a_prefetch_nobody_can_help():
+    """Section 3: fails if a helper gets what lies in the other worker's hands, or if a prefetch does not share what is left."""
+    hoarded, shared = lab01.sale(0, ..., 5, orders=60, rate=30.0, helper_at=2.0)
+    assert (hoarded.helped, round(hoarded.seconds)) == (0, 6) and 15 <= shared.helped <= 25 and shared.seconds < 4.5
+    with pytest.raises(ValueError, match="a prefetch is a number of messages, such as 10, or 0 for no limit; you gave 'ten'"):
+        lab01.sale("ten")
+
+
+@pytest.mark.parametrize("name, value", [("got", 7), ("flood", {}), ("waits", {"queue": [1.0]})])
+def test_a_name_that_was_reused_is_told_with_its_cell(name, value):
+    """Section 7: fails if the table of a student who has used `got` for something else ends in Python's own error."""
+    names = {"got": {"queue": {}, "topic": {}}, "flood": flooded(), "waits": {"queue": [], "topic": []}} | {name: value}
+    with pytest.raises(ValueError, match=rf"`{name}` is no longer what `lab01\.\w+` returned.*Run the cell with `{name} = "):
+        lab01.own_table(**names)
+
+
+def test_the_loop_of_the_lab_is_a_right_answer():
+    """Exercise 1.6: fails if the loop that reads until the student's own passes leaves records out or does not commit."""
+    assert judge(find("1.6"), "1.6", lab01.pulled)
+
+
 def test_services_on_sockets():
-    """Section 8: fails if a service that hangs is not waited for, or if one that works is."""
+    """Section 9: fails if a service that hangs is not waited for, or if one that works is."""
     services = {name: Service(takes=0.01) for name in ("billing", "stock", "mail")}
     try:
         call_all(services, order=0)

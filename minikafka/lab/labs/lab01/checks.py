@@ -1,5 +1,5 @@
-"""Checks of lab 1: an order without calls (1.3), facts for commands (1.5), what a trace promises (1.11), a producer from
-nothing (1.12)."""
+"""Checks of lab 1: an order without calls (1.3), facts for commands (1.5), a loop that pulls (1.6), what a trace promises
+(1.11), a producer from nothing (1.12)."""
 from __future__ import annotations
 
 import re
@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kafka import KafkaConsumer, TopicPartition
+
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.from_nothing import under_a_dead_leader, verdict
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
+from minikafka.lab.labs.one_broker import one_broker
 from minikafka.lab.program import Together
 from minikafka.lab.values import rest, shown, some
 
@@ -160,6 +163,57 @@ def _fault(command: str, name: str) -> str | None:
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in WORD.findall(name)]
+
+
+# --- 1.6 ----------------------------------------------------------------------------------------------------------------
+
+FIRST, MORE = 25, 5  # orders that are there, and orders that come when the first application has ended
+GROUP = "billing"
+
+hints("1.6", "What does a poll return when there is nothing new? And when may you say that you have read so far?",
+      "A loop: poll; return if nothing came; else work on each record of each batch, then commit. Many records need many polls.",
+      "labs/01-from-calls-to-a-log.ipynb, section 6; or kafka.KafkaConsumer.poll")
+
+
+@checks("1.6", matters="One number is all that the cluster keeps of a reader; who does not leave it begins again.")
+def pull(loop: Callable[[Any, Callable[[Any], Any]], Any]) -> str:
+    """Check what an application works on and commits, then what the next one of its group does with five orders more."""
+    broker = one_broker()
+    topic = broker.topic("orders")
+    _orders(topic, range(FIRST))
+    _judge_life(*_life(loop, topic), range(FIRST), "the first application")
+    _orders(topic, range(FIRST, FIRST + MORE))
+    _judge_life(*_life(loop, topic), range(FIRST, FIRST + MORE), "the next one, which goes on from the committed offset,")
+    return f"{FIRST} orders, then {MORE} more for the next application of the group; committed offset {FIRST + MORE}"
+
+
+def _orders(topic: str, numbers: range) -> None:
+    one_broker().run(lambda producer: [producer.send(topic, b"order %d" % number) for number in numbers])
+
+
+def _life(loop: Callable[[Any, Callable[[Any], Any]], Any], topic: str) -> tuple[list[Any], int | None]:
+    """Let a loop run with a consumer of its own; return what it worked on, and what is committed then."""
+    place, worked = TopicPartition(topic, 0), []
+    with KafkaConsumer(bootstrap_servers=one_broker().bootstrap, group_id=f"{GROUP}-{topic}", enable_auto_commit=False,
+                       auto_offset_reset="earliest", max_poll_records=10) as consumer:
+        consumer.assign([place])
+        consumer.position(place)  # the connections stand, so a poll that brings nothing has nothing to bring
+        loop(consumer, worked.append)
+        return worked, consumer.committed(place)
+
+
+def _judge_life(worked: list[Any], committed: int | None, wanted: range, who: str) -> None:
+    if odd := [each for each in worked if not hasattr(each, "offset")]:
+        raise Wrong(f"`work` wants one record at a time; it got {wants.kind(odd[0])}")
+    offsets, right = [record.offset for record in worked], list(wanted)
+    if left_out := rest(right, offsets):
+        raise Wrong(f"{who} worked on {len(offsets)} records; it left out offset {some(left_out)}")
+    if twice := rest(offsets, right):
+        raise Wrong(f"{who} worked on records that were done already: offset {some(twice)}")
+    assert offsets == right, f"{who} did not work in the order of the log: {shown(offsets)}"
+    if committed != wanted.stop:
+        raise Wrong(f"{who} worked on all records up to offset {wanted.stop - 1}; the committed offset is {committed}, and "
+                    f"{wanted.stop} is wanted: where the next one goes on")
 
 
 # --- 1.11 ---------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@
     by_log(down="stock")        the web site writes one record; the services read
     audience()                  a hundred orders: two workers of one queue, two applications of one topic
     flood(prefetch=10)          a hundred a second into a consumer that works on ten: moments of both
+    sale(0, 10)                 the same into a queue, and after ten seconds a second worker comes to help
+    own_table(got, flood, waits)   what was measured of queue and topic, side by side
     behind_a_slow_one()         one job of forty takes long: how long do the others wait?
 
 Owns: nothing; each experiment makes its own simulated world, with a cluster and a push broker in it, and closes it. Times are
@@ -13,9 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
+
+import pandas as pd
 
 from minikafka.lab.labs.lab01.calls import Caller, SimService
 from minikafka.lab.labs.lab01.push import Publisher, PushBroker, QueueWorker
@@ -267,6 +272,47 @@ def _latecomers(cluster: Any) -> tuple[int, int]:
     return len(worker.done), len(app.done)
 
 
+@dataclass(frozen=True, slots=True)
+class Help:
+    """The result for a prefetch: how many of the orders the helper has worked on, and after how many seconds all are done."""
+
+    prefetch: int
+    helped: int
+    seconds: float
+
+
+def sale(*prefetches: Any, orders: int = 1000, rate: float = 100.0, takes: float = 0.1, helper_at: float = 10.0) -> list[Help]:
+    """Let a second worker of the queue come at `helper_at` seconds, once for each prefetch (0: no limit; `...` is passed over).
+
+    Raises ValueError for a prefetch that is no number of messages.
+    """
+    wanted = [prefetch for prefetch in prefetches if prefetch is not ...]
+    if odd := [each for each in wanted if not isinstance(each, int) or isinstance(each, bool) or each < 0]:
+        raise ValueError(f"a prefetch is a number of messages, such as 10, or 0 for no limit; you gave {odd[0]!r}")
+    return [_helped(prefetch, orders, rate, takes, helper_at) for prefetch in wanted]
+
+
+def _helped(prefetch: int, orders: int, rate: float, takes: float, helper_at: float) -> Help:
+    with simulated(1) as cluster:
+        broker, publisher = _push_side(cluster)
+        began = cluster.now()
+        first = cluster.run(QueueWorker(cluster.world, "worker-1", QUEUE, takes, prefetch).start())
+
+        async def send() -> None:
+            for number in range(orders):
+                publisher.post(QUEUE, str(number))
+                await cluster.world.sleep(max(0.0, began + (number + 1) / rate - cluster.now()))
+
+        cluster.world.client_env().spawn(send(), "sender")
+        cluster.sleep(helper_at)
+        helper = cluster.run(QueueWorker(cluster.world, "worker-2", QUEUE, takes, prefetch).start())
+        cluster.wait(lambda: broker.queue(QUEUE).acknowledged == orders, timeout=orders * takes * 2)
+        done = max(at for worker in (first, helper) for at, *_ in worker.done)
+        first.kill()
+        helper.kill()
+        return Help(prefetch, len(helper.done), round(done - began, 1))
+
+
 # --- what a queue is better at ------------------------------------------------------------------------------------------
 
 def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: float = 0.1) -> dict[str, list[float]]:
@@ -296,8 +342,27 @@ def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: 
                 for side, done in (("queue", queue), ("topic", topic))}
 
 
-def links(producers: int, consumers: int) -> tuple[int, int]:
-    """Return how many connections there are if each producer knows each consumer, and if all know the log only."""
-    return producers * consumers, producers + consumers
+def pulled(consumer: Any, work: Callable[[Any], Any]) -> None:
+    """Work on what a consumer of kafka-python brings until a poll brings nothing; commit after each poll."""
+    while batches := consumer.poll(timeout_ms=2000):
+        for record in (record for batch in batches.values() for record in batch):
+            work(record)
+        consumer.commit()
 
+
+def own_table(got: dict[str, dict[str, int]], flood: Flood, waits: dict[str, list[float]]) -> pd.DataFrame:
+    """Return what was measured of queue and topic, a row for each question. Raises ValueError for a name that was reused."""
+    made = {"got": (got, dict, "audience"), "flood": (flood, Flood, "flood"), "waits": (waits, dict, "behind_a_slow_one")}
+    for name, (value, kind, maker) in made.items():
+        if not isinstance(value, kind) or kind is dict and {*value} != {"queue", "topic"}:
+            raise ValueError(f"`{name}` is no longer what `lab01.{maker}` returned: a cell has used the name for something else. "
+                             f"Run the cell with `{name} = lab01.{maker}(...)` again, then this one")
+    last = flood.moments[max(flood.moments)]
+    return pd.DataFrame({
+        "queue that pushes": [got["queue"]["billing"], last.queued, flood.late_worker, last.worked - last.sent,
+                              f"{waits['queue'][-1]:.1f} s"],
+        "topic that is pulled from": [got["topic"]["billing"], last.log_end, flood.late_app, last.read - last.sent,
+                                      f"{waits['topic'][-1]:.1f} s"],
+    }, index=["of 100, one of two readers gets", "kept when all is done", "of 1000, a late reader gets",
+              "worked on twice after the death", "behind a slow job, others wait up to"])
 
