@@ -343,7 +343,7 @@ def behind_a_slow_one(jobs: int = 40, hands: int = 4, slow: float = 5.0, takes: 
 
 
 def pulled(consumer: Any, work: Callable[[Any], Any]) -> None:
-    """Call `work` with each record that a consumer of kafka-python brings, until a poll brings nothing; commit after each poll."""
+    """Call `work` with each record that a consumer brings, until a poll brings nothing; commit after each poll."""
     while batches := consumer.poll(timeout_ms=2000):
         for record in (record for batch in batches.values() for record in batch):
             work(record)
