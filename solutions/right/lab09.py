@@ -129,6 +129,31 @@ class Voter102:
         return not any(refused)
 
 
+ADMIN = '''import sys, time
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+admin = KafkaAdminClient(bootstrap_servers=sys.argv[1])
+last = None
+while True:
+    try:
+        partition = admin.describe_topics([sys.argv[2]])[0]["partitions"][0]
+        now = sorted(partition["isr_nodes"])
+        if now != last:
+            print("in sync:", *now)
+            last = now
+        if set(now) == set(partition["replica_nodes"]):
+            break
+    except KafkaError:
+        pass
+    time.sleep(0.2)
+'''
+
+
+def instead(old, new, program=ADMIN):
+    assert old in program
+    return program.replace(old, new)
+
+
 RIGHT = {
     "9.3": {
         "a loop": by_a_loop,
@@ -167,5 +192,13 @@ RIGHT = {
         "max": lambda me, ask: votes_at_once({**me, "last_epoch": 0, "end": 0}, ask) and max(
             (ask["last_epoch"], ask["end"]), (me["last_epoch"], me["end"])) == (ask["last_epoch"], ask["end"]),
         "numpy": lambda me, ask: np.bool_(votes_at_once(me, ask)),
+    },
+    "9.12": {
+        "a loop": ADMIN,
+        "any error": instead("except KafkaError:", "except Exception:"),
+        "a new client each time": instead("    try:\n", "    try:\n        admin = KafkaAdminClient(bootstrap_servers=sys.argv[1])\n"),
+        "by length": instead("set(now) == set(partition[\"replica_nodes\"])", "len(now) == len(partition[\"replica_nodes\"])"),
+        "text": instead("print(\"in sync:\", *now)", "print(\"in sync: \" + \" \".join(map(str, now)), flush=True)"),
+        "asked seldom": instead("sleep(0.2)", "sleep(1)"),
     },
 }

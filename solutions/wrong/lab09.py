@@ -3,7 +3,14 @@ from __future__ import annotations
 
 import itertools
 
-from solutions.right.lab09 import by_a_list, by_a_loop, decides_by_cases, leads_by_a_loop, votes_by_cases
+from solutions.right.lab09 import (
+    by_a_list,
+    by_a_loop,
+    decides_by_cases,
+    instead,
+    leads_by_a_loop,
+    votes_by_cases,
+)
 
 
 def every_record(records, offset):
@@ -186,5 +193,19 @@ WRONG = {
         "an old epoch may ask": (lambda me, ask: votes_by_cases({**me, "epoch": min(me["epoch"], ask["epoch"])}, ask), r"epoch 6 is over"),
         "not the same again": (lambda me, ask: me["voted"] != ask["candidate"] and votes_by_cases(me, ask), r"asks again"),
         "the same one always": (lambda me, ask: ask["candidate"] == me["voted"] or votes_by_cases(me, ask), r"in epoch 8 it lacks record 39"),
+    },
+    "9.12": {
+        "counts living brokers": (instead("set(now) == set(partition[\"replica_nodes\"])",
+                                         "len(admin.describe_cluster()[\"brokers\"]) == 3"),
+                                  r"copied nothing, or a broker was dead"),
+        "waits for a leader": (instead("set(now) == set(partition[\"replica_nodes\"])", "partition[\"leader_id\"] > 0"),
+                               r"Compare the ISR with the replicas"),
+        "two are enough": (instead("set(now) == set(partition[\"replica_nodes\"])", "len(now) >= 2"), r"last line was 'in sync: 1 2'"),
+        "asks once": (instead("while True:", "for _ in range(1):"), r"Compare the ISR"),
+        "prints each time": (instead("        if now != last:", "        if True:"), r"same line twice"),
+        "says more": (instead("    time.sleep", "    print('waiting')\n    time.sleep"), r"printed 'waiting'"),
+        "says it and goes on": (instead("            break", "            pass"), r"still running"),
+        "says nothing": (instead("print(\"in sync:\", *now)", "pass"), r"last line is not"),
+        "does not begin": ("raise SystemExit(3)\n# nothing\n", r"ended with an error"),
     },
 }

@@ -412,6 +412,12 @@ HEIGHTS = """() => [...document.querySelectorAll('.js-plotly-plot .main-svg:firs
 FIT = """() => [...document.querySelectorAll('.js-plotly-plot')].every(figure =>
     Math.abs(figure.querySelector('.main-svg').clientWidth - figure.closest('.jp-OutputArea-output').clientWidth) < 2)"""
 
+LEGENDS = """() => [...document.querySelectorAll('.js-plotly-plot .legend')].every(legend => {
+    const figure = legend.closest('.js-plotly-plot'), box = legend.getBoundingClientRect();
+    return box.bottom < figure.getBoundingClientRect().bottom + 2 && box.right < figure.getBoundingClientRect().right + 2
+        && box.top > figure.querySelector('.xtitle').getBoundingClientRect().bottom - 3;
+})"""
+
 MEAN = """async (png) => {
     const image = new Image();
     image.src = `data:image/png;base64,${png}`;
@@ -432,8 +438,8 @@ def brightness(page: Page, selector: str) -> float:
 
 def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened):
     """Fails if a figure is wider or narrower than the text (in a small window, when the window or the theme changes, when the
-    picture opens beside the text or gets wider, also one that is drawn later), if it shrinks to a strip then, or if it stays
-    white on a dark page.
+    picture opens beside the text or gets wider, also one that is drawn later), if it shrinks to a strip then, if it stays white
+    on a dark page, or if its legend covers the plot or hangs over its edge.
     """
     write_notebook(folder, "figures.ipynb", start=START, view=VIEW, close="cluster.close()", later=FIGURES["bars"], **FIGURES)
     with visit(opened, address, "figures", 1024, 768) as page:
@@ -453,6 +459,7 @@ def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened)
         page.page.wait_for_selector(".mk-dock .mk-view")
         until(page, FIT)
         assert page.run("later") and page.page.evaluate(f"({HEIGHTS})().length") == 4
+        until(page, LEGENDS)
         page.page.focus(".mk-edge")
         page.page.keyboard.press("ArrowLeft")
         until(page, FIT)

@@ -48,6 +48,8 @@ def test_a_task_for_each_partition_that_has_something_new() -> None:
     assert text.splitlines()[-1] == f"batch 2: a task reads {TP} 5-8, planned" and len(text.splitlines()) == 6
     assert svg.count("stroke-dasharray") == 1 and ">9-29</text>" in svg      # the log's end, not planned yet
     assert re.findall(r">(other-\d+)</text>", svg) == ["other-2", "other-10"]
+    script.say("batch", client="elsewhere", batch=0, ends={"other-2": 1}, watermark=0)
+    assert re.findall(r'data-part="query"[^>]*data-name="([^"]*)', to_svg(script.frame())) == ["prices"]  # those that read it
     assert tasks.picture(script.frame(), ["another"])[1] == "no watched query has planned a micro-batch yet"
 
 

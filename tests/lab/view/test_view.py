@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from minikafka import Cluster
+from minikafka.lab.demos.restart import RECORDINGS
 from minikafka.lab.picture.draw.group import to_text
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.record import ROOT
@@ -244,6 +245,17 @@ def test_groups_are_those_of_the_moment_at_which_the_viewer_stands():
         told.append(view.groups("billing").text)
         assert told[-1] == to_text(view.run.at(moment)) and told[-1].startswith("group billing: ")
     assert told[0] != told[1] and view.groups("nobody").text == "no group has joined or committed yet"
+
+
+def test_the_tasks_of_spark_are_those_of_the_moment():
+    """Fails if what a killed Spark has planned is drawn as done, or if another moment's tasks are drawn."""
+    view = View(RecordedRun.open(RECORDINGS / "d12-append.mk"), tp="trips-append-0")
+    planned = next(event["t"] for event in view.run.events if event["k"] == "batch" and event["batch"] == 1)
+    view._painter.cursor = replace(view._painter.cursor, t=planned - view.run.events[0]["t"] + 0.01)
+    assert view.spark().text.splitlines()[0].endswith("batch 1 runs, 0 done")
+    assert view.spark().text.splitlines()[-1] == "batch 1: a task reads trips-append-0 2-4, planned"
+    view._painter.cursor = replace(view._painter.cursor, t=None)
+    assert [line.rpartition(", ")[2] for line in view.spark().text.splitlines()[1:]] == ["done"] * 3
 
 
 def test_the_picture_is_drawn_for_the_width_of_its_place(sim):

@@ -27,6 +27,8 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.client.consumer.fetched_records import ConsumerRecord
 from minikafka.client.producer.partitioner import murmur2
 from minikafka.lab.labs.stage import simulated
+from minikafka.lab.picture.draw.sequence import Arrow
+from minikafka.lab.picture.draw.sequence import picture as sequence
 from minikafka.lab.picture.draw.topic import picture, steps
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import Err, KafkaError
@@ -36,6 +38,7 @@ TRUCKS = [f"truck-{number}" for number in range(1, 13)]
 NEW_TRUCKS = [f"truck-{number}" for number in range(13, 25)]
 WAYS = ("wait", "partitioner", "new topic", "copy")
 FRESH = 1.0    # seconds after which a client of these experiments asks for metadata again
+REFUSALS = {each.name for each in Err}
 OVERHEAD = 10  # bytes around a value of a thousand, in a large batch
 
 Records = list[ConsumerRecord]
@@ -236,6 +239,19 @@ class Journey:
 
     table: pd.DataFrame
     first: bytes
+    brokers: list[int]
+    knows: int
+
+    def picture(self) -> Still:
+        """Return the talk as a sequence of arrows: the bootstrap server, metadata, the connection that is used."""
+        rows = self.table.reset_index().itertuples(index=False)
+        messages = [Arrow(step, broker, name.removeprefix("answer to "), says, name.startswith("answer"), says in REFUSALS)
+                    for step, broker, name, says in rows]
+        return Still(*sequence(messages, self.brokers, [self.knows], {self.knows: _stopped(self.knows)}))
+
+
+def _stopped(broker: int) -> str:
+    return f"broker {broker} is stopped"
 
 
 class _Tap:
@@ -281,9 +297,9 @@ def journey(bootstrap: int = 2, key: str = "truck-1") -> Journey:
         tap.step = "the leader has moved"
         producer.send(TOPIC, "2", key=key)
         cluster.stop(bootstrap)
-        tap.step = f"broker {bootstrap} is stopped"
+        tap.step = _stopped(bootstrap)
         producer.send(TOPIC, "3", key=key)
-        return Journey(pd.DataFrame(tap.rows).set_index("step"), tap.first)
+        return Journey(pd.DataFrame(tap.rows).set_index("step"), tap.first, list(cluster.ids), bootstrap)
 
 
 def _move_leader(cluster: Any, admin: Any, partition: int) -> None:

@@ -1,4 +1,5 @@
-"""Checks of lab 9: leadership from the metadata log (9.3), the controller's decision (9.9, 9.10), a voter's (9.11)."""
+"""Checks of lab 9: leadership from the metadata log (9.3), the controller's decision (9.9, 9.10), a voter's (9.11),
+an administrator's program (9.12)."""
 from __future__ import annotations
 
 import random
@@ -7,8 +8,10 @@ from numbers import Integral
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab09.from_nothing import verdict, while_brokers_die
 from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, gives
+from minikafka.lab.program import Together
 from minikafka.lab.values import shown
 
 # --- 9.3 -------------------------------------------------------------------------------------------------------------
@@ -278,3 +281,20 @@ def votes(answer: Callable[[Voter, Voter], bool]) -> str:
                         f"{'gives' if right else 'refuses'} it", [f"me  {me}", f"ask {ask}"])
     return "nine requests, each for a reason of its own, and 400 drawn ones"
 
+
+
+# --- 9.12 ------------------------------------------------------------------------------------------------------------
+
+TOGETHER = {"9.12": Together(while_brokers_die)}
+
+hints("9.12", "What tells you that a broker has everything: that it is alive, or that it is in a list? And what do you do if no "
+              "answer comes?",
+      "Ask in a loop, with a pause. `isr_nodes` is the ISR, `replica_nodes` are all replicas: go on until the two name the same "
+      "brokers. A KafkaError means that the answer did not come: ask again.",
+      "section 9 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
+
+
+@checks("9.12", seconds=300, matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
+def admin_from_nothing(answer: str) -> str:
+    """Run the program beside a follower that stands still and a leader that dies; judge it by its lines and its end."""
+    return verdict(TOGETHER["9.12"](answer))

@@ -54,6 +54,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
     history = History(cluster.now)
     with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
         query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
+        batches = cluster.watch(query.checkpoint, topic)
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
         try:
             with waiting(f"{schedule.trips} trips, {len(schedule.faults)} faults"):
@@ -65,6 +66,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
                 settled = written and query.at_rest(ENDS)
         finally:
             query.stop()
+            batches.stop()
         read_everything(cluster, history, {topic: len(PARTS)})
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
 
@@ -84,9 +86,9 @@ class TripWriter(threading.Thread):
         super().__init__(name="trips", daemon=True)
         self.topic, self.schedule, self.history = topic, schedule, history
         self.idempotence, self.acks = pipeline.idempotence, "all" if pipeline.acks == "all" else int(pipeline.acks)
-        self.producer = KafkaProducer(
+        self.producer = cluster.watch(KafkaProducer(
             **cluster.for_kafka_python(), acks=self.acks, enable_idempotence=pipeline.idempotence, linger_ms=0,
-            request_timeout_ms=REQUEST_MS, delivery_timeout_ms=PATIENCE_MS, max_block_ms=PATIENCE_MS)
+            request_timeout_ms=REQUEST_MS, delivery_timeout_ms=PATIENCE_MS, max_block_ms=PATIENCE_MS), topic)
 
     def run(self) -> None:
         began = time.monotonic()

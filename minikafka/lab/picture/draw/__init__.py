@@ -12,6 +12,7 @@
     text.py        the same frame in words
     topic.py       a whole topic at once, its records marked by their keys, on a sheet.py: a drawing that is right in any program
     group.py       a consumer group at one glance: partitions down, members across, how far each is
+    sequence.py    a client and its brokers: an arrow for each request and answer
     tasks.py       a Spark query: partitions down, micro-batches across, what each task reads
     metadata.py    the metadata log as a lane
     stream.py      a stream in event time and in the order of arrival, with its watermark

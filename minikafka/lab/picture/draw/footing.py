@@ -28,7 +28,7 @@ def draw_footing(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, rig
     y = _draw_epochs(paper, chosen, axis, y, right, rows)
     y = _draw_fingers(paper, chosen, axis, y, right, rows)
     y = draw_transactions(paper, chosen, axis, y, right)
-    for query in chosen.queries[:QUERIES]:
+    for query in [each for each in chosen.queries if each.batches or not each.tasks][:QUERIES]:  # those that read this partition
         _draw_query(paper, query, axis, y)
         y += 2 * ROW + 4
     return y
