@@ -10,7 +10,96 @@ import numpy as np
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+# --- 11.1 -------------------------------------------------------------------------------------------------------------------
+
+COMMITTED = {"kafka.isolation.level": "read_committed"}
+
+
+def load_step_by_step(spark, source, address, topic):
+    reader = spark.read.format(source)
+    reader = reader.option("kafka.bootstrap.servers", address)
+    reader = reader.option("subscribe", topic)
+    reader = reader.option("kafka.isolation.level", "read_committed")
+    return reader.load()
+
+
+def load_options(spark, source, address, topic):
+    options = {"kafka.bootstrap.servers": address, "subscribe": topic, **COMMITTED}
+    return spark.read.format(source).options(**options).load()
+
+
+def load_in_load(spark, source, address, topic):
+    return spark.read.load(format=source, **{"kafka.bootstrap.servers": address, "subscribe": topic, **COMMITTED})
+
+
+def load_from_to(spark, source, address, topic):
+    return (spark.read.format(source).options(**COMMITTED, startingOffsets="earliest", endingOffsets="latest", subscribe=topic)
+            .option("kafka.bootstrap.servers", address).load().select("partition", "offset", "key", "value"))
+
+
+def load_assigned(spark, source, address, topic):
+    return (spark.read.format(source).option("assign", json.dumps({topic: [0, 1]})).options(**COMMITTED)
+            .option("kafka.bootstrap.servers", address).load())
+
+
 # --- 11.3 -------------------------------------------------------------------------------------------------------------------
+
+
+def first_with_both_ends(topic, partitions, count):
+    def everywhere(offset):
+        return json.dumps({topic: {str(n): offset for n in range(partitions)}})
+    return {"startingOffsets": everywhere(0), "endingOffsets": everywhere(count)}
+
+
+def first_by_hand(topic, partitions, count):
+    inside = ", ".join(f'"{n}": {count}' for n in range(partitions))
+    return {"endingOffsets": f'{{"{topic}": {{{inside}}}}}'}
+
+
+# --- 11.5 -------------------------------------------------------------------------------------------------------------------
+
+
+def trip(schema):
+    return F.from_json(F.col("value").cast("string"), schema)
+
+
+def fares_by_coalesce(rows):
+    t = trip("fare double, fare_cents long")
+    return rows.select("partition", "offset", F.coalesce(t["fare"], t["fare_cents"] / 100).alias("dollars"))
+
+
+def fares_by_when(rows):
+    t = trip("fare double, fare_cents double")
+    dollars = F.when(t["fare_cents"].isNotNull(), t["fare_cents"] / 100).otherwise(t["fare"])
+    return rows.withColumn("dollars", dollars).select("partition", "offset", "dollars")
+
+
+def fares_by_get(rows):
+    text = F.col("value").cast("string")
+    old, new = (F.get_json_object(text, f"$.{name}").try_cast("double") for name in ("fare", "fare_cents"))
+    return rows.select("partition", "offset", F.coalesce(old, new / 100))
+
+
+def fares_by_loop(rows):
+    found = []
+    for row in rows.collect():
+        try:
+            told = json.loads(row["value"])
+        except ValueError:
+            told = {}
+        dollars = told["fare_cents"] / 100 if "fare_cents" in told else told.get("fare")
+        found.append((row["partition"], row["offset"], dollars))
+    return found
+
+
+def fares_by_two_tables(rows):
+    t = rows.select("partition", "offset", trip("fare double, fare_cents long").alias("t"))
+    new = t.where("t.fare_cents is not null").selectExpr("partition", "offset", "t.fare_cents / 100 as dollars")
+    old = t.where("t.fare_cents is null").selectExpr("partition", "offset", "t.fare as dollars")
+    return old.unionByName(new)
+
+
+# --- 11.4 -------------------------------------------------------------------------------------------------------------------
 
 
 def zone(path="$.pickup"):
@@ -22,9 +111,9 @@ def by_api(rows):
 
 
 def by_sql_text(rows):
-    rows.createOrReplaceTempView("rows_of_11_3")
+    rows.createOrReplaceTempView("rows_of_11_4")
     return rows.sparkSession.sql(
-        "SELECT get_json_object(string(value), '$.pickup') AS pickup, count(*) FROM rows_of_11_3 GROUP BY 1")
+        "SELECT get_json_object(string(value), '$.pickup') AS pickup, count(*) FROM rows_of_11_4 GROUP BY 1")
 
 
 def by_from_json(rows):
@@ -54,7 +143,7 @@ def by_collect(rows):
     return rows.sparkSession.createDataFrame([*counts.items()], "zone string, trips long")
 
 
-# --- 11.7 -------------------------------------------------------------------------------------------------------------------
+# --- 11.8 -------------------------------------------------------------------------------------------------------------------
 
 
 def ms(moment):
@@ -65,7 +154,7 @@ class Options(dict):
     pass
 
 
-# --- 11.8 -------------------------------------------------------------------------------------------------------------------
+# --- 11.9 -------------------------------------------------------------------------------------------------------------------
 
 
 def gaps_by_loop(rows, ends):
@@ -123,10 +212,24 @@ def gaps_as_pandas(rows, ends):
 
 
 RIGHT = {
-    "11.3": {"the API": by_api, "SQL": by_sql_text, "from_json": by_from_json, "json_tuple": by_tuple,
+    "11.1": {"step by step": load_step_by_step, "options": load_options, "load has options": load_in_load,
+             "both ends, four columns": load_from_to, "assign": load_assigned},
+    "11.3": {
+        "earliest and an end": lambda topic, partitions, count: {
+            "startingOffsets": "earliest", "endingOffsets": json.dumps({topic: dict.fromkeys(map(str, range(partitions)), count)})},
+        "both ends": first_with_both_ends,
+        "by hand": first_by_hand,
+        "the end alone": lambda topic, partitions, count: {"endingOffsets": json.dumps({topic: dict.fromkeys(range(partitions), count)})},
+        "-2 is earliest": lambda topic, partitions, count: {
+            "startingOffsets": json.dumps({topic: {str(p): -2 for p in range(partitions)}}),
+            "endingOffsets": json.dumps({topic: {str(p): count for p in range(partitions)}})},
+    },
+    "11.5": {"coalesce": fares_by_coalesce, "when": fares_by_when, "get_json_object": fares_by_get, "collected": fares_by_loop,
+             "two tables": fares_by_two_tables},
+    "11.4": {"the API": by_api, "SQL": by_sql_text, "from_json": by_from_json, "json_tuple": by_tuple,
              "a regular expression": by_decode,
              "expressions": by_expr, "pandas": by_pandas, "collected, and a table again": by_collect},
-    "11.7": {
+    "11.8": {
         "the start alone": lambda begin, end: {"startingTimestamp": str(ms(begin))},
         "latest": lambda begin, end: dict(startingTimestamp=f"{ms(begin)}", endingOffsets="latest"),  # noqa: C408
         "by calendar": lambda begin, end: {"startingTimestamp": str(calendar.timegm(begin.utctimetuple()) * 1000)},
@@ -138,6 +241,6 @@ RIGHT = {
         "a number": lambda begin, end: {"startingTimestamp": ms(begin)},
         "numpy": lambda begin, end: {"startingTimestamp": str(np.int64(begin.timestamp()) * 1000)},
     },
-    "11.8": {"a loop": gaps_by_loop, "sets": gaps_by_sets, "a window": gaps_by_window, "pandas": gaps_by_pandas,
+    "11.9": {"a loop": gaps_by_loop, "sets": gaps_by_sets, "a window": gaps_by_window, "pandas": gaps_by_pandas,
              "numpy, a generator": gaps_by_numpy, "a table of pandas": gaps_as_pandas},
 }

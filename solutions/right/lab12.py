@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from minikafka.lab.labs.lab12.experiment import lost
 
-# --- 12.8 -------------------------------------------------------------------------------------------------------------------
+# --- 12.6 -------------------------------------------------------------------------------------------------------------------
 
 
 def smallest_delay(batches, size, limit):
@@ -83,7 +83,7 @@ def late_by_rows(rows, watermark):
     return with_window.where(F.col("w")["end"] <= F.lit(watermark)).select(*rows.columns)
 
 
-# --- 12.9 -------------------------------------------------------------------------------------------------------------------
+# --- 12.7 -------------------------------------------------------------------------------------------------------------------
 
 
 MINUTES = "10 minutes"
@@ -186,13 +186,29 @@ def emissions_defaultdict(steps, size, delay):
     return table
 
 
+def patient(delay="30 seconds", window="10 seconds"):
+    return lambda rows: rows.withWatermark("timestamp", delay).groupBy(F.window("timestamp", window)).count()
+
+
+def patient_with_names(rows):
+    late = rows.withWatermark("timestamp", "30 seconds")
+    return late.groupBy(F.window(F.col("timestamp"), "10 seconds").alias("ten")).agg(F.count("*").alias("count"))
+
+
+def patient_sliding(rows):
+    """Windows that slide by their own length."""
+    return rows.withWatermark("timestamp", "30 seconds").groupby(F.window("timestamp", "10 seconds", "10 seconds")).count()
+
+
 RIGHT = {
+    "12.9": {"one line": patient(), "singular": patient("30 second"), "milliseconds": patient("30000 milliseconds"),
+             "with names": patient_with_names, "sliding by its length": patient_sliding},
     "12.2": {"a loop": emissions, "a Counter, lists": emissions_counter, "a generator": emissions_yielded,
              "all rows again": emissions_by_lists, "numpy, a defaultdict": emissions_defaultdict},
     "12.4": {"window.end": too_late, "a column": late_by_column, "the start and ten seconds": late_by_start, "SQL": late_by_text,
              "not in time": late_by_not, "select": late_by_rows},
-    "12.8": {"while": smallest_delay, "next": by_next, "for": by_for, "halves": by_halves, "numpy": by_numpy,
+    "12.6": {"while": smallest_delay, "next": by_next, "for": by_for, "halves": by_halves, "numpy": by_numpy,
              "calls itself": by_calls},
-    "12.9": {"least and greatest": prices, "when": prices_by_when, "expressions": prices_by_expr, "in one": prices_in_one,
+    "12.7": {"least and greatest": prices, "when": prices_by_when, "expressions": prices_by_expr, "in one": prices_in_one,
              "another order": prices_other_order, "CASE": prices_by_sql},
 }

@@ -136,8 +136,11 @@ class Writer:
         write(rows, batch, db)
 
 
+CHOSEN = {"min_insync": 2, "checkpoint": True, "starting": "earliest", "key": ("trip",)}
+
+
 def pipeline(writes=write, **settings):
-    return lambda: Pipeline("mine", writes, **settings)
+    return lambda: Pipeline("mine", writes, **{**CHOSEN, **settings})
 
 
 def write_replace(rows, batch, db):

@@ -1,13 +1,14 @@
 """Wrong answers to the exercises of lab 11, each named by its mistake, with a pattern that the verdict must match ("": any)."""
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from solutions.right.lab11 import by_api, gaps_by_loop, gaps_by_window, ms, zone
+from solutions.right.lab11 import by_api, gaps_by_loop, gaps_by_window, ms, trip, zone
 
 
 def _zone(name: str) -> Any:
@@ -15,7 +16,7 @@ def _zone(name: str) -> Any:
     return F.get_json_object(F.col("value").cast("string"), f"$.{name}").alias("zone")
 
 
-# --- 11.3 -------------------------------------------------------------------------------------------------------------
+# --- 11.4 -------------------------------------------------------------------------------------------------------------
 
 
 def taxis_not_trips(rows):
@@ -39,7 +40,7 @@ def turned_round(rows):
     return by_api(rows).select("count", "zone")
 
 
-# --- 11.7 -------------------------------------------------------------------------------------------------------------
+# --- 11.8 -------------------------------------------------------------------------------------------------------------
 
 
 def _ms(moment):
@@ -50,7 +51,7 @@ def a_little_later(begin, end):
     return {"startingTimestamp": _ms(begin), "endingTimestamp": _ms(end + timedelta(minutes=15))}
 
 
-# --- 11.8 -------------------------------------------------------------------------------------------------------------
+# --- 11.9 -------------------------------------------------------------------------------------------------------------
 
 
 def _between(rows, first, last):
@@ -87,8 +88,70 @@ def forgets_empty_partitions(rows, ends):
     return found
 
 
+# --- 11.1, 11.3, 11.5 -------------------------------------------------------------------------------------------------
+
+
+def careless_load(isolation="read_committed", topic=None, start=None):
+    """Make a read that is right but for one thing."""
+    def load(spark, source, address, named):
+        reader = spark.read.format(source).option("kafka.bootstrap.servers", address).option("subscribe", topic or named)
+        reader = reader.option("kafka.isolation.level", isolation) if isolation else reader
+        return (reader.option("startingOffsets", start) if start else reader).load()
+    return load
+
+
+def ends_at(offset, partitions=None, end="endingOffsets"):
+    def first(topic, known, count):
+        return {end: json.dumps({topic: {str(p): offset(count) for p in range(partitions or known)}})}
+    return first
+
+
+def fares_of(schema, dollars, keep=None):
+    def fares(rows):
+        found = rows.select("partition", "offset", dollars(trip(schema)).alias("dollars"))
+        return found.where(keep) if keep else found
+    return fares
+
+
+BOTH = "fare double, fare_cents long"
+
 WRONG = {
+    "11.1": {
+        "the default isolation": (careless_load(isolation=None), r"aborted"),
+        "uncommitted": (careless_load(isolation="read_uncommitted"), r"aborted"),
+        "its own topic": (careless_load(topic="floor"), r"another topic"),
+        "two topics": (careless_load(topic="shelf,floor"), r"another topic"),
+        "no load": (lambda spark, source, address, topic: spark.read.format(source), r"\.load"),
+        "a number": (lambda *args: careless_load()(*args).count(), r"a table is wanted"),
+        "no topic": (lambda spark, source, address, topic: spark.read.format(source)
+                     .option("kafka.bootstrap.servers", address).load(), r"subscribe"),
+        "another format": (lambda spark, source, address, topic: spark.read.format("csv").load(topic), r"PATH_NOT_FOUND|not exist"),
+        "from the end": (careless_load(start="latest"), r"refuses to read"),
+    },
     "11.3": {
+        "one too many": (ends_at(lambda count: count + 1), r"reads the offsets"),
+        "the last one": (ends_at(lambda count: count - 1), r"reads the offsets"),
+        "one partition": (ends_at(lambda count: count, partitions=1), r"no offset of partition 1"),
+        "three partitions": (ends_at(lambda count: count, partitions=3), r"no offset|partition"),
+        "the beginning": (ends_at(lambda count: count, end="startingOffsets"), r"reads the offsets"),
+        "no JSON": (lambda topic, partitions, count: {"endingOffsets": str(count)}, r"endingOffsets|JSON|json"),
+        "everything": (lambda topic, partitions, count: {}, r"reads the offsets"),
+        "a text": (lambda topic, partitions, count: json.dumps({topic: {"0": count}}), r"dictionary"),
+        "a topic of its own": (lambda topic, partitions, count: {"endingOffsets": json.dumps(
+            {"trips": {str(p): count for p in range(partitions)}})}, r"no offset|trips|june"),
+    },
+    "11.5": {
+        "the old app": (fares_of("fare double", lambda t: t["fare"]), r"you say None"),
+        "the new app": (fares_of("fare_cents long", lambda t: t["fare_cents"] / 100), r"you say None"),
+        "cents": (fares_of(BOTH, lambda t: F.coalesce(t["fare"], t["fare_cents"])), r"you say"),
+        "nothing is 0": (fares_of(BOTH, lambda t: F.coalesce(t["fare"], t["fare_cents"] / 100, F.lit(0.0))), r"it is None"),
+        "leaves out what is broken": (fares_of(BOTH, lambda t: F.coalesce(t["fare"], t["fare_cents"] / 100), "dollars is not null"),
+                                      r"one for each"),
+        "whole dollars": (fares_of(BOTH, lambda t: F.coalesce(t["fare"], t["fare_cents"] / 100).cast("int")), r"you say"),
+        "a sum": (lambda rows: rows.count(), r"table"),
+        "dollars only": (lambda rows: fares_of(BOTH, lambda t: t["fare"])(rows).select("dollars"), r"three columns"),
+    },
+    "11.4": {
         "counts taxis, not trips": (taxis_not_trips, ""),
         "does not look into the value": (from_the_bytes, ""),
         "the key": (of_keys, r"taxi-\d"),
@@ -102,7 +165,7 @@ WRONG = {
         "every row": (lambda rows: rows.select(zone()), r"two columns"),
         "zones, counted": (lambda rows: rows.select(zone()).distinct().groupBy("zone").count(), r"you have 1, a plain count"),
     },
-    "11.7": {
+    "11.8": {
         "waits a quarter of an hour for the late ones": (a_little_later, ""),
         "an end, too": (lambda begin, end: {"startingTimestamp": str(ms(begin)), "endingTimestamp": str(ms(end))},
                         r"not in the range"),
@@ -114,7 +177,7 @@ WRONG = {
         "a pair": (lambda begin, end: (ms(begin), ms(end)), r"dictionary"),
         "nothing": (lambda begin, end: {}, r"more is read than"),
     },
-    "11.8": {
+    "11.9": {
         "looks only between rows": (only_between, ""),
         "counts the rows on both sides as missing": (ends_included, ""),
         "forgets that offsets begin at 0 in each partition": (across_partitions, ""),

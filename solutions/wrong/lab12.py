@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from minikafka.lab.labs.lab12.experiment import lost
-from solutions.right.lab12 import MINUTES, TEN, emissions, prices, smallest_delay, too_late
+from solutions.right.lab12 import MINUTES, TEN, emissions, patient, prices, smallest_delay, too_late
 
 # --- 12.2 -------------------------------------------------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def one_a_window(rows, watermark):
         "`min(timestamp)` as timestamp")
 
 
-# --- 12.8 -------------------------------------------------------------------------------------------------------------
+# --- 12.6 -------------------------------------------------------------------------------------------------------------
 
 
 def everything_counts(batches, size, limit):
@@ -73,7 +73,7 @@ def share_of(batches, size, delay):
     return lost(batches, size, delay) / sum(map(len, batches))
 
 
-# --- 12.9 -------------------------------------------------------------------------------------------------------------
+# --- 12.7 -------------------------------------------------------------------------------------------------------------
 
 
 def _priced(trips, factor, *keys):
@@ -98,6 +98,17 @@ def priced(factor, minutes=MINUTES, keys=("zone",)):
 
 
 WRONG = {
+    "12.9": {
+        "ten seconds, as before": (patient("10 seconds"), r"stands at 49"),
+        "twenty": (patient("20 seconds"), r"stands at 39"),
+        "to be sure": (patient("50 seconds"), r"ten seconds less"),
+        "a minute": (patient("1 minute"), r"ten seconds less"),
+        "as exact as can be": (patient("35 seconds"), r"multiple of ten"),
+        "no watermark": (lambda rows: rows.groupBy(F.window("timestamp", "10 seconds")).count(), r"no watermark"),
+        "a minute's windows": (patient(window="1 minute"), r"windows of ten seconds"),
+        "no windows": (lambda rows: rows.withWatermark("timestamp", "30 seconds").groupBy("timestamp").count(), r"windows of ten seconds"),
+        "a number": (lambda rows: 30, r"a table is wanted"),
+    },
     "12.2": {
         "lets the watermark go back": (watermark_goes_back, ""),
         "closes a window when the watermark is in it": (closes_too_soon, ""),
@@ -118,7 +129,7 @@ WRONG = {
         "by the start": (lambda r, w: r.where(F.window("timestamp", TEN).start <= F.lit(w)), r"row|window"),
         "how many": (lambda r, w: too_late(r, w).count(), r"table"),
     },
-    "12.8": {
+    "12.6": {
         "wants to lose nothing": (everything_counts, ""),
         "takes the share for percent": (percent_for_share, ""),
         "forgets that a window waits": (without_windows, ""),
@@ -129,7 +140,7 @@ WRONG = {
         "one less": (lambda b, s, limit: smallest_delay(b, s, limit) - 1, r"lost|\d"),
         "none": (lambda b, s, limit: None, r"return|None"),
     },
-    "12.9": {
+    "12.7": {
         "has one price for the whole city": (one_price_for_the_city, ""),
         "raises from the first trip on": (from_the_first_trip_on, ""),
         "no top": (priced(F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), r"3"),

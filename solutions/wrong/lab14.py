@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 
 from minikafka.lab.labs.lab14.broken import pipelines
-from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, surge
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
 from solutions.right.lab14 import KEEP, PRICES, RISES, both, either, lost_trip, negated, pipeline, rises, write
 
 # --- 14.3 -------------------------------------------------------------------------------------------------------------
@@ -169,6 +169,8 @@ WRONG = {
         **{name: (of(pipeline), "") for name, pipeline in pipelines().items()},
         "as on the first day": (pipeline(write_as_on_the_first_day, key=()), r"duplicate"),
         "the first pipeline": (lambda: AT_LEAST_ONCE, r"duplicate"),
+        "chooses nothing": (lambda: Pipeline("mine", write), r"lost|duplicate|alone"),
+        "chooses the key alone": (lambda: Pipeline("mine", write, key=("trip",)), r"lost|alone"),
         "prices are added up": (pipeline(write_prices_added), r"totals"),
         "prices of this batch": (pipeline(write_prices_of_this_batch), r"totals"),
         "no prices": (pipeline(write_no_prices), r"totals|prices"),

@@ -1,7 +1,9 @@
-"""Lab 11, the longer experiments: a counter that keeps its table in memory, and what Spark leaves behind in the cluster.
+"""Lab 11, the longer experiments: a counter that keeps its table in memory, what Spark reads and leaves behind, a changed field.
 
     first = count_zones(bootstrap, stop_at=150)     # a process: counts, commits, is killed with kill -9 at that number
     again = count_zones(bootstrap)                  # the same program again: goes on at its commit, to the end
+    table = read(spark, bootstrap, "trips", {})     # a topic as a table
+    truth = update(cluster)                         # a day on which a third of the producers renames a field
 
     python -m minikafka.lab.labs.lab11.experiment BOOTSTRAP TOPIC GROUP STOP_AT     is that program
 
@@ -15,15 +17,20 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import Cluster
+from minikafka.lab.datasets import Trip, taxi_trips
+from minikafka.lab.spark import kafka_format
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 STEP = 10  # records a poll
 SESSION_MS, HEARTBEAT_MS = 2000, 500  # how soon the group notices that a member is dead
@@ -111,6 +118,76 @@ def missing_offsets(rows: DataFrame, ends: dict[int, int]) -> list[tuple[int, in
             else:
                 found.append((partition, offset, offset))
     return found
+
+
+# --- Spark reads a topic ---------------------------------------------------------------------------------------------
+
+def read(spark: SparkSession, bootstrap: str, topic: str, options: dict[str, str], source: str = "") -> DataFrame:
+    """Return a topic as a table; every option is one of Spark's Kafka source. `source`: a format; "" is the one that there is."""
+    every = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, **options}
+    return spark.read.format(source or kafka_format(spark)).options(**every).load()
+
+
+def outcome(make: Callable[[], DataFrame]) -> str:
+    """Run a job and return in words what came out: rows, and of a column `dollars` the nulls and the sum; or that it stopped."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    try:
+        table = make()
+        rows = table.collect()
+    except (PySparkException, Py4JError):
+        return "the job stops with an error"
+    if "dollars" not in table.columns:
+        return f"{len(rows)} rows"
+    known = [row["dollars"] for row in rows if row["dollars"] is not None]
+    return f"{len(rows)} rows, {len(rows) - len(known)} null, {sum(known):.0f} dollars"
+
+
+# --- more topics -----------------------------------------------------------------------------------------------------
+
+def send(producer: Any, topic: str, trips: Iterator[Trip], count: int, **where: int) -> None:
+    """Send the next trips; the timestamp of a record is when its trip began."""
+    for trip in islice(trips, count):
+        producer.send(topic, key=trip.taxi.encode(), value=trip.encode(), timestamp_ms=trip.timestamp_ms, **where)
+    producer.flush(timeout=30)
+
+
+def june(cluster: Cluster) -> None:
+    """Fill the topic `june`: 330 trips, five in a transaction that is committed and five in one that is aborted. Return when no
+    transaction is open."""
+    trips, here = taxi_trips(), [TopicPartition("june", 0)]
+    with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")) as taxis:
+        send(taxis, "june", trips, 330)
+    with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="accounting")) as accounting:
+        accounting.init_transactions()
+        for end in accounting.commit_transaction, accounting.abort_transaction:
+            accounting.begin_transaction()
+            send(accounting, "june", trips, 5, partition=0)
+            end()
+    with (closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap, isolation_level="read_committed")) as careful,
+          closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap)) as reader):
+        cluster.wait(lambda: careful.end_offsets(here) == reader.end_offsets(here), timeout=60)
+
+
+def two_versions(count: int = 60) -> list[tuple[bytes, float | None]]:
+    """Return the records of a day on which a producer changes its records: (value, fare in dollars); None: broken."""
+    made: list[tuple[bytes, float | None]] = []
+    for number, trip in enumerate(islice(taxi_trips(), count)):
+        told = json.loads(trip.encode())
+        if number % 3 == 2:
+            told["fare_cents"] = round(100 * told.pop("fare"))
+        made.append((json.dumps(told, separators=(",", ":")).encode(), trip.fare))
+    made.insert(count // 2, (b"\x7e@~ NO CARRIER", None))
+    return made
+
+
+def update(cluster: Cluster) -> float:
+    """Send the records of `two_versions` to the topic `update`; return the fares of that day, in dollars."""
+    with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")) as producer:
+        for number, (value, _) in enumerate(two_versions()):
+            producer.send("update", value, partition=number % 3)
+        producer.flush(timeout=30)
+    return sum(fare for _, fare in two_versions() if fare is not None)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Checks of lab 12: a table of emissions (12.2), rows that are too late (12.4), the smallest delay (12.8), surge prices (12.9).
+"""Checks of lab 12: a table of emissions (12.2), rows that are too late (12.4), the smallest delay (12.6), surge prices (12.7),
+a delay (12.9).
 
-12.4 and 12.9 take a function from a Spark table to a Spark table: they use the running session, or start one.
+12.4 and 12.7 take a function from a Spark table to a Spark table: they use the running session, or start one.
 """
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -45,7 +47,7 @@ def columns(told: Any, *names: str) -> list[tuple[Any, ...]]:
 
 hints("12.2", "Step 4 brings the row 31. Which number follows from it first, and which windows does that number close?",
       "Keep three things from step to step: the newest event second, the watermark, and a count for each open window. A row "
-      "counts if its window's end is behind the watermark that the step began with.",
+      "counts if its window's end is after the watermark that the step began with.",
       "minikafka/lab/picture/draw/stream.py: too_late; section 2 of this lab has the eight steps")
 
 
@@ -115,14 +117,14 @@ def _end(moment: datetime) -> datetime:
     return moment.replace(second=moment.second // 10 * 10) + timedelta(seconds=10)
 
 
-# --- 12.8 ------------------------------------------------------------------------------------------------------------
+# --- 12.6 ------------------------------------------------------------------------------------------------------------
 
-hints("12.8", "What does one more minute of delay cost, and what does it bring? Which of the two does the limit speak of?",
+hints("12.6", "What does one more minute of delay cost, and what does it bring? Which of the two does the limit speak of?",
       "Try the delays 0, 1, 2 … with `lost` and take the first at which less than the limit is lost, as a share of all rows.",
       "minikafka/lab/labs/lab12/experiment.py: lost")
 
 
-@checks("12.8", matters="Too small a delay loses rows, too large a one keeps windows open, and their state in memory.")
+@checks("12.6", matters="Too small a delay loses rows, too large a one keeps windows open, and their state in memory.")
 def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
     """Check with thirty seeded days with other traffic, windows and limits."""
     rng = random.Random(127)
@@ -140,14 +142,14 @@ def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
     return "thirty days: the smallest delay each time"
 
 
-# --- 12.9 ------------------------------------------------------------------------------------------------------------
+# --- 12.7 ------------------------------------------------------------------------------------------------------------
 
-hints("12.9", "One price for each zone and ten minutes: what is a group, then, and what is counted in it?",
+hints("12.7", "One price for each zone and ten minutes: what is a group, then, and what is counted in it?",
       "Group by the zone and F.window of the start; the factor is 1 + 0.25 for each trip above 4, and F.least keeps it at 3.",
       "pyspark.sql.functions.least, pyspark.sql.functions.greatest, pyspark.sql.functions.window")
 
 
-@checks("12.9", matters="The same function serves a table and a stream: that is what Structured Streaming means.")
+@checks("12.7", matters="The same function serves a table and a stream: that is what Structured Streaming means.")
 def prices(answer: Callable[[Any], Iterable[Any]]) -> str:
     """Check with an hour in four zones: quiet, busy, and so busy that the limit holds; windows that meet at their edges."""
     rng = random.Random(129)
@@ -166,3 +168,45 @@ def prices(answer: Callable[[Any], Iterable[Any]]) -> str:
         if mine is None or yours is None or abs(mine - yours) > 1e-9:
             raise Wrong(f"{key[0]} at {key[1]:%H:%M} with {counts[key]} trips: you have {yours}, it is {mine}")
     return f"{len(right)} prices in four zones, none below 1 and none above 3"
+
+
+# --- 12.9 ------------------------------------------------------------------------------------------------------------
+
+hints("12.9", "The first taxi is at second 59 when the reports from the tunnel come. Where is the watermark, for each delay?",
+      "The window from 20 to 30 must still be open: 59 minus the delay must be below 30. Two calls: withWatermark, then groupBy "
+      "with F.window.",
+      "pyspark.sql.DataFrame.withWatermark; minikafka/lab/labs/lab12/experiment.py, `tunnel`")
+
+OPEN_UNTIL, NEWEST = 30, 59        # end of the first window with rows from the tunnel; newest row before they come
+
+
+@checks("12.9", seconds=60, matters="How late a row may come is nowhere in the code: somebody must know the taxis.")
+def delay(answer: Callable[[Any], Any]) -> str:
+    """Check the query's plan on a stream that never runs, and its counts on a table."""
+    static = table([(NOON + timedelta(seconds=n),) for n in (1, 4, 12, 25)], "timestamp timestamp")
+    stream = static.sparkSession.readStream.format("rate").load().select("timestamp")
+    query = answer(stream)
+    assert hasattr(query, "isStreaming"), f"a table is wanted, as count() of a groupBy returns; you have {shown(query)}"
+    plan = query._jdf.queryExecution().logical().toString()
+    found = re.search(r"EventTimeWatermark\b.*?\btimestamp\b[^,\n]*,\s*([^\n]*)", plan)
+    if not found:
+        raise Wrong("your query has no watermark: it would keep every window for ever")
+    counts = sorted(row["count"] for row in answer(static).collect()) if "count" in query.columns else []
+    if counts != [1, 1, 2]:
+        raise Wrong("rows at the seconds 1, 4, 12 and 25 are windows of ten seconds with 2, 1 and 1 rows; "
+                    f"your query counts {counts}")
+    seconds = interval(found[1])
+    if NEWEST - seconds >= OPEN_UNTIL:
+        raise Wrong(f"with {seconds} seconds the watermark stands at {NEWEST - seconds} when the reports of second 20 come; "
+                    f"their window has ended at {OPEN_UNTIL}, and its rows are dropped")
+    if seconds >= 40:
+        raise Wrong(f"{seconds} seconds lose nothing, and ten seconds less lose nothing either: every window comes late for it")
+    if seconds % 10:
+        raise Wrong(f"a multiple of ten seconds is wanted; yours is {seconds}")
+    return f"with {seconds} seconds the watermark stands at {NEWEST - seconds} when the tunnel ends: no window is closed then"
+
+
+def interval(text: str) -> int:
+    """Return the seconds of an interval as a plan shows it, such as "30 seconds" or "1 minutes 30 seconds"."""
+    units = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+) (second|minute|hour|day)", text))

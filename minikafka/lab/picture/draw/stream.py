@@ -105,7 +105,7 @@ def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) ->
     y = TOP + number * ROW + ROW / 2
     sheet.path(f"M8 {y + ROW / 2:g}H{WIDE - 8}", LINE, wide=1)
     sheet.text(16, y + 5, f"step {number + 1}", bold=True)
-    sheet.text(84, y + 5, f"{step.state} kept", SOFT, room=LEFT - 92)
+    sheet.text(84, y + 5, f"state {step.state}", SOFT, room=LEFT - 92)
     for second in step.arrived:
         x = LEFT + second * scale
         if too_late(second, step.before, size):
