@@ -15,7 +15,7 @@ from minikafka.lab.play.traffic import ToSend, Traffic
 
 NAME = "taxis"
 GIVES_UP_AFTER = 10_000  # milliseconds (delivery.timeout.ms): short enough to see it happen
-SILENT = logging.getLogger("minikafka.play")  # librdkafka's lines about dead brokers: the picture shows these
+SILENT = logging.getLogger("minikafka.lab.play")  # librdkafka's lines about dead brokers: the picture shows these
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
 

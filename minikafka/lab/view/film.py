@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 
 
 class Film:
-    """Frames of a run, and their pictures. `seen`: what its readers see of a frame (picture/signs.py)."""
+    """Frames of a run, and their pictures. `seen`: what its readers see of a frame (lab/picture/signs.py)."""
 
     def __init__(self, run: RecordedRun, theme: str = "auto", size: str = "page", seen: Callable[[Frame], Frame] = look) -> None:
         self.run, self.theme, self.size, self._seen = run, theme, size, seen
