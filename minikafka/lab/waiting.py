@@ -127,7 +127,7 @@ class _RunningLine:
 
 def line(what: str, seconds: float) -> dict[str, str]:
     """Return the line as a mime bundle."""
-    return {"text/html": f"<small {AS_IT_IS}>{escape(what)}: {seconds:.0f} s so far</small>"}
+    return {"text/html": f"<small {AS_IT_IS}>{seconds:.0f} s so far: {escape(what)}</small>"}
 
 
 def in_a_notebook() -> bool:

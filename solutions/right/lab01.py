@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from kafka import OffsetAndMetadata
 
-# --- 1.3 --------------------------------------------------------------------------------------------------------------------
+# --- 1.2 --------------------------------------------------------------------------------------------------------------------
 
 
 def place_order(order, log):
@@ -91,7 +91,7 @@ class Shop:
         return position + len(new)
 
 
-# --- 1.5 --------------------------------------------------------------------------------------------------------------------
+# --- 1.4 --------------------------------------------------------------------------------------------------------------------
 
 
 COMMANDS = ["updateCustomer", "chargeCard", "shipParcel", "sendInvoice", "cancelRide"]
@@ -133,7 +133,7 @@ def but(**other):
     return lambda: {**facts(), **other}
 
 
-# --- 1.6 --------------------------------------------------------------------------------------------------------------------
+# --- 1.5 --------------------------------------------------------------------------------------------------------------------
 
 
 def pull(consumer, work):
@@ -180,7 +180,7 @@ def pull_and_say_where(consumer, work):
             consumer.commit({place: OffsetAndMetadata(at, "", -1)})
 
 
-# --- 1.11 -------------------------------------------------------------------------------------------------------------------
+# --- 1.8 -------------------------------------------------------------------------------------------------------------------
 
 
 def classify(trace):
@@ -253,7 +253,7 @@ class Guarantee(enum.StrEnum):
     NEITHER = "neither"
 
 
-# --- 1.12 -------------------------------------------------------------------------------------------------------------------
+# --- 1.9 -------------------------------------------------------------------------------------------------------------------
 
 WAITS = """\
 import sys
@@ -326,7 +326,7 @@ if __name__ == "__main__":
 
 
 RIGHT = {
-    "1.3": {
+    "1.2": {
         "unpacked, and a loop": (place_order, catch_up),
         "a copy, and counting": (place_a_copy, catch_up_counting),
         "field by field, by index": (place_field_by_field, catch_up_by_index),
@@ -341,7 +341,7 @@ RIGHT = {
         "the order within the event": (place_within, catch_up),
         "a list of two": [place_order, catch_up],
     },
-    "1.5": {
+    "1.4": {
         "a dictionary": facts,
         "by rule": by_rule,
         "zip": lambda: dict(zip(COMMANDS, FACTS)),
@@ -356,14 +356,14 @@ RIGHT = {
         "one l": but(cancelRide="RideCanceled"),
         "an Enum": lambda: dict(zip(COMMANDS, Fact)),
     },
-    "1.6": {
+    "1.5": {
         "while": pull,
         "a break, seven at a time": pull_with_a_break,
         "one by one": pull_one_by_one,
         "up to the end": pull_to_the_end,
         "says where": pull_and_say_where,
     },
-    "1.11": {
+    "1.8": {
         "a dictionary": classify,
         "a Counter": by_counter,
         "a defaultdict": by_defaultdict,
@@ -374,7 +374,7 @@ RIGHT = {
         "an Enum": lambda trace: Guarantee(classify(trace)),
         "a partial": functools.partial(lambda how, trace: how(trace), by_counter),
     },
-    "1.12": {
+    "1.9": {
         "waits for each": WAITS,
         "prints in the callback": CALLBACK,
         "confluent's client": CONFLUENT,

@@ -108,7 +108,7 @@ class MyConsumer(KafkaConsumer):
                          enable_auto_commit=False, session_timeout_ms=8000, heartbeat_interval_ms=2000)
 
 
-# 4.6: its loop
+# 4.5: its loop
 
 
 def loop_by_while(consumer, work):
@@ -166,7 +166,7 @@ def loop_that_closes(consumer, work):
         consumer.close()
 
 
-# 4.5: share the partitions out
+# 4.6: share the partitions out
 
 
 def all_pairs(topics):
@@ -259,7 +259,7 @@ def plan_over_the_defaults():
     return plan
 
 
-# 4.11: where to move the group
+# 4.10: where to move the group
 
 
 def rewound_by_loop(logs, ends, since):
@@ -347,7 +347,7 @@ RIGHT = {
         "has polled once, and goes back": member_that_has_joined,
         "a class of one's own": MyConsumer,
     },
-    "4.6": {
+    "4.5": {
         "a loop without end, and a return": loop_by_while,
         "a walrus, the timeout by place": loop_by_walrus,
         "a commit for each record": loop_by_record,
@@ -362,7 +362,7 @@ RIGHT = {
         "from the lengths of the accidents": plan_from_the_accidents,
         "over the defaults": plan_over_the_defaults,
     },
-    "4.5": {
+    "4.6": {
         "slices of one list": share_by_slices,
         "a cycle of names": share_by_cycle,
         "blocks, the odd ones to the first": share_by_blocks,
@@ -372,7 +372,7 @@ RIGHT = {
         "Kafka's TopicPartition in a defaultdict, from behind": share_in_kafkas_words,
         "rows of as many as there are members": share_by_rows,
     },
-    "4.11": {
+    "4.10": {
         "two loops": rewound_by_loop,
         "min with a default": rewound_by_min,
         "the first one of each log": rewound_by_next,

@@ -155,7 +155,7 @@ def instead(old, new, program=ADMIN):
 
 
 RIGHT = {
-    "9.3": {
+    "9.2": {
         "a loop": by_a_loop,
         "a list": by_a_list,
         "pandas": by_pandas,
@@ -165,7 +165,7 @@ RIGHT = {
         "itertools, a named tuple": by_deque,
         "numpy's numbers": lambda records, offset: tuple(map(np.int64, by_a_list(records, offset))),
     },
-    "9.9": {
+    "9.3": {
         "a loop": leads_by_a_loop,
         "by place, the least": leads_by_sorting,
         "numpy": leads_by_numpy,
@@ -176,7 +176,7 @@ RIGHT = {
         "the ISR sorted by place": lambda now, alive: ([now["leader"]] * (now["leader"] in alive and now["leader"] in now["isr"]) + sorted(
             (b for b in now["isr"] if b in alive), key=now["replicas"].index) + [-1])[0],
     },
-    "9.10": {
+    "9.4": {
         "by cases": decides_by_cases,
         "in place, a list and a set": decides_in_place,
         "a named tuple": lambda *given: Decision(*decides_by_cases(*given)),
@@ -184,7 +184,7 @@ RIGHT = {
         "in another order": lambda *given: (*decides_by_cases(*given)[:2], sorted(decides_by_cases(*given)[2], reverse=True)),
         "numpy's numbers": lambda *given: (*map(np.int64, decides_by_cases(*given)[:2]), decides_by_cases(*given)[2]),
     },
-    "9.11": {
+    "9.6": {
         "by cases": votes_by_cases,
         "at once": votes_at_once,
         "a method": Voter102().grants,
@@ -193,7 +193,7 @@ RIGHT = {
             (ask["last_epoch"], ask["end"]), (me["last_epoch"], me["end"])) == (ask["last_epoch"], ask["end"]),
         "numpy": lambda me, ask: np.bool_(votes_at_once(me, ask)),
     },
-    "9.12": {
+    "9.9": {
         "a loop": ADMIN,
         "any error": instead("except KafkaError:", "except Exception:"),
         "a new client each time": instead("    try:\n", "    try:\n        admin = KafkaAdminClient(bootstrap_servers=sys.argv[1])\n"),

@@ -11,7 +11,7 @@ import pandas as pd
 from minikafka.lab.labs.lab14.checks import REMOVED, ablated
 from minikafka.lab.labs.lab14.pipeline import Pipeline, surge
 
-# --- 14.3 -------------------------------------------------------------------------------------------------------------------
+# --- 14.2 -------------------------------------------------------------------------------------------------------------------
 
 
 def lost_trip(acked, in_log, in_sink, settled):
@@ -82,7 +82,7 @@ class Notary:
         return words[good + 2 * bad]
 
 
-# --- 14.5 -------------------------------------------------------------------------------------------------------------------
+# --- 14.4 -------------------------------------------------------------------------------------------------------------------
 
 
 KEEP = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
@@ -148,7 +148,7 @@ def write_replace(rows, batch, db):
     db.execute(PRICES)
 
 
-# --- 14.8 -------------------------------------------------------------------------------------------------------------------
+# --- 14.7 -------------------------------------------------------------------------------------------------------------------
 
 
 RISES = {"acks": {"lost", "totals"}, "idempotence": {"reordered"}, "min_insync": set(), "checkpoint": set(),
@@ -184,7 +184,7 @@ def rises_by_default():
 
 
 RIGHT = {
-    "14.3": {
+    "14.2": {
         "ifs": lost_trip,
         "three-valued logic": lost_by_logic,
         "match": lost_by_match,
@@ -193,7 +193,7 @@ RIGHT = {
         "all worlds": lost_by_worlds,
         "a method": Notary().says,
     },
-    "14.5": {
+    "14.4": {
         "IGNORE, and count again": pipeline(),
         "every setting": pipeline(acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
                                   key=("trip",)),
@@ -207,7 +207,7 @@ RIGHT = {
         "an object that is called": pipeline(Writer()),
         "a partial": pipeline(partial(write)),
     },
-    "14.8": {
+    "14.7": {
         "a dictionary": what_rises,
         "what was measured": rises_by_asking,
         "words": rises_by_words,

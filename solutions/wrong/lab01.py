@@ -18,7 +18,7 @@ from solutions.right.lab01 import (
     pull,
 )
 
-# --- 1.3 --------------------------------------------------------------------------------------------------------------
+# --- 1.2 --------------------------------------------------------------------------------------------------------------
 
 
 def place(order, log):
@@ -133,7 +133,7 @@ def backwards(log, position, work):
     return len(log)
 
 
-# --- 1.5 --------------------------------------------------------------------------------------------------------------
+# --- 1.4 --------------------------------------------------------------------------------------------------------------
 
 
 NAMES = {"updateCustomer": "CustomerUpdated", "chargeCard": "CardCharged", "shipParcel": "ParcelShipped",
@@ -148,7 +148,7 @@ def addressed():
     return NAMES | {"sendInvoice": "MailInvoiceSent"}
 
 
-# --- 1.6 --------------------------------------------------------------------------------------------------------------
+# --- 1.5 --------------------------------------------------------------------------------------------------------------
 
 
 def polls_once(consumer, work):
@@ -199,7 +199,7 @@ def only_at_the_beginning(consumer, work):
     never_commits(consumer, work)
 
 
-# --- 1.11 -------------------------------------------------------------------------------------------------------------
+# --- 1.8 -------------------------------------------------------------------------------------------------------------
 
 
 def said(most, least):
@@ -241,7 +241,7 @@ def knows(*words, otherwise):
     return lambda trace: classify(trace) if classify(trace) in words else otherwise
 
 
-# --- 1.12 -------------------------------------------------------------------------------------------------------------------
+# --- 1.9 -------------------------------------------------------------------------------------------------------------------
 
 
 def instead(old, new, program=WAITS):
@@ -271,7 +271,7 @@ ONCE = instead('acks="all"', 'acks="all", retries=0, enable_idempotence=False')
 
 
 WRONG = {
-    "1.3": {
+    "1.2": {
         "writes one event for each service": ((one_for_each_service, catch_up), ""),
         "writes the order's number only": ((the_number_only, catch_up), ""),
         "takes away what it has read": ((place, takes_away), ""),
@@ -297,7 +297,7 @@ WRONG = {
         "the newest first": ((place_order, backwards), r"order"),
         "nothing of the order": ((lambda order, log: log.append(UserDict(event="OrderPlaced")), catch_up), r"\bid\b"),
     },
-    "1.5": {
+    "1.4": {
         "tells what somebody wants": (requests, ""),
         "addresses a reader": (addressed, ""),
         "something else happened": (but(updateCustomer="CustomerDeleted"), r"CustomerDeleted"),
@@ -319,7 +319,7 @@ WRONG = {
         "a list of words": (but(sendInvoice=["Invoice", "Sent"]), r"text"),
         "no return": (lambda: None, r"returned nothing|returned None"),
     },
-    "1.6": {
+    "1.5": {
         "one poll": (polls_once, r"worked on 10 records; it left out offset 10"),
         "no commit": (never_commits, r"committed offset is None"),
         "the batch": (works_on_batches, r"one record at a time; it got .*list"),
@@ -329,7 +329,7 @@ WRONG = {
         "the first of a batch": (the_first_of_each_batch, r"left out offset 1\b"),
         "a commit before the work": (only_at_the_beginning, r"committed offset is 0"),
     },
-    "1.11": {
+    "1.8": {
         "does not know `neither`": (knows_no_neither, ""),
         "believes the acknowledgements": (believes_acknowledgements, r"cop(y|ies)"),
         "counts what was sent twice": (counts_sends, r"cop(y|ies)"),
@@ -343,7 +343,7 @@ WRONG = {
         "the counts": (lambda trace: dict(Counter(n for kind, n in trace if kind == "stored")), r"text"),
         "True or False": (lambda trace: classify(trace) == "both", r"text|True or False|is wanted"),
     },
-    "1.12": {
+    "1.9": {
         "asks for no answer": (instead('acks="all"', "acks=0, enable_idempotence=False"), r"printed and is not in the log"),
         "is content with the leader": (instead('acks="all"', "acks=1, enable_idempotence=False"), r"printed and is not in the log"),
         "prints whatever happens": (instead(IN_ORDER, WHATEVER_HAPPENS), r"No answer can have come"),

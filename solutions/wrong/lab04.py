@@ -113,7 +113,7 @@ def member_in_a_list(bootstrap, group):
     return [{"group_id": group}]
 
 
-# --- 4.6 --------------------------------------------------------------------------------------------------------------
+# --- 4.5 --------------------------------------------------------------------------------------------------------------
 
 
 def loop_without_a_commit(consumer, work):
@@ -172,7 +172,7 @@ def loop_over_partitions(consumer, work):
         consumer.commit()
 
 
-# --- 4.5 --------------------------------------------------------------------------------------------------------------
+# --- 4.6 --------------------------------------------------------------------------------------------------------------
 
 
 def share_in_the_order_of_arrival(members, topics):
@@ -248,7 +248,7 @@ def plan_with(**changed):
     return lambda: {**plan_by_words(), **{name.replace("_", "."): value for name, value in changed.items()}}
 
 
-# --- 4.11 -------------------------------------------------------------------------------------------------------------
+# --- 4.10 -------------------------------------------------------------------------------------------------------------
 
 
 def rewound_to_places(logs, ends, since):
@@ -338,7 +338,7 @@ WRONG = {
         "takes its partitions by hand": (member_by_hand, r"not subscribed to rides"),
         "is no consumer": (member_in_a_list, r"a KafkaConsumer is wanted"),
     },
-    "4.6": {
+    "4.5": {
         "never commits": (loop_without_a_commit, r"committed is nothing"),
         "commits before the work": (loop_that_commits_first, r"if you die here"),
         "commits once, at the end": (loop_that_commits_at_the_end, r"after 20 rides 0 were committed"),
@@ -363,7 +363,7 @@ WRONG = {
         "seconds, not milliseconds": (plan_with(session_timeout_ms=6), r"session.timeout.ms is a whole number from 100"),
         "no protocol": (plan_with(group_protocol="kip-848"), r'group.protocol is "classic" or "consumer"'),
     },
-    "4.5": {
+    "4.6": {
         "deals each topic by itself": (_by_topic, ""),
         "deals in the order of arrival": (share_in_the_order_of_arrival, r"same members in another order"),
         "begins with the first member at every topic": (share_topic_by_topic, r"has \d+ partitions more"),
@@ -379,7 +379,7 @@ WRONG = {
         "takes a number for a list": (share_by_length, r"has no len"),
         "three faults: a partition for nobody, an uneven share, the order of arrival": (share_with_three_faults, r"nobody gets"),
     },
-    "4.11": {
+    "4.10": {
         "takes the last old record": (_last_old_one, ""),
         "begins at 0 where nothing is young": (_nothing_is_zero, ""),
         "begins too late": (_later_only, ""),

@@ -119,7 +119,7 @@ def lost_without_what(acknowledged, readable):
 
 
 WRONG = {
-    "8.1": {
+    "8.4": {
         "counts records": (by_count, ""),
         "takes the age of the newest record": (by_age, ""),
         "does not look again as time passes": (never_looks_again, ""),
@@ -135,7 +135,7 @@ WRONG = {
         "no return": (lambda now, fetches, end: None, r"returned nothing|returned None|None"),
         "one text": (lambda now, fetches, end: "".join(map(str, isr_by_a_loop(now, fetches, end))), r"numbers"),
     },
-    "8.4": {
+    "8.2": {
         "at the limit": (lambda stopped, look: stopped + 10, r"does not look then"),
         "exactly the limit is enough": (lambda stopped, look: next(t for t in range(int(look), 500, 5) if t - stopped >= 10),
                                         r"within the limit"),
@@ -144,7 +144,7 @@ WRONG = {
         "one look too many": (lambda stopped, look: leaves_by_a_loop(stopped, look) + 5, r"late already"),
         "the looks begin at 0": (lambda stopped, look: leaves_by_a_loop(stopped, 0), r"does not look then"),
     },
-    "8.5": {
+    "8.9": {
         "any change of the ISR is late": (first_word([LOST, REFUSED, FAILOVER, ("ISR is", "late")]), r"“restart”.*as planned"),
         "the mildest first": (first_word([LATE, FAILOVER, REFUSED, LOST]), r"“death”.*“stuck”.*'failover'"),
         "looks for warnings only": (first_word([("WARNING", "lost")]), r"'late'"),
@@ -153,7 +153,7 @@ WRONG = {
         "always quiet": (lambda lines: "quiet", r"late"),
         "a list": (lambda lines: [alarm for word, alarm in (LOST, REFUSED, FAILOVER, LATE) if word in str(lines)], r"quiet|text"),
     },
-    "8.6": {
+    "8.7": {
         "safe, both": ({"orders": (2, False), "positions": (2, False)}, r"positions.*0 of 10 positions came through: the map"),
         "the defaults": (lambda: {"orders": (1, False), "positions": (1, False)}, r"orders.*burnt down, and 10"),
         "the other way round": ({"orders": (1, True), "positions": (2, False)}, r"orders.*burnt down"),
@@ -163,7 +163,7 @@ WRONG = {
         "one service": ({"orders": (2, False)}, r"'orders' and 'positions'"),
         "one number": ({"orders": 2, "positions": 1}, r"1, 2 or 3, True or False"),
     },
-    "8.3": {
+    "8.8": {
         "looks at values only": (by_value_only, ""),
         "compares place by place": (side_by_side, ""),
         "looks only behind the end": (only_the_end, ""),

@@ -36,7 +36,7 @@ def changes_only(records, offset):
     return leaders[-1], len(list(itertools.groupby(leaders))) - 1
 
 
-# --- 9.3 --------------------------------------------------------------------------------------------------------------
+# --- 9.2 --------------------------------------------------------------------------------------------------------------
 
 
 def last_record(records, at):
@@ -80,7 +80,7 @@ def passes_over_the_gap(records, at):
     return leader, epoch
 
 
-# --- 9.9 --------------------------------------------------------------------------------------------------------------
+# --- 9.3 --------------------------------------------------------------------------------------------------------------
 
 
 def first_of_replicas(now, alive):
@@ -103,7 +103,7 @@ def in_the_order_of_the_isr(now, alive):
     return next((broker for broker in [now["leader"], *now["isr"]] if broker in alive and broker in now["isr"]), -1)
 
 
-# --- 9.10 -------------------------------------------------------------------------------------------------------------
+# --- 9.4 -------------------------------------------------------------------------------------------------------------
 
 
 def changed(**parts):
@@ -128,7 +128,7 @@ def unclean_first(now, alive, unclean, clean):
     return leader, now["epoch"] + (leader != now["leader"]), decides_by_cases(now, alive, unclean)[2]
 
 
-# --- 9.11 -------------------------------------------------------------------------------------------------------------
+# --- 9.6 -------------------------------------------------------------------------------------------------------------
 
 
 def by_length(me, ask):
@@ -136,7 +136,7 @@ def by_length(me, ask):
 
 
 WRONG = {
-    "9.3": {
+    "9.2": {
         "looks at the last record only": (last_record, ""),
         "begins an epoch with each change": (every_change_is_an_epoch, ""),
         "leaves out the record at the offset": (before_the_offset, ""),
@@ -153,7 +153,7 @@ WRONG = {
         "the leader only": (lambda r, o: by_a_list(r, o)[0], r"leader, epoch|pair|two"),
         "the offset taken for a place": (lambda r, o: by_a_list(r[:o + 1], 10**9), r"offset|later"),
     },
-    "9.9": {
+    "9.3": {
         "the first that is alive": (first_alive, r"71 of them are lost"),
         "the preferred one, whoever leads": (first_of_replicas, r"broker 3 leads, is alive and in the ISR: it stays"),
         "who is alive does not matter": (forgets_alive, r"not alive"),
@@ -164,7 +164,7 @@ WRONG = {
         "a list of who may": (lambda now, alive: [b for b in now["isr"] if b in alive], r"number"),
         "text": (lambda now, alive: str(leads_by_a_loop(now, alive)), r"number"),
     },
-    "9.10": {
+    "9.4": {
         "no unclean election": (never_unclean, r"an unclean election is allowed: the first living replica"),
         "unclean, allowed or not": (always_unclean, r"25 of them are lost"),
         "unclean before clean": (unclean_first, r"not in the ISR|it stays"),
@@ -181,7 +181,7 @@ WRONG = {
         "the ISR is a number": (changed(isr=lambda now, a, u, right: len(right[2])), r"list of brokers"),
         "no return": (lambda now, alive, unclean, clean: None, r"None"),
     },
-    "9.11": {
+    "9.6": {
         "always": (lambda me, ask: True, r"two leaders in one epoch"),
         "never": (lambda me, ask: False, r"nobody would ever lead"),
         "votes twice": (lambda me, ask: votes_by_cases({**me, "voted": None}, ask), r"two leaders in one epoch"),
@@ -194,7 +194,7 @@ WRONG = {
         "not the same again": (lambda me, ask: me["voted"] != ask["candidate"] and votes_by_cases(me, ask), r"asks again"),
         "the same one always": (lambda me, ask: ask["candidate"] == me["voted"] or votes_by_cases(me, ask), r"in epoch 8 it lacks record 39"),
     },
-    "9.12": {
+    "9.9": {
         "counts living brokers": (instead("set(now) == set(partition[\"replica_nodes\"])",
                                          "len(admin.describe_cluster()[\"brokers\"]) == 3"),
                                   r"copied nothing, or a broker was dead"),

@@ -7,7 +7,7 @@ from minikafka.lab.labs.lab14.broken import pipelines
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
 from solutions.right.lab14 import KEEP, PRICES, RISES, both, either, lost_trip, negated, pipeline, rises, write
 
-# --- 14.3 -------------------------------------------------------------------------------------------------------------
+# --- 14.2 -------------------------------------------------------------------------------------------------------------
 
 
 def two_values(acked, in_log, in_sink, settled):
@@ -62,7 +62,7 @@ def lost_waits_first(acked, in_log, in_sink, settled):
     return lost_trip(acked, in_log, in_sink, settled) if settled else "UNKNOWN"
 
 
-# --- 14.5 -------------------------------------------------------------------------------------------------------------
+# --- 14.4 -------------------------------------------------------------------------------------------------------------
 
 
 def and_then(statement):
@@ -145,7 +145,7 @@ def write_price_of_one_less(rows, batch, db):
 
 
 WRONG = {
-    "14.3": {
+    "14.2": {
         "knows two answers only": (two_values, ""),
         "is content with the log": (log_will_do, ""),
         "never says FAIL": (when_in_doubt, ""),
@@ -165,7 +165,7 @@ WRONG = {
         "the sink unseen is full": (lost_wrong(sink=lambda s: s is not False), r"None|nobody|UNKNOWN"),
         "always PASS": (lambda *told: "PASS", r"lost|FAIL"),
     },
-    "14.5": {
+    "14.4": {
         **{name: (of(pipeline), "") for name, pipeline in pipelines().items()},
         "as on the first day": (pipeline(write_as_on_the_first_day, key=()), r"duplicate"),
         "the first pipeline": (lambda: AT_LEAST_ONCE, r"duplicate"),
@@ -203,7 +203,7 @@ WRONG = {
         "deletes a price": (pipeline(and_then("DELETE FROM prices WHERE trips = 1")), r"totals|price"),
         "an answer of another kind": (pipeline(acks=2), r"acks"),
     },
-    "14.8": {
+    "14.7": {
         "believes that acks=1 makes duplicates": (rises(acks={"duplicate"}), ""),
         "believes that a lost checkpoint loses trips": (rises(checkpoint={"lost", "totals"}), ""),
         "fears min.insync.replicas=1 in a schedule that never uses it": (rises(min_insync={"lost", "totals"}), ""),

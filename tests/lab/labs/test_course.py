@@ -13,7 +13,7 @@ import pytest
 
 from minikafka.lab import beliefs, hints
 from tools import coverage, labs
-from tools.notebooks.build import ROOT, Project, called, exercises, load, student_notebook, text, typed
+from tools.notebooks.build import CALLED, ROOT, Project, called, exercises, load, student_notebook, text, typed
 from tools.notebooks.source import read
 from tools.notebooks.student import BEGIN
 
@@ -246,6 +246,15 @@ def test_the_solved_notebook_was_run_to_its_end(lab):
     bad = [cell.id for cell in cells for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
     assert bad == [] and "widgets" not in solved.metadata
     assert len(text(solved)) < LARGEST
+
+
+@every_lab
+def test_its_numbers_count_up(lab):
+    """Fails if a student meets 4.6 before 4.5, or looks for a 4.10 that is gone."""
+    asked = [number for cell in lab.cells if cell.cell_type == "code"
+             for call, number in CALLED.findall(cell.source) if call in ("predict", "check")]
+    numbers = [int(number.split(".")[1]) for number in dict.fromkeys(asked)]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] <= 1
 
 
 @every_lab

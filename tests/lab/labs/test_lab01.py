@@ -23,7 +23,7 @@ def flooded() -> lab01.Flood:
 
 
 def test_the_drawn_traces_are_of_all_kinds():
-    """Fails if a wrong answer to exercise 1.11 could pass because a kind of trace never comes."""
+    """Fails if a wrong answer to exercise 1.8 could pass because a kind of trace never comes."""
     kinds = [(bool(c["missing"]), bool(c["copies too many"])) for c in map(lab01_traces.counts, lab01_traces.random_traces())]
     assert {kinds.count(kind) for kind in set(kinds)} == {5} and len(set(kinds)) == 4
 
@@ -32,7 +32,7 @@ def test_the_drawn_traces_are_of_all_kinds():
                                          ("Ridecancelled", True), ("CancelledRide", False), ("RideCancelRequested", False),
                                          ("ride_cancelled", True), ("RideStarted", False), ("RideNotCancelled", False)])
 def test_what_is_a_fact(name, right):
-    """Fails if exercise 1.5 refuses a spelling of a fact, or takes a wish for one."""
+    """Fails if exercise 1.4 refuses a spelling of a fact, or takes a wish for one."""
     assert (_fault("cancelRide", name) is None) == right
 
 
@@ -101,8 +101,8 @@ def test_a_name_that_was_reused_is_told_with_its_cell(name, value):
 
 
 def test_the_loop_of_the_lab_is_a_right_answer():
-    """Exercise 1.6: fails if the loop that reads until the student's own passes leaves records out or does not commit."""
-    assert judge(find("1.6"), "1.6", lab01.pulled)
+    """Exercise 1.5: fails if the loop that reads until the student's own passes leaves records out or does not commit."""
+    assert judge(find("1.5"), "1.5", lab01.pulled)
 
 
 def test_services_on_sockets():

@@ -66,7 +66,7 @@ def test_a_voter_without_a_part_of_its_rule():
 
 @pytest.mark.parametrize("part, case", [("votes_twice", 1), ("votes_for_shorter_logs", 5), ("votes_by_length_only", 6)])
 def test_the_judge_of_votes_is_the_brokers_own_code(part, case):
-    """Fails if 9.11 is judged by a copy of the rule: with a part of the rule gone, the judge must give the vote, too."""
+    """Fails if 9.6 is judged by a copy of the rule: with a part of the rule gone, the judge must give the vote, too."""
     me, ask = (dict(zip(names, values)) for names, values in zip((checks.ME, checks.ASK), checks.VOTES[case]))
     assert not votes.gives(me, ask)
     with without(part):

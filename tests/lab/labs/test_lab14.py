@@ -94,7 +94,7 @@ def test_what_cannot_be_known_is_unknown(unknown, run):
 
 
 def test_the_exercise_and_the_notary_agree():
-    """Fails if the right answer of 14.3 is not what the notary says of a run with that one trip."""
+    """Fails if the right answer of 14.2 is not what the notary says of a run with that one trip."""
     for acked, in_log, in_sink, settled in checks.CASES:
         run = small_run(acked=(0, 1) if acked else (0,), unknown=() if acked else (1,), in_log=(0, 1) if in_log else (0,),
                         rows=None if in_sink is None else (row(0), row(1)) if in_sink else (row(0),),

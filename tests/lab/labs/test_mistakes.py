@@ -254,7 +254,7 @@ def test_a_few_printed_lines_are_shown_as_they_are(capsys):
 
 
 @pytest.mark.parametrize("number, told", [
-    ("1.2", "1.2 is a guess: it is not marked, and has no hints"),
+    ("1.1", "1.1 is a guess: it is not marked, and has no hints"),
     ("6.22", "lab 6 has no exercise 6.22; it has"), ("66.1", "there is no lab 66"), ("6,2", "'6,2' is no number"),
     ("", "is no number"), (6.2, 'in quotes: "6.2"'), (endless, 'comes first, in quotes: "6.2"')])
 @pytest.mark.parametrize("ask", [lambda number: check(number, endless), hint])

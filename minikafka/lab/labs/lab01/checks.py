@@ -1,5 +1,5 @@
-"""Checks of lab 1: an order without calls (1.3), facts for commands (1.5), a loop that pulls (1.6), what a trace promises
-(1.11), a producer from nothing (1.12)."""
+"""Checks of lab 1: an order without calls (1.2), facts for commands (1.4), a loop that pulls (1.5), what a trace promises
+(1.8), a producer from nothing (1.9)."""
 from __future__ import annotations
 
 import re
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 Shop = tuple[Callable[[Event, "EventLog"], Any], Callable[["EventLog", int, Callable[[Event], Any]], int]]
 
 
-# --- 1.3 ----------------------------------------------------------------------------------------------------------------
+# --- 1.2 ----------------------------------------------------------------------------------------------------------------
 
 class EventLog:
     """A log of events in memory: `append` adds one, `log[position:]` gives those from a position on, `len(log)` is its end."""
@@ -39,13 +39,13 @@ class EventLog:
         return len(self._events)
 
 
-hints("1.3", "Whom does the shop have to know to write one event? And what must an application remember to read on later?",
+hints("1.2", "Whom does the shop have to know to write one event? And what must an application remember to read on later?",
       "place_order appends one event with all that is known about the order, as a dictionary of its own: the shop may go on "
       "changing the order. catch_up handles log[position:] and returns where to go on: len(log).",
       "minikafka/lab/labs/lab01/experiment.py, `by_log`: one send for each order, and applications that read on")
 
 
-@checks("1.3", matters="The next application costs the shop nothing: no line of code, no millisecond, no outage.")
+@checks("1.2", matters="The next application costs the shop nothing: no line of code, no millisecond, no outage.")
 def place_order(answer: Shop) -> str:
     """Check with fifty orders and three applications: one that keeps up, one that was down, one that comes last; then
     with an order that changes."""
@@ -114,7 +114,7 @@ def _stays_as_it_was(place: Callable[[Event, EventLog], Any]) -> None:
     assert 99 not in _told(log[0]), "the shop changed its order later, and the event in the log changed too: write a copy"
 
 
-# --- 1.5 ----------------------------------------------------------------------------------------------------------------
+# --- 1.4 ----------------------------------------------------------------------------------------------------------------
 
 COMMANDS = {"updateCustomer": "updated", "chargeCard": "charged", "shipParcel": "shipped", "sendInvoice": "sent",
             "cancelRide": "cancelled canceled"}  # and what has happened then
@@ -123,12 +123,12 @@ FILLING = {"the", "a", "an", "is", "was", "were", "has", "have", "had", "been", 
 AHEAD = {"will", "shall", "should", "be", "to", "must", "requested", "wanted", "ordered", "please"}
 NOT_DONE = {"not", "never", "refused", "rejected", "failed", "declined"}
 
-hints("1.5", "A command may be refused. Can a fact be refused?",
+hints("1.4", "A command may be refused. Can a fact be refused?",
       "The thing first, then what has happened to it, as a participle: PaymentReceived, SeatReserved. Nobody is addressed.",
       "minikafka/lab/labs/lab01/checks.py, `_fault`: the rules by which your names are judged")
 
 
-@checks("1.5", matters="An event that is a command in disguise ties the sender to its reader again.")
+@checks("1.4", matters="An event that is a command in disguise ties the sender to its reader again.")
 def facts(answer: Callable[[], dict[str, str]]) -> str:
     """Check each of the five names, however its words are put together: about its own thing, in the past, addressed to nobody."""
     names = {str(command).removesuffix("()"): name for command, name in answer().items()}
@@ -165,17 +165,17 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in WORD.findall(name)]
 
 
-# --- 1.6 ----------------------------------------------------------------------------------------------------------------
+# --- 1.5 ----------------------------------------------------------------------------------------------------------------
 
 FIRST, MORE = 25, 5  # orders that are there, and orders that come when the first application has ended
 GROUP = "billing"
 
-hints("1.6", "What does a poll return when there is nothing new? And when may you say that you have read so far?",
+hints("1.5", "What does a poll return when there is nothing new? And when may you say that you have read so far?",
       "A loop: poll; return if nothing came; else work on each record of each batch, then commit. Many records need many polls.",
       "labs/01-from-calls-to-a-log.ipynb, section 6; or kafka.KafkaConsumer.poll")
 
 
-@checks("1.6", matters="One number is all that the cluster keeps of a reader; who does not leave it begins again.")
+@checks("1.5", matters="One number is all that the cluster keeps of a reader; who does not leave it begins again.")
 def pull(loop: Callable[[Any, Callable[[Any], Any]], Any]) -> str:
     """Check what an application works on and commits, then what the next one of its group does with five orders more."""
     broker = one_broker()
@@ -216,15 +216,15 @@ def _judge_life(worked: list[Any], committed: int | None, wanted: range, who: st
                     f"{wanted.stop} is wanted: where the next one goes on")
 
 
-# --- 1.11 ---------------------------------------------------------------------------------------------------------------
+# --- 1.8 ---------------------------------------------------------------------------------------------------------------
 
-hints("1.11", "Which of the three kinds of steps does the promise speak about?",
+hints("1.8", "Which of the three kinds of steps does the promise speak about?",
       "Count the copies that are stored, for each message that was sent. More than one somewhere: not at most once. None "
       "somewhere: not at least once. How often it was sent or acknowledged does not matter.",
       "minikafka/lab/labs/lab01/traces.py, `counts`")
 
 
-@checks("1.11", matters="Ask every system that you connect which of the two it promises; \"neither\" is an answer too.")
+@checks("1.8", matters="Ask every system that you connect which of the two it promises; \"neither\" is an answer too.")
 def classify(answer: Callable[[Trace], str]) -> str:
     """Check with four traces by hand and twenty drawn ones, in which messages are sent twice and acknowledgements are
     missing."""
@@ -246,17 +246,17 @@ def classify(answer: Callable[[Trace], str]) -> str:
     return "24 traces, right for each"
 
 
-# --- 1.12 ---------------------------------------------------------------------------------------------------------------
+# --- 1.9 ---------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"1.12": Together(under_a_dead_leader)}
+TOGETHER = {"1.9": Together(under_a_dead_leader)}
 
-hints("1.12", "When does your program know that the cluster has an order? What is still under way when the input ends?",
+hints("1.9", "When does your program know that the cluster has an order? What is still under way when the input ends?",
       "`send` only puts a record on its way. `send(...).get(timeout=60)` waits for the answer; if none comes it raises an error. "
       "With acks=\"all\" the answer means that all replicas in sync have the record.",
       "section 8 of this lab, the cell `live-log`; the order of the faults: minikafka/lab/labs/lab01/from_nothing.py")
 
 
-@checks("1.12", seconds=300, matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")
+@checks("1.9", seconds=300, matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")
 def from_nothing(answer: str) -> str:
     """Run the program with a cluster whose leader dies, and judge it by its lines and by the log."""
-    return verdict(TOGETHER["1.12"](answer))
+    return verdict(TOGETHER["1.9"](answer))

@@ -1,4 +1,4 @@
-"""A producer from nothing (1.12): the student's program hands the shop's orders to a cluster, and the leader dies meanwhile.
+"""A producer from nothing (1.9): the student's program hands the shop's orders to a cluster, and the leader dies meanwhile.
 
 The order of the faults is chosen so that whatever was promised too early is lost for good:
 

@@ -70,7 +70,7 @@ def told(trace: Sequence[Step], first: int = 12) -> str:
 
 
 def random_traces(count: int = 20) -> list[Trace]:
-    """Return traces for exercise 1.11: some lose, some repeat, some do both, some neither; now and then an
+    """Return traces for exercise 1.8: some lose, some repeat, some do both, some neither; now and then an
     acknowledgement is false."""
     rng = Random(16)
     traces = []

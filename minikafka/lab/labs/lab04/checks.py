@@ -1,5 +1,5 @@
-"""Checks of lab 4: lag per partition (4.3), a member (4.4) and its loop (4.6) on a real broker, an assignment (4.5), a plan for a
-night (4.9), the offsets of a moment (4.11)."""
+"""Checks of lab 4: lag per partition (4.3), a member (4.4) and its loop (4.5) on a real broker, an assignment (4.6), a plan for a
+night (4.9), the offsets of a moment (4.10)."""
 from __future__ import annotations
 
 import random
@@ -94,15 +94,15 @@ def member(answer: Callable[[str, str], KafkaConsumer]) -> str:
     return f"the coordinator counts one member of {group}; it began at 0, and committed nothing by itself"
 
 
-# --- 4.5 ----------------------------------------------------------------------------------------------------------------
+# --- 4.6 ----------------------------------------------------------------------------------------------------------------
 
-hints("4.5", "If you deal out each topic by itself and begin with the same member each time, who gets the odd ones?",
+hints("4.6", "If you deal out each topic by itself and begin with the same member each time, who gets the odd ones?",
       "Make one list of all partitions of all topics, in order, and deal it out to the members, in order of their names, one "
       "after the other, as one deals cards.",
       "minikafka/client/consumer/assignors.py, `assign_range`: it deals topic by topic; yours must not")
 
 
-@checks("4.5", matters="A partition that is given to two members is worked on twice; one that is given to nobody is never read.")
+@checks("4.6", matters="A partition that is given to two members is worked on twice; one that is given to nobody is never read.")
 def share_out(answer: Callable[[list[str], dict[str, int]], Shares]) -> str:
     """Check with sixty groups: fewer members than partitions, more members, many small topics, members in any order. One rule
     after the other, the gravest first."""
@@ -173,15 +173,15 @@ def _assignment(number: int) -> tuple[list[str], dict[str, int]]:
     return members, {f"topic-{n}": rng.randint(1, 4) for n in range(rng.choice([1, 1, 2, 5, 9]))}
 
 
-# --- 4.6 ----------------------------------------------------------------------------------------------------------------
+# --- 4.5 ----------------------------------------------------------------------------------------------------------------
 
-hints("4.6", "After which line of yours is a batch done, and when does the loop end?",
+hints("4.5", "After which line of yours is a batch done, and when does the loop end?",
       "poll returns a dictionary: for each partition the list of its records. Work on all of them, then commit once. An empty "
       "dictionary ends the loop.",
       "labs/05-commit-and-crash.ipynb, section 3, where the place of this line is the whole subject; kafka.KafkaConsumer.commit")
 
 
-@checks("4.6", matters="A loop that never commits works well, until the first restart: then everything comes again.", seconds=60)
+@checks("4.5", matters="A loop that never commits works well, until the first restart: then everything comes again.", seconds=60)
 def work_off(answer: Callable[[KafkaConsumer, Callable[[Any], None]], Any]) -> str:
     """Check on a real broker: at each ride, what has the group committed, seen from outside? First what is left out, then what
     is committed too early, then what is committed too late or never."""
@@ -262,15 +262,15 @@ def _plan(said: dict[str, Any]) -> dict[str, Any]:
     return {name: str(said[name]) if name == "group.protocol" else int(said[name]) for name in PLAN}
 
 
-# --- 4.11 ---------------------------------------------------------------------------------------------------------------
+# --- 4.10 ---------------------------------------------------------------------------------------------------------------
 
-hints("4.11", "The group shall see everything of the last ten minutes again. Which is the first record that it must see?",
+hints("4.10", "The group shall see everything of the last ten minutes again. Which is the first record that it must see?",
       "In each partition: the smallest offset whose timestamp is not before `since`. Timestamps are given by the senders and "
       "need not be in order, and offsets may have gaps. Where there is no such record, the group has nothing to see: the end.",
       "labs/02-one-partition-is-a-file.ipynb, on looking up a time")
 
 
-@checks("4.11", matters="An offset that is one too high leaves out a record; a partition that is forgotten is not rewound.")
+@checks("4.10", matters="An offset that is one too high leaves out a record; a partition that is forgotten is not rewound.")
 def rewound(answer: Callable[[Logs, dict[int, int], int], dict[int, int]]) -> str:
     """Check with forty topics: in order, out of order, with gaps, with records of exactly that moment, from offset 0 on, and
     with partitions in which no record is young enough. First whether a record is left out, then whether old ones come again."""

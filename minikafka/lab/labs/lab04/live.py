@@ -65,7 +65,7 @@ def together(cluster: Any, member: Callable[..., Any], work_off: Callable[..., A
     counts: dict[str, dict[int, int]] = {name: {} for name in names}
 
     def run(name: str) -> None:
-        with closing(cluster.watch(member(cluster.bootstrap, group), name)) as consumer:
+        with closing(member(cluster.bootstrap, group)) as consumer:
             consumer.partitions_for_topic(topic)  # see minikafka/lab/labs/lab05/member.py
             until = time.monotonic() + PATIENCE
             while (not (mine := consumer.assignment()) or len(mine) == len(consumer.partitions_for_topic(topic))) \
@@ -73,7 +73,8 @@ def together(cluster: Any, member: Callable[..., Any], work_off: Callable[..., A
                 consumer.poll(timeout_ms=1000)  # a short one may end before the answer to its join, and forget it
             ready.wait()
             for tp in mine:
-                consumer.seek(tp, consumer.committed(tp) or 0)  # what was polled meanwhile comes again
+                consumer.seek(tp, consumer.committed(tp) or 0)  # what was polled meanwhile comes again: it is watched from here on
+            cluster.watch(consumer, name)
 
             def work(record: Any) -> None:
                 counts[name][record.partition] = counts[name].get(record.partition, 0) + 1

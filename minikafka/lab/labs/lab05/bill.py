@@ -39,7 +39,7 @@ class Bill:
 
     @property
     def row(self) -> dict[str, Any]:
-        return {"commits": self.commits, "twice": round(CRASHES * self.twice), "skipped": round(CRASHES * self.skipped),
+        return {"commits": self.commits, "twice": round(CRASHES * self.twice, 1), "skipped": round(CRASHES * self.skipped, 1),
                 "euros": round(self.total)}
 
 

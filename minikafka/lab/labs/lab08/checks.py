@@ -1,5 +1,5 @@
-"""Checks of lab 8: when a stuck follower leaves (8.4), who is in sync (8.1), two services and their settings (8.6), finding the
-lost records (8.3), an alarm on the brokers' logs (8.5)."""
+"""Checks of lab 8: when a stuck follower leaves (8.2), who is in sync (8.4), two services and their settings (8.7), finding the
+lost records (8.8), an alarm on the brokers' logs (8.9)."""
 from __future__ import annotations
 
 import functools
@@ -15,15 +15,15 @@ Loss = tuple[int, str, str | None]
 Isr = Callable[..., Iterable[int]]
 Settings = tuple[int, bool]                         # min.insync.replicas, unclean.leader.election.enable
 
-# --- 8.4 --------------------------------------------------------------------------------------------------------------
+# --- 8.2 --------------------------------------------------------------------------------------------------------------
 
-hints("8.4", "At which seconds does the leader look at all? And at the first of them that is late enough, how long has it been?",
+hints("8.2", "At which seconds does the leader look at all? And at the first of them that is late enough, how long has it been?",
       "It looks at `look`, and then every 5 seconds. The follower is thrown out at the first look at which more than 10 "
       "seconds have passed since `stopped`; exactly 10 are not enough.",
       "minikafka/broker/replication/isr.py, class RemoteReplica, `caught_up`; section 2 of the lab")
 
 
-@checks("8.4", matters="With acks=all a producer must be able to wait for one and a half times the limit, not for the limit.",
+@checks("8.2", matters="With acks=all a producer must be able to wait for one and a half times the limit, not for the limit.",
         wants="a number of seconds")
 def leaving(answer: Callable[[float, float], float]) -> str:
     """Check with the four stops that the lab's cluster has measured, and with sixty drawn ones."""
@@ -55,9 +55,9 @@ def _why(stopped: float, said: float, right: float) -> str:
         return f"{right - stopped:g} s after the stop it is late already"
     return f"at {said:g} it is {said - stopped:g} s since the stop, which is within the limit"
 
-# --- 8.1 --------------------------------------------------------------------------------------------------------------
+# --- 8.4 --------------------------------------------------------------------------------------------------------------
 
-hints("8.1", "The leader compares the clock with one moment of each follower. Which moment is that, and which fetches move it?",
+hints("8.4", "The leader compares the clock with one moment of each follower. Which moment is that, and which fetches move it?",
       "It is the last moment at which the follower had everything that the leader had at that moment. A fetch from the "
       "leader's end makes it `fetch.t`. A fetch from where the leader's end was at the *previous* fetch makes it the time of "
       "that previous fetch: what the leader had then, the follower has now. Any other fetch does not move it. It begins at 0.",
@@ -65,7 +65,7 @@ hints("8.1", "The leader compares the clock with one moment of each follower. Wh
       "clock")
 
 
-@checks("8.1", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
+@checks("8.4", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
                        "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.",
         wants="a set of numbers")
 def in_sync(isr: Isr) -> str:
@@ -115,16 +115,16 @@ def reason(name: int, case: Case) -> str:
     return f"{name} is {'in sync' if name in members(case) else 'late'}: {moment}"
 
 
-# --- 8.6 --------------------------------------------------------------------------------------------------------------
+# --- 8.7 --------------------------------------------------------------------------------------------------------------
 
-hints("8.6", "Which of the three faults does each service bear, and which not? What does each setting change in it?",
+hints("8.7", "Which of the three faults does each service bear, and which not? What does each setting change in it?",
       "min.insync.replicas=2 refuses while fewer than two are in sync: nothing is on one disk alone, and nothing comes "
       "through. An unclean election lets somebody lead at any price; the price is what was confirmed without it. 3 of 3 "
       "refuses at each restart.",
       "minikafka/lab/labs/lab08/services.py, `suffered`: the three faults; section 6 of the lab")
 
 
-@checks("8.6", matters="This is the conversation to have with whoever owns the data, before the night in which it counts.",
+@checks("8.7", matters="This is the conversation to have with whoever owns the data, before the night in which it counts.",
         wants="a dictionary from \"orders\" and \"positions\" to (min.insync.replicas, unclean)")
 def two_services(answer: Callable[[], dict[str, Settings]] | dict[str, Settings]) -> str:
     """Let each service suffer three faults under its settings, and compare with what it demands."""
@@ -144,15 +144,15 @@ def two_services(answer: Callable[[], dict[str, Settings]] | dict[str, Settings]
     return "both services got what they demand, under the same three faults"
 
 
-# --- 8.3 --------------------------------------------------------------------------------------------------------------
+# --- 8.8 --------------------------------------------------------------------------------------------------------------
 
-hints("8.3", "A promise was: this value, at this offset. What can stand at that offset afterwards?",
+hints("8.8", "A promise was: this value, at this offset. What can stand at that offset afterwards?",
       "The value itself: kept. Another value: replaced, and that is lost too. Nothing: gone. The same value somewhere else "
       "does not count: the next truck may say the same.",
       "minikafka/proof/history/writes.py: the checker of the test bench asks the same question of a whole history")
 
 
-@checks("8.3", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "
+@checks("8.8", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "
                        "a third of what they have lost.")
 def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
     """Check with histories that have nothing lost, a hole, a torn end, replaced records, equal values, and with the one
@@ -210,9 +210,9 @@ def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
 
 
 
-# --- 8.5 --------------------------------------------------------------------------------------------------------------
+# --- 8.9 --------------------------------------------------------------------------------------------------------------
 
-hints("8.5", "Print each incident once more. Which word stands in the lines of one kind, and in no milder kind?",
+hints("8.9", "Print each incident once more. Which word stands in the lines of one kind, and in no milder kind?",
       "Begin with the worst: `truncated`, then NOT_ENOUGH_REPLICAS, then `leader epoch`, then `fell behind`. The first that "
       "stands in any line is the answer.",
       "minikafka/broker/replication/shell/partition.py: `log.info` and `log.warning`")
@@ -223,7 +223,7 @@ MEANS = {"lost": "a log was truncated", "refused": "a writer was refused", "fail
          "late": "a follower fell behind", "quiet": "an ISR changed as planned, or nothing happened"}
 
 
-@checks("8.5", matters="An alarm that reads the log finds the cause; one that only counts errors finds that there is one.",
+@checks("8.9", matters="An alarm that reads the log finds the cause; one that only counts errors finds that there is one.",
         wants="one of quiet, late, failover, refused, lost")
 def alarms(answer: Callable[[list[str]], str]) -> str:
     """Check with the logs of six incidents, each as it is and among the lines of a milder one."""

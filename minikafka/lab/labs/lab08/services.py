@@ -1,4 +1,4 @@
-"""Three faults, and what they do to a service under two settings: the decision of exercise 8.6.
+"""Three faults, and what they do to a service under two settings: the decision of exercise 8.7.
 
     suffered(min_insync=2, unclean=False)     Suffered(away=10, alone=0, burnt=0, leads=True, cut=0)
 

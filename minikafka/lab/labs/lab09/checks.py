@@ -1,5 +1,5 @@
-"""Checks of lab 9: leadership from the metadata log (9.3), the controller's decision (9.9, 9.10), a voter's (9.11),
-an administrator's program (9.12)."""
+"""Checks of lab 9: leadership from the metadata log (9.2), the controller's decision (9.3, 9.4), a voter's (9.6),
+an administrator's program (9.9)."""
 from __future__ import annotations
 
 import random
@@ -14,15 +14,15 @@ from minikafka.lab.labs.lab09.votes import Voter, gives
 from minikafka.lab.program import Together
 from minikafka.lab.values import shown
 
-# --- 9.3 -------------------------------------------------------------------------------------------------------------
+# --- 9.2 -------------------------------------------------------------------------------------------------------------
 
-hints("9.3", "A change names no leader. Who leads after it, and in which epoch?",
+hints("9.2", "A change names no leader. Who leads after it, and in which epoch?",
       "Start with the record of kind new: its leader, epoch 0. Each later record that names a leader begins the next epoch; "
       "what a record does not name stays as it was.",
       "minikafka/broker/metadata/registrations.py: Partition; minikafka/lab/labs/lab09/metadata.py: history")
 
 
-@checks("9.3", matters="Every broker does this, and so each of them knows at each offset who leads. Nobody has to be asked.",
+@checks("9.2", matters="Every broker does this, and so each of them knows at each offset who leads. Nobody has to be asked.",
         wants="a pair (leader, epoch)")
 def leadership(answer: Callable[[list[dict[str, Any]], int], Any]) -> str:
     """Check with eighty seeded histories of a partition: elections, changes of the ISR alone, times without a leader."""
@@ -72,15 +72,15 @@ def _leadership(records: list[dict[str, Any]], at: int) -> tuple[int, int]:
     return leader, epoch
 
 
-# --- 9.9 -------------------------------------------------------------------------------------------------------------
+# --- 9.3 -------------------------------------------------------------------------------------------------------------
 
-hints("9.9", "Which two things must be true of a broker that leads? And who is asked first?",
+hints("9.3", "Which two things must be true of a broker that leads? And who is asked first?",
       "It is alive, and it is in the ISR: so it has every acknowledged record. The present leader is asked first, because "
       "a change that is not needed makes every client look for the new one. Then the replicas, in their order.",
       "minikafka/broker/controller/leader_election.py, function `_choose`: `clean`, and the order")
 
 
-@checks("9.9", matters="One line of this rule is the promise of acks=all: only who is in the ISR has everything.",
+@checks("9.3", matters="One line of this rule is the promise of acks=all: only who is in the ISR has everything.",
         wants="the number of a broker, or -1")
 def next_leaders(answer: Callable[[Now, list[int]], int]) -> str:
     """Check with the night of the simulated cluster, whose controller has decided, and with two hundred drawn states."""
@@ -128,9 +128,9 @@ def _by_rule(now: Now, alive: list[int], said: int, right: int) -> str:
     return f"you say {said}, it is {right}: {f'broker {said} {why}' if why.startswith('is ') else why}"
 
 
-# --- 9.10 ------------------------------------------------------------------------------------------------------------
+# --- 9.4 ------------------------------------------------------------------------------------------------------------
 
-hints("9.10", "Three things are decided: who leads, whether that is a new epoch, and whom the ISR names from now on. For which "
+hints("9.4", "Three things are decided: who leads, whether that is a new epoch, and whom the ISR names from now on. For which "
               "of them does it matter that an unclean election is allowed?",
       "The ISR keeps who is alive. If nobody of it is alive, it stays as it was: that is the only note of who has "
       "everything. If `clean` is -1 and an unclean election is allowed, the first living replica leads, and "
@@ -138,7 +138,7 @@ hints("9.10", "Three things are decided: who leads, whether that is a new epoch,
       "minikafka/broker/controller/leader_election.py, functions `change` and `_elect`")
 
 
-@checks("9.10", matters="A controller does this for every partition of a broker that has died: thousands in a second.",
+@checks("9.4", matters="A controller does this for every partition of a broker that has died: thousands in a second.",
         wants="three values: leader, epoch, ISR")
 def decisions(answer: Callable[[Now, list[int], bool, int], Any]) -> str:
     """Check with both nights of the simulated cluster, and with three hundred drawn states judged by the brokers' own code."""
@@ -230,9 +230,9 @@ def decided(now: Now, alive: list[int], unclean: bool) -> Decision:
     return after.leader, after.leader_epoch, list(after.isr)
 
 
-# --- 9.11 ------------------------------------------------------------------------------------------------------------
+# --- 9.6 ------------------------------------------------------------------------------------------------------------
 
-hints("9.11", "No second leader in an epoch, no leader who lacks a decision, and somebody wins in the end. Which part of a "
+hints("9.6", "No second leader in an epoch, no leader who lacks a decision, and somebody wins in the end. Which part of a "
               "request tells of each?",
       "Refuse an older epoch. In the epoch that you know, your vote belongs to the candidate that has it, if one has. In a "
       "newer epoch it is free. In every case compare the logs: the newer last epoch wins; if both are the same, the longer log.",
@@ -260,7 +260,7 @@ VOTES = (  # me, ask, and what the other answer would do
         "in epoch 8 it lacks record 39, as any other would"))
 
 
-@checks("9.11", matters="Two conditions, and no clock: so Raft is safe even if every timer of the control room is wrong.",
+@checks("9.6", matters="Two conditions, and no clock: so Raft is safe even if every timer of the control room is wrong.",
         wants="True or False")
 def votes(answer: Callable[[Voter, Voter], bool]) -> str:
     """Check with nine requests, each for a reason, and with four hundred drawn ones."""
@@ -283,18 +283,18 @@ def votes(answer: Callable[[Voter, Voter], bool]) -> str:
 
 
 
-# --- 9.12 ------------------------------------------------------------------------------------------------------------
+# --- 9.9 ------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"9.12": Together(while_brokers_die)}
+TOGETHER = {"9.9": Together(while_brokers_die)}
 
-hints("9.12", "What tells you that a broker has everything: that it is alive, or that it is in a list? And what do you do if no "
+hints("9.9", "What tells you that a broker has everything: that it is alive, or that it is in a list? And what do you do if no "
               "answer comes?",
       "Ask in a loop, with a pause. `isr_nodes` is the ISR, `replica_nodes` are all replicas: go on until the two name the same "
       "brokers. A KafkaError means that the answer did not come: ask again.",
       "section 9 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
 
 
-@checks("9.12", seconds=300, matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
+@checks("9.9", seconds=300, matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
 def admin_from_nothing(answer: str) -> str:
     """Run the program beside a follower that stands still and a leader that dies; judge it by its lines and its end."""
-    return verdict(TOGETHER["9.12"](answer))
+    return verdict(TOGETHER["9.9"](answer))

@@ -1,4 +1,4 @@
-"""An administrator's program from nothing (9.12): it waits until a partition has all replicas in sync, while a broker dies.
+"""An administrator's program from nothing (9.9): it waits until a partition has all replicas in sync, while a broker dies.
 
     1. three brokers are alive, and 3 copies nothing: the ISR is {1, 2}. Who counts living brokers goes on too early
     2. the leader dies: the ISR is one broker. Who waits for a leader, or for one broker more, goes on too early

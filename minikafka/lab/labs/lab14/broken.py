@@ -1,4 +1,4 @@
-"""Twenty pipelines, each broken on purpose in its own way: what the notary is tried on, and wrong answers to exercise 14.5."""
+"""Twenty pipelines, each broken on purpose in its own way: what the notary is tried on, and wrong answers to exercise 14.4."""
 from __future__ import annotations
 
 from minikafka.lab.labs.lab14.pipeline import (

@@ -1,5 +1,5 @@
-"""Checks of lab 14: one trip before the notary (14.3), your own pipeline (14.5), the table of what each "
-"setting is for (14.8)."""
+"""Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each
+setting is for (14.7)."""
 from __future__ import annotations
 
 import contextlib
@@ -17,9 +17,9 @@ from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
 from minikafka.lab.values import shown
 
-# --- 14.3 ------------------------------------------------------------------------------------------------------------
+# --- 14.2 ------------------------------------------------------------------------------------------------------------
 
-hints("14.3",
+hints("14.2",
       "Two questions, one after the other: was this trip owed to the sink at all? And if so, can it still come?",
       "A trip is owed if it was acknowledged or is in the log. If neither is so, nobody promised anything. If the log could "
       "not be read and there was no answer, you do not know whether it is owed. What is in the log can still come as long "
@@ -57,7 +57,7 @@ def because(acked: bool, in_log: bool | None, in_sink: bool | None, settled: boo
                           else "it can still come, for the pipeline has not come to the end of the log")
 
 
-@checks("14.3", matters="The most expensive sentence after an incident is `nothing was lost` from somebody who has not "
+@checks("14.2", matters="The most expensive sentence after an incident is `nothing was lost` from somebody who has not "
                         "looked everywhere. A third answer costs nothing, and it names what to look at next.")
 def one_trip(answer: Callable[..., str]) -> str:
     """Check with all 36 cases."""
@@ -72,12 +72,12 @@ def one_trip(answer: Callable[..., str]) -> str:
     return f"right in all {len(CASES)} cases, {sum(fate(*case) == 'UNKNOWN' for case in CASES)} of them UNKNOWN"
 
 
-# --- 14.5 ------------------------------------------------------------------------------------------------------------
+# --- 14.4 ------------------------------------------------------------------------------------------------------------
 
 HIDDEN = (4, 27, 51, 88, 103, 142, 157, 210, 233, 298)
 PAPER = range(100)
 
-hints("14.5",
+hints("14.4",
       "Spark will give you the same batch twice: same number, same rows. And a producer may have written the same trip "
       "twice. Which column of a row is the same in both cases?",
       "Make the second time harmless. A unique key with `INSERT OR IGNORE` lets a row in once. A price that is counted from "
@@ -86,7 +86,7 @@ hints("14.5",
       "minikafka/lab/labs/lab14/pipeline.py: what `write` gets; sqlite3.Connection.executemany")
 
 
-@checks("14.5", seconds=180,
+@checks("14.4", seconds=180,
         matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
                 "promise is that a second time changes nothing, and that somebody looks.")
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
@@ -155,7 +155,7 @@ def complaint(report: Sealed) -> list[str]:
     return [line for verdict in report if verdict.valid is not True for line in told(verdict)[:2]][:6]
 
 
-# --- 14.8 ------------------------------------------------------------------------------------------------------------
+# --- 14.7 ------------------------------------------------------------------------------------------------------------
 
 REMOVED: dict[str, dict[str, Any]] = {
     "acks": {"acks": "1", "idempotence": False},      # idempotence cannot be had without acks=all
@@ -167,7 +167,7 @@ REMOVED: dict[str, dict[str, Any]] = {
     "prices": {"write": prices_added_up},
 }
 
-hints("14.8",
+hints("14.7",
       "Ask of each setting: which fault of this schedule does it answer? And does another setting answer the same fault?",
       "The key in the sink and the prices that are counted again make a repeated batch harmless, wherever it begins. So a "
       "checkpoint saves work here, not rows, as long as a new query begins at `earliest`. A setting whose fault is not in "
@@ -187,7 +187,7 @@ def rises(setting: str) -> set[str]:
     return {verdict.name for verdict in ablated(setting) if verdict.valid is False}
 
 
-@checks("14.8", seconds=180,
+@checks("14.7", seconds=180,
         matters="Settings that nobody can explain are copied for years, and removed in the week before the fault "
                 "that they are for. This table is the explanation, and it can be run.")
 def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
