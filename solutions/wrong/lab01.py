@@ -199,6 +199,15 @@ def only_at_the_beginning(consumer, work):
     never_commits(consumer, work)
 
 
+def commits_what_it_has_not_done(consumer, work):
+    "A death in the middle of a batch loses the rest of it."
+    while batches := consumer.poll(timeout_ms=2000):
+        consumer.commit()
+        for batch in batches.values():
+            for record in batch:
+                work(record)
+
+
 # --- 1.8 -------------------------------------------------------------------------------------------------------------
 
 
@@ -328,6 +337,7 @@ WRONG = {
         "no work": (forgets_the_work, r"left out offset 0"),
         "the first of a batch": (the_first_of_each_batch, r"left out offset 1\b"),
         "a commit before the work": (only_at_the_beginning, r"committed offset is 0"),
+        "a commit before each batch": (commits_what_it_has_not_done, r"record at offset 0, offset 10 was committed already"),
     },
     "1.8": {
         "does not know `neither`": (knows_no_neither, ""),

@@ -193,12 +193,20 @@ def _orders(topic: str, numbers: range) -> None:
 
 def _life(loop: Callable[[Any, Callable[[Any], Any]], Any], topic: str) -> tuple[list[Any], int | None]:
     """Let a loop run with a consumer of its own; return what it worked on, and what is committed then."""
-    place, worked = TopicPartition(topic, 0), []
+    place, worked, early = TopicPartition(topic, 0), [], []
     with KafkaConsumer(bootstrap_servers=one_broker().bootstrap, group_id=f"{GROUP}-{topic}", enable_auto_commit=False,
                        auto_offset_reset="earliest", max_poll_records=10) as consumer:
         consumer.assign([place])
         consumer.position(place)  # the connections stand, so a poll that brings nothing has nothing to bring
-        loop(consumer, worked.append)
+
+        def work(record: Any) -> None:
+            worked.append(record)
+            if hasattr(record, "offset") and (noted := consumer.committed(place) or 0) > record.offset:
+                early.append((record.offset, noted))
+        loop(consumer, work)
+        if early:
+            raise Wrong("when `work` got the record at offset {}, offset {} was committed already. If the application dies now, "
+                        "no other one works on that record: commit when all records of a poll are worked on".format(*early[0]))
         return worked, consumer.committed(place)
 
 
