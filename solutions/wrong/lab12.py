@@ -93,7 +93,7 @@ def from_the_first_trip_on(trips):
 def priced(factor, minutes=MINUTES, keys=("zone",)):
     def answer(trips):
         table = trips.groupBy(*keys, F.window("started", minutes)).count()
-        return table.select(*keys, F.col("window.start").alias("start"), factor.alias("factor"))
+        return table.select(*keys, F.col("window.start").alias("start"), factor().alias("factor"))
     return answer
 
 
@@ -143,12 +143,12 @@ WRONG = {
     "12.7": {
         "has one price for the whole city": (one_price_for_the_city, ""),
         "raises from the first trip on": (from_the_first_trip_on, ""),
-        "no top": (priced(F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), r"3"),
-        "no bottom": (priced(F.least(F.lit(3.0), 1 + 0.25 * (F.col("count") - 4))), r"1"),
-        "from the fourth": (priced(F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 3)))),
+        "no top": (priced(lambda: F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), r"3"),
+        "no bottom": (priced(lambda: F.least(F.lit(3.0), 1 + 0.25 * (F.col("count") - 4))), r"1"),
+        "from the fourth": (priced(lambda: F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 3)))),
                             r"factor|trips"),
-        "an hour": (priced(F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), "1 hour"), r":"),
-        "the number": (priced(F.col("count")), r"factor|trips"),
+        "an hour": (priced(lambda: F.least(F.lit(3.0), F.greatest(F.lit(1.0), 1 + 0.25 * (F.col("count") - 4))), "1 hour"), r":"),
+        "the number": (priced(lambda: F.col("count")), r"factor|trips"),
         "no start": (lambda trips: prices(trips).drop("start"), r"start"),
     },
 }

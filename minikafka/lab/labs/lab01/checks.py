@@ -197,11 +197,12 @@ def _life(loop: Callable[[Any, Callable[[Any], Any]], Any], topic: str) -> tuple
     with KafkaConsumer(bootstrap_servers=one_broker().bootstrap, group_id=f"{GROUP}-{topic}", enable_auto_commit=False,
                        auto_offset_reset="earliest", max_poll_records=10) as consumer:
         consumer.assign([place])
+        begun = consumer.committed(place) or 0
         consumer.position(place)  # the connections stand, so a poll that brings nothing has nothing to bring
 
         def work(record: Any) -> None:
             worked.append(record)
-            if hasattr(record, "offset") and (noted := consumer.committed(place) or 0) > record.offset:
+            if hasattr(record, "offset") and begun <= record.offset < (noted := consumer.committed(place) or 0):
                 early.append((record.offset, noted))
         loop(consumer, work)
         if early:
