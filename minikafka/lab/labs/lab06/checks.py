@@ -46,7 +46,7 @@ def _not_everywhere(said: int, ends: Ends, isr: list[int]) -> str:
 def _held_back(said: int, ends: Ends, isr: list[int]) -> str:
     if any(ends[broker] == said for broker in isr):
         return ""
-    return f"every replica in sync has record {said}, so the line is behind it" + _out(ends, isr)
+    return f"every replica in sync has record {said}, so the line stands further right" + _out(ends, isr)
 
 
 def _out(ends: Ends, isr: Sequence[int]) -> str:
@@ -187,7 +187,7 @@ hints("6.6", "Which of four reasons may apply: no leader, deleted, not written y
       "for the high watermark itself")
 
 
-@checks("6.6", matters="\"My consumer is stuck\" has four different causes here, and only one of them is the consumer.",
+@checks("6.6", matters="\"My consumer is stuck\" has four different causes here, and none of them is the consumer.",
         wants="True or False")
 def readable(answer: Callable[[int, PartitionState], Any]) -> str:
     """Check with twenty random states; in each with the offsets around every border. First whether the answer promises a record

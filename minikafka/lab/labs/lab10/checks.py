@@ -294,8 +294,8 @@ def decision(answer: Callable[[], dict[str, Any]]) -> str:
     assert wants.fits(int, records) and records >= 1, f"records is a whole number from 1 on; you gave {shown(records)}"
     assert isolation in (COMMITTED, ALL_OF_IT), f"isolation is {COMMITTED!r} or {ALL_OF_IT!r}; you gave {shown(isolation)}"
     measured = printed(int(records), isolation)
-    broken = [f"{measured.twice} bills were printed twice"] * bool(measured.twice)
-    broken += [f"of 100 bills one comes after {measured.late:.2f} s"] * (measured.late > LATE)
+    broken = [f"{measured.twice} of the bills came out twice"] * bool(measured.twice)
+    broken += [f"99 of 100 bills are there only after {measured.late:.2f} s"] * (measured.late > LATE)
     broken += [f"{measured.markers:.0%} of the offsets are markers"] * (measured.markers > MARKERS)
     if broken:
         raise Wrong(f"measured: {', and '.join(broken)}", excerpt=[f"all of it: {measured!r}"])
@@ -331,7 +331,7 @@ def store(answer: Callable[[sqlite3.Connection, ConsumedOrder], object]) -> str:
                 naive(right, order)
         booked, due = sum(bill(db).values()), sum(bill(right).values())
         if (bill(db), sorted(rows(db))) != (bill(right), sorted(rows(right))):
-            what = "a order was never booked" if booked < due else "a order was booked twice" if booked > due \
+            what = "an order was never booked" if booked < due else "an order was booked twice" if booked > due \
                 else "not each order once"
             raise Wrong(f"{what}: the bills are {bill(db)}, right are {bill(right)}; booked are the offsets {sorted(rows(db))}, "
                         f"right are {sorted(rows(right))}", excerpt=told[-12:])
