@@ -305,7 +305,7 @@ WRONG = {
     },
     "10.9": {
         "as it stands": (lambda: {"records": 1, "isolation": "read_uncommitted"}, r"printed twice.*markers"),
-        "everything at once": (lambda: {"records": 240, "isolation": "read_committed"}, r"comes after"),
+        "everything at once": (lambda: {"records": 240, "isolation": "read_committed"}, r"only after"),
         "one each": (lambda: {"records": 1, "isolation": "read_committed"}, r"markers"),
         "quick": (lambda: {"records": 12, "isolation": "read_uncommitted"}, r"printed twice"),
         "none": (lambda: {"records": 0, "isolation": "read_committed"}, r"from 1 on"),

@@ -91,7 +91,8 @@ def _mistake(tries: list[Try]) -> str:
     if outside := [t for t in tries if not 0 <= t.said < t.partitions]:
         return f"{shown(outside[0].said)} is no partition: with {outside[0].partitions} of them they count from 0 to " \
                f"{outside[0].partitions - 1}"
-    return "start with h = murmur2(key); then two steps: drop the highest of its 32 bits, take the remainder"
+    return ("start with h = murmur2(key); then two steps: drop the highest of its 32 bits, take the remainder. "
+            "Python computes % before &: put brackets around the &")
 
 
 def _keys(count: int) -> list[tuple[bytes, int]]:
