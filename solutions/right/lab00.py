@@ -94,7 +94,7 @@ def report_as_a_list(producer, topic, truck, position):
 def report_by_place(producer, topic, *texts):
     key, value = (text.encode("ascii") for text in texts)
     metadata = producer.send(topic, value, key).get(10)
-    return tuple((metadata.partition, np.int64(metadata.offset)))
+    return metadata.partition, np.int64(metadata.offset)
 
 
 def report_by_callback(producer, topic, truck, position):

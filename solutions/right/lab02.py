@@ -242,7 +242,7 @@ RIGHT = {
     "2.4": {
         "an hour a segment": lambda: {"retention.ms": 48 * HOUR, "segment.ms": HOUR},
         "numpy, the fewest files": Settings(),
-        "half an hour": lambda: dict([("retention.ms", 48 * HOUR), ("segment.ms", HOUR / 2)]),
+        "half an hour": lambda: {**dict.fromkeys(["retention.ms"], 48 * HOUR), "segment.ms": HOUR / 2},
         "as text": lambda: {"retention.ms": str(47 * HOUR), "segment.ms": str(HOUR)},
         "and segment.bytes": lambda: {"retention.ms": int(47.5 * HOUR), "segment.ms": HOUR, "segment.bytes": 2 ** 30},
     },

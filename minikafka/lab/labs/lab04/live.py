@@ -73,7 +73,7 @@ def together(cluster: Any, member: Callable[..., Any], work_off: Callable[..., A
                 consumer.poll(timeout_ms=1000)  # a short one may end before the answer to its join, and forget it
             ready.wait()
             for tp in mine:
-                consumer.seek(tp, consumer.committed(tp) or 0)  # what was polled meanwhile comes again: it is watched from here on
+                consumer.seek(tp, consumer.committed(tp) or 0)  # what was polled meanwhile comes again, watched
             cluster.watch(consumer, name)
 
             def work(record: Any) -> None:
