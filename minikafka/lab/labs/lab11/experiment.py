@@ -28,6 +28,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from minikafka import Cluster
 from minikafka.lab.datasets import Trip, taxi_trips
 from minikafka.lab.spark import kafka_format
+from minikafka.lab.trouble import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,12 +131,12 @@ def read(spark: SparkSession, bootstrap: str, topic: str, options: dict[str, str
 
 def outcome(make: Callable[[], DataFrame]) -> str:
     """Run a job and return in words what came out: rows, and of a column `dollars` the nulls and the sum; or that it stopped."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
     try:
         table = make()
         rows = table.collect()
-    except (PySparkException, Py4JError):
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in SPARK:
+            raise
         return "the job stops with an error"
     if "dollars" not in table.columns:
         return f"{len(rows)} rows"
