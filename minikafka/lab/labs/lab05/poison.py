@@ -1,6 +1,6 @@
 """Records that cannot be parsed, on paper: what they do to a loop, and whether a loop gets past them without losing a ride.
 
-    starts = restarts(naive, times=5)          # a supervisor starts the loop again after each error
+    starts = restarts(5)                       # the naive loop: a supervisor starts the loop again after each error
     for world in every_end(loop): ...          # dead at every step, and the bank out of reach at every charge
 
 The topic has two partitions of thirteen rides, each a JSON object; two records are none: half of one, and bytes that are no text.
