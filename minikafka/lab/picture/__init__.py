@@ -15,6 +15,7 @@ The way from a trace to a picture; what draws never looks at the trace:
     sentences/   that moment -> the sentence that says what the cluster waits for or lacks
     compose.py   that moment -> a frame; frame.py says what a frame holds, flows.py finds the traffic in it, focus.py says
                  which records have a box each and which are folded
+    signs.py     a frame -> the same without the signs that later labs explain; a sentence for each sign
     draw/        a frame -> SVG (svg.py) or text (text.py)
 
 facts/run.py goes this way up to the frame (`RecordedRun.at`); notebooks, the view and the demos start there.
