@@ -93,7 +93,7 @@ def test_an_answer_is_tried_on_the_notebooks_own_cluster(cluster, name, monkeypa
         cluster.kill(2)
         cluster.wait(lambda: all(2 not in each.isr for each in cluster.partitions().values()), timeout=60)
     assert check("0.3", sent), "one of three is dead, as in section 6"
-    assert set(admin.list_topics()) - before <= {"__consumer_offsets", name}
+    cluster.wait(lambda: set(admin.list_topics()) - before <= {"__consumer_offsets", name}, timeout=30)  # Apache deletes later
     admin.close()
 
 
