@@ -4,7 +4,7 @@ A worker takes whole files: what a file's fixtures start is started once. On top
 
 - The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end.
 - One worker takes all files that start Spark, beginning at once, so that a run has one Spark session.
-- Each notebook goes by itself: nbval gives it a kernel of its own.
+- Each notebook goes by itself: nbval gives it a kernel of its own. So does each lab of the gate: it has a process of its own.
 
 `pytest --durations-to tests/durations.tsv` writes the file anew: a line for each file that took a second or more.
 """
@@ -24,12 +24,15 @@ from xdist.workermanage import WorkerController
 DURATIONS = Path(__file__).with_name("durations.tsv")
 WITH_SPARK = ("tests/lab/spark/", "tests/lab/labs/test_lab12.py", "tests/lab/labs/test_lab13.py",
               "tests/machine/test_time_zone.py")
+ONE_BY_ONE = "tests/lab/labs/test_gate.py::test_every_exercise"
 SPARK = "one Spark session"
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 
 
 def file_of(nodeid: str) -> str:
-    """Return the file of a test, with "@apache" behind it for its half on Apache Kafka."""
+    """Return the file of a test, with "@apache" behind it for its half on Apache Kafka; for ONE_BY_ONE the test itself."""
+    if nodeid.startswith(ONE_BY_ONE):
+        return nodeid
     path, _, test = nodeid.partition("::")
     notebook = path.endswith(".ipynb") and os.environ.get("MINIKAFKA_ENGINE") == "apache"
     return f"{path}@apache" if notebook or re.search(r"\[(.*-)?apache\b", test) else path
@@ -75,6 +78,6 @@ def write_durations(reports: Iterable[pytest.TestReport], path: Path) -> None:
     took: Counter[str] = Counter()
     for report in reports:
         took[file_of(report.nodeid)] += report.duration
-    others = {file: seconds for file, seconds in recorded(path).items() if Path(file.removesuffix("@apache")).exists()}
+    others = {file: seconds for file, seconds in recorded(path).items() if Path(re.split("@|::", file)[0]).exists()}
     rows = sorted((others | took).items(), key=lambda row: -row[1])
     path.write_text("".join(f"{seconds:.0f}\t{file}\n" for file, seconds in rows if seconds >= 1))

@@ -30,6 +30,12 @@ def test_a_run_on_apache_alone_is_shared(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(units([f"{SHORT}::t[apache]", f"{LONG}::t[apache]", "solutions/00-a.ipynb::Cell 0"], SECONDS)) == 3
 
 
+def test_the_labs_of_the_gate_are_shared() -> None:
+    """Fails if one worker judges the answers to all labs, one after the other, and the others wait for it."""
+    gate = [f"tests/lab/labs/test_gate.py::test_every_exercise_tells_right_from_wrong[{lab}]" for lab in ("00", "01")]
+    assert list(units([*gate, f"{SHORT}::t"], {gate[1]: 9.0})) == [gate[1], gate[0], SHORT]
+
+
 def test_the_half_on_apache_is_found_by_its_name() -> None:
     """Fails if a parameter's name hides it, or a word of a parameter is taken for it."""
     assert file_of("tests/t.py::test[0-apache]") == file_of("tests/t.py::test[apache-0]") == "tests/t.py@apache"
@@ -39,11 +45,11 @@ def test_the_half_on_apache_is_found_by_its_name() -> None:
 def test_a_shorter_run_leaves_what_others_took(tmp_path: Path) -> None:
     """Fails if `make judge` forgets what `make test` measured, if an old time wins, or if a file that is gone stays."""
     path = tmp_path / "durations.tsv"
-    path.write_text("9\ttests/test_laws.py\n7\ttests/test_pages.py@apache\n5\ttests/test_gone.py\n")
+    path.write_text("9\ttests/test_laws.py\n7\ttests/test_pages.py@apache\n6\ttests/test_laws.py::t\n5\ttests/test_gone.py\n")
     took = [pytest.TestReport(f"tests/test_pages.py::t{n}[apache]", ("", 0, ""), {}, "passed", None, "call", duration=2.0)
             for n in range(2)]
     write_durations(took, path)
-    assert path.read_text() == "9\ttests/test_laws.py\n4\ttests/test_pages.py@apache\n"
+    assert path.read_text() == "9\ttests/test_laws.py\n6\ttests/test_laws.py::t\n4\ttests/test_pages.py@apache\n"
 
 
 def test_what_quick_leaves_out_is_there() -> None:

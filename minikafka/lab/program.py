@@ -39,7 +39,7 @@ from typing import Any
 from minikafka.cluster import Cluster, ClusterError
 from minikafka.cluster.folder import temporary_folder
 from minikafka.cluster.process import EXEC_WITH_PARENT_DEATH
-from minikafka.lab.exercise import Todo, Unknown, Wrong
+from minikafka.lab.exercise import Todo, Unknown, Wrong, checks
 from minikafka.lab.values import shown
 
 QUIET = 20.0    # seconds without a line, after which a program that should go on is taken to wait for ever
@@ -197,6 +197,19 @@ class Together:
         self._seen = dict(zip(texts, self._run([*texts])))
 
 
+TOGETHER: dict[str, Together] = {}  # by exercise
+
+
+def file_exercise(exercise: str, run: Callable[[Sequence[str]], list[Any]], verdict: Callable[[Any], str], matters: str) -> None:
+    """Register the check of an exercise whose answer is a file. `run` takes the texts of programs and returns what was seen of
+    each from outside, `verdict` judges that."""
+    TOGETHER[exercise] = together = Together(run)
+
+    @checks(exercise, seconds=300, matters=matters)
+    def from_outside(answer: str) -> str:
+        return verdict(together(answer))
+
+
 def _runnable(answer: str) -> str:
     try:
         return source(answer)
@@ -262,7 +275,7 @@ class SideBySide:
 def side_by_side(texts: Sequence[str], name: str) -> Iterator[SideBySide]:
     """Start a cluster and these programs (`python NAME BOOTSTRAP TOPIC`); their leader is not the active controller."""
     with cluster_of_its_own() as cluster, contextlib.ExitStack() as stack:
-        leader = next(broker for broker in cluster.ids if broker != cluster.controller())
+        leader = no_controller(cluster, cluster.ids)
         topics = [f"orders-{n}" if n else "orders" for n in range(len(texts))]
         for each in topics:
             topic(cluster, each, leader, **{"min.insync.replicas": "2"})
@@ -278,6 +291,12 @@ def cluster_of_its_own(brokers: int = 3, **config: Any) -> Iterator[Cluster]:
             yield cluster
     except ClusterError as error:
         raise Unknown(f"the check's own cluster did not work ({error}). Is the machine busy? Run the cell again") from None
+
+
+def no_controller(cluster: Cluster, brokers: Iterable[int]) -> int:
+    """Return the first of these brokers that is not the active controller: its death leaves the one who elects."""
+    active = cluster.controller()
+    return next(broker for broker in brokers if broker != active)
 
 
 def topic(cluster: Cluster, name: str, leader: int, **configs: str) -> None:

@@ -163,10 +163,11 @@ def prepare(number: int, programs: dict[str, list[str]]) -> None:
     """What the checks of a lab need once and slowly (a Spark session, say), outside of the time for a verdict. The programs of an
     exercise run side by side (`Together`): one cluster for all of them.
     """
+    from minikafka.lab import program
     checks = importlib.import_module(f"minikafka.lab.labs.lab{number:02d}.checks")
     getattr(checks, "prepare", lambda: None)()
     for exercise, texts in programs.items():
-        checks.TOGETHER[exercise].beforehand(texts)
+        program.TOGETHER[exercise].beforehand(texts)
 
 
 def judge_lab(lab: Lab) -> list[Result]:

@@ -1,4 +1,4 @@
-"""The student's own file as a process (minikafka/lab/program.py). No cluster is needed here: the programs only read and print."""
+"""The student's own file as a process (minikafka/lab/program.py). The programs here only read and print."""
 from __future__ import annotations
 
 import signal
@@ -14,7 +14,8 @@ import pytest
 from minikafka.cluster import NotReady
 from minikafka.lab import program as module
 from minikafka.lab.exercise import Outcome, Todo, Unknown, Wrong, judge
-from minikafka.lab.program import Program, Together, cluster_of_its_own, ended, said, source, until
+from minikafka.lab.labs.stage import simulated
+from minikafka.lab.program import Program, Together, cluster_of_its_own, ended, no_controller, said, source, until
 from tools.notebooks.build import exercises
 from tools.notebooks.parts import dependents, unsolved_part
 from tools.notebooks.source import parse
@@ -185,6 +186,13 @@ def test_trouble_of_the_checks_own_cluster_is_no_fault_of_the_students(monkeypat
             return answer
     verdict = judge(ask, "42.1", "x = 1\n")
     assert verdict.outcome is Outcome.UNKNOWN and "own cluster did not work (no leader in 60 s)" in verdict.why
+
+
+def test_the_broker_that_dies_does_not_decide():
+    """Fails if a check kills the active controller, though it wants a leader to die and another to be elected at once."""
+    with simulated(6) as cluster:
+        active = cluster.controller()
+        assert active is not None and no_controller(cluster, [active, *cluster.ids]) != active
 
 
 def test_what_was_run_beforehand_is_not_run_again():

@@ -14,7 +14,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.from_nothing import under_a_dead_leader, verdict
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
 from minikafka.lab.labs.one_broker import one_broker
-from minikafka.lab.program import Together
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import rest, shown, some
 
 Event = dict[str, Any]
@@ -257,15 +257,10 @@ def classify(answer: Callable[[Trace], str]) -> str:
 
 # --- 1.9 ---------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"1.9": Together(under_a_dead_leader)}
-
 hints("1.9", "When does your program know that the cluster has an order? What is still under way when the input ends?",
       "`send` only puts a record on its way. `send(...).get(timeout=60)` waits for the answer; if none comes it raises an error. "
       "With acks=\"all\" the answer means that all replicas in sync have the record.",
       "section 8 of this lab, the cell `live-log`; the order of the faults: minikafka/lab/labs/lab01/from_nothing.py")
 
-
-@checks("1.9", seconds=300, matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")
-def from_nothing(answer: str) -> str:
-    """Run the program with a cluster whose leader dies, and judge it by its lines and by the log."""
-    return verdict(TOGETHER["1.9"](answer))
+file_exercise("1.9", under_a_dead_leader, verdict,
+              matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")

@@ -20,7 +20,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab03.experiment import NEW_TRUCKS, TRUCKS, WAYS, Repaired, kafka_partition, repaired
 from minikafka.lab.labs.lab03.from_nothing import before_and_after_monday, verdict
 from minikafka.lab.labs.one_broker import one_broker
-from minikafka.lab.program import Together
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 Place = tuple[int, str | None]  # partition, key
@@ -311,15 +311,10 @@ def _told(record: Any) -> str:
 
 # --- 3.11 ---------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"3.11": Together(before_and_after_monday)}
-
 hints("3.11", "Your program is started anew on Tuesday. From what does it know where an old truck has its history?",
       "For truck-1 to truck-12 divide by 3, for all others by len(producer.partitions_for(topic)); give the result to send as "
       "`partition`, beside the key.",
       "exercise 3.3 of this lab, in section 4; the order of the faults: minikafka/lab/labs/lab03/from_nothing.py")
 
-
-@checks("3.11", seconds=300, matters="A producer lives longer than the number of partitions that it was written for.")
-def from_nothing(answer: str) -> str:
-    """Run the program before and after the topic grows, with a leader that dies, and judge it by the log."""
-    return verdict(TOGETHER["3.11"](answer))
+file_exercise("3.11", before_and_after_monday, verdict,
+              matters="A producer lives longer than the number of partitions that it was written for.")

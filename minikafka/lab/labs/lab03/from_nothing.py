@@ -21,7 +21,7 @@ from minikafka.cluster import Cluster
 from minikafka.lab.exercise import Wrong
 from minikafka.lab.labs.lab03.clients import create, records
 from minikafka.lab.labs.lab03.experiment import NEW_TRUCKS, TRUCKS, kafka_partition
-from minikafka.lab.program import Program, cluster_of_its_own, how_it_ended, until
+from minikafka.lab.program import Program, cluster_of_its_own, how_it_ended, no_controller, until
 from minikafka.lab.values import shown, some
 
 REACHED = 10.0  # seconds until the broker that will die has a report of each program at the latest
@@ -50,7 +50,7 @@ def before_and_after_monday(texts: Sequence[str]) -> list[TwoStarts]:
     topics = [f"truck_gps-{n}" if n else "truck_gps" for n in range(len(texts))]
     with cluster_of_its_own() as cluster:
         create(cluster.bootstrap, *topics)
-        victim = next(broker for broker in cluster.ids if broker != cluster.controller)
+        victim = no_controller(cluster, cluster.ids)
         first = _run(cluster, texts, topics, FIRST, victim)
         cluster.restart(victim)
         _grow(cluster, topics)

@@ -16,7 +16,7 @@ from minikafka.lab.labs.lab05.from_nothing import killed_and_started_again, verd
 from minikafka.lab.labs.lab05.paper import PaperWorld, Place, Ride, every_crash, life
 from minikafka.lab.labs.lab05.poison import POISON, PoisonWorld, every_end, live
 from minikafka.lab.labs.lab05.poison import TWO as POISONED
-from minikafka.lab.program import Together
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 Event = dict[str, Any]
@@ -335,15 +335,10 @@ def _judge(world: PoisonWorld, when: str) -> None:
 
 # --- 5.11 ------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"5.11": Together(killed_and_started_again)}
-
 hints("5.11", "What must stand in the cluster before your program asks for more rides?",
       "A group, and the oldest ride for a new group. Work off what one poll returned, commit, poll again. At `end` "
       "commit what is done, close, and end.",
       "minikafka/lab/labs/lab05/from_nothing.py: when your program is killed; kafka.KafkaConsumer.commit")
 
-
-@checks("5.11", seconds=300, matters="A program is started again every day, by a deployment if by nothing worse.")
-def from_nothing(answer: str) -> str:
-    """Check by what both runs of the program print, and by what its group has committed."""
-    return verdict(TOGETHER["5.11"](answer))
+file_exercise("5.11", killed_and_started_again, verdict,
+              matters="A program is started again every day, by a deployment if by nothing worse.")

@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, AcksCluster, Need, Price
 from minikafka.lab.labs.lab07.from_nothing import two_faults, verdict
-from minikafka.lab.program import Together
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
@@ -227,15 +227,10 @@ def wishes() -> list[tuple[Need, dict[Acks, Price]]]:
 
 # --- 7.11 ---------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"7.11": Together(two_faults)}
-
 hints("7.11", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
       "An answer may get lost, and then the client sends a stored record again; enable.idempotence lets a broker know it. A "
       "callback is called by poll or flush, and by nobody else.",
       "section 10 of this lab; the order of the faults: minikafka/lab/labs/lab07/from_nothing.py")
 
-
-@checks("7.11", seconds=300, matters="Each client has defaults of its own. A setting that you need stands in your program.")
-def from_nothing(answer: str) -> str:
-    """Run the program through both faults, and judge it by its lines and by the log."""
-    return verdict(TOGETHER["7.11"](answer))
+file_exercise("7.11", two_faults, verdict,
+              matters="Each client has defaults of its own. A setting that you need stands in your program.")

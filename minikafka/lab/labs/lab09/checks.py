@@ -11,7 +11,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab09.from_nothing import verdict, while_brokers_die
 from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, gives
-from minikafka.lab.program import Together
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 # --- 9.2 -------------------------------------------------------------------------------------------------------------
@@ -285,16 +285,11 @@ def votes(answer: Callable[[Voter, Voter], bool]) -> str:
 
 # --- 9.9 ------------------------------------------------------------------------------------------------------------
 
-TOGETHER = {"9.9": Together(while_brokers_die)}
-
 hints("9.9", "What tells you that a broker has everything: that it is alive, or that it is in a list? And what do you do if no "
               "answer comes?",
       "Ask in a loop, with a pause. `isr_nodes` is the ISR, `replica_nodes` are all replicas: go on until the two name the same "
       "brokers. A KafkaError means that the answer did not come: ask again.",
       "section 9 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
 
-
-@checks("9.9", seconds=300, matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
-def admin_from_nothing(answer: str) -> str:
-    """Run the program beside a follower that stands still and a leader that dies; judge it by its lines and its end."""
-    return verdict(TOGETHER["9.9"](answer))
+file_exercise("9.9", while_brokers_die, verdict,
+              matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")

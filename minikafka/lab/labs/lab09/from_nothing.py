@@ -17,7 +17,7 @@ from kafka import KafkaProducer
 
 from minikafka.cluster import Cluster
 from minikafka.lab.exercise import Wrong
-from minikafka.lab.program import Program, cluster_of_its_own, how_it_ended, topic, until
+from minikafka.lab.program import Program, cluster_of_its_own, how_it_ended, no_controller, topic, until
 from minikafka.lab.values import shown
 
 TOPIC = "positions"
@@ -39,7 +39,7 @@ class Watched:
 def while_brokers_die(texts: Sequence[str]) -> list[Watched]:
     """Run these programs side by side, all with the same topic, in one cluster."""
     with cluster_of_its_own(**{"replica.lag.time.max.ms": 2000}) as cluster, ExitStack() as stack:
-        leader = next(broker for broker in (1, 2) if broker != cluster.controller())
+        leader = no_controller(cluster, (1, 2))
         topic(cluster, TOPIC, leader)
         _three_falls_out(cluster)
         programs = [stack.enter_context(Program(text, cluster.bootstrap, TOPIC, name="my_admin.py")) for text in texts]
