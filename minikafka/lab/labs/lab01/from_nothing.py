@@ -4,7 +4,7 @@ The order of the faults is chosen so that whatever was promised too early is los
 
     1. five orders, and all is well; a program that waits for the end of its input prints none of them
     2. the followers stand still, and five more orders come: the leader alone has them, so with acks=all no answer comes yet
-    3. the leader dies, the input ends, the followers go on: one of them leads, without the second five
+    3. the leader dies, the input ends; when one of the followers leads, without the second five, they go on
 
 Owns: these faults, and what a program's lines and its log say of it.
 """
@@ -78,8 +78,8 @@ def _the_leader_dies(run: SideBySide) -> None:
     run.cluster.kill(run.leader)
     for program in run.programs:
         program.give_no_more()
-    run.cluster.heal()
     run.another_leads()
+    run.cluster.heal()  # not before: what a follower had fetched when it was stopped is copied when it goes on
 
 
 def verdict(seen: Outside) -> str:
