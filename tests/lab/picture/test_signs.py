@@ -15,6 +15,7 @@ from tests.lab.picture.frames import FRAMES
 
 FRAME = {"picture", "partition", "log", "ruler", "transactions", "head"}  # what holds signs
 LATEST = max(sign.lab for sign in SIGNS)
+ABORTED = next(sign.lab for sign in SIGNS if sign.part == "aborted")
 EVERY = [(name, size) for name in sorted(FRAMES) for size in sorted(WIDTHS)]
 
 
@@ -58,6 +59,7 @@ def test_signs_come_lab_by_lab_and_none_goes(lab: int) -> None:
         if size == "page":                     # in a low place what goes makes room for more
             expected = {part for part, inside in whole.items() if part not in late and inside not in late}
             assert expected - FRAME <= {*seen, "row"}, (name, size)
+        assert lab >= ABORTED or "abort" not in to_text(look(frame, lab)), name
         assert lab < LATEST or look(frame, lab) == frame
 
 
