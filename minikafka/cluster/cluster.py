@@ -227,9 +227,9 @@ class Cluster:
             self._nodes.running(self._node(node).id).pause()
 
     def resume(self, node: int) -> None:
-        """Let a paused process go on (SIGCONT)."""
+        """Let a paused process go on (SIGCONT); it carries out the faults that came meanwhile."""
         with self._fault("resume", node):
-            self._nodes.running(self._node(node).id).resume()
+            self._nodes.resume(self._node(node).id)
 
     def restart(self, *nodes: int) -> None:
         """Start nodes that ended, together (running ones are stopped first); return when all are registered and unfenced.

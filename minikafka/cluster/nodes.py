@@ -5,7 +5,8 @@ list of reported deaths.
 
 Invariants
     I-NODES-1  A death that no call has caused is reported once, with the end of the node's log.
-    I-NODES-2  When `tell` returns, the fault is in force: every node that is not paused has confirmed it.
+    I-NODES-2  When `tell` or `resume` returns, each running node that is not paused has carried out all faults sent to it; it
+               says so by the event `fault` in its trace. A paused node carries them out when it is resumed.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .engine import Engine
-from .errors import ClusterError
+from .errors import ClusterError, NotReady
 from .faults import FaultBook
 from .plan import NodePlan, Plan
 from .process import Child, Launcher
 from .trace import Trace
 
 LEAVE_WITHIN = 10.0  # seconds for a controlled shutdown at the cluster's end, if its data is kept
-HEARD_WITHIN = 10.0  # seconds that a busy node has to confirm a fault; then the call returns without it
+CARRIED_OUT_WITHIN = 60.0  # seconds that a busy node has to carry out a fault
 MEMORY = "The memory is full: shut down the kernels of other notebooks, then start the cluster again."
 REMEDIES = {  # words at the end of a node's log, ours or Apache's, and what to do about it
     "no space left on device": "The disk is full: delete what you do not need, then start the cluster again.",
@@ -48,6 +49,8 @@ class Nodes:
         self.children: dict[int, Child] = {}
         self._launcher = Launcher(plan.folder.name)
         self._reported: set[int] = set()
+        self._trace = Trace(plan.trace)
+        self._unanswered: Counter[int] = Counter()  # commands by node
 
     @property
     def alive(self) -> list[int]:
@@ -71,22 +74,40 @@ class Nodes:
             child = self._launcher.start(command, node.log, environment)
             self.children[node.id] = child
             self._reported.discard(node.id)
-            for told in self.faults.page(node.id).commands():
-                child.tell(told)
+            if self._unanswered[node.id]:  # of its last life
+                self._read_answers()
+                self._unanswered[node.id] = 0
+            self._send((node.id, command) for command in self.faults.page(node.id).commands())
 
     def tell(self, commands: Iterable[tuple[int, dict[str, Any]]]) -> None:
-        """Send commands to the running nodes, and wait until they confirm them in the trace (I-NODES-2)."""
-        trace = Trace(self.plan.trace)
-        trace.skip()
-        unheard: Counter[int] = Counter()
+        """Send commands to the running nodes, and wait until they have carried them out. Raises NotReady (I-NODES-2)."""
+        self._send(commands)
+        self._await_answers()
+
+    def resume(self, node: int) -> None:
+        """Let a paused node go on, and wait until it has carried out what was sent to it meanwhile. Raises NotReady."""
+        self.running(node).resume()
+        self._await_answers()
+
+    def _send(self, commands: Iterable[tuple[int, dict[str, Any]]]) -> None:
+        if not any(self._unanswered.values()):
+            self._trace.skip()  # a long trace is not read again for each fault
         for node, command in commands:
             if self.runs(node):
+                self._unanswered[node] += 1
                 self.children[node].tell(command)
-                unheard[node] += 1
-        deadline = time.monotonic() + HEARD_WITHIN
-        while any(unheard[node] > 0 for node in self.alive) and time.monotonic() < deadline:
-            unheard.subtract(event["b"] for event in trace.new() if event["k"] == "fault")
+
+    def _read_answers(self) -> None:
+        self._unanswered.subtract(event["b"] for event in self._trace.new() if event["k"] == "fault" and event["b"])
+
+    def _await_answers(self) -> None:
+        deadline = time.monotonic() + CARRIED_OUT_WITHIN
+        while late := [node for node in self.alive if self._unanswered[node] > 0]:
+            if time.monotonic() > deadline:
+                raise NotReady(f"broker {late[0]} has not carried out a fault within {CARRIED_OUT_WITHIN:g} s: it stands still, or "
+                               "the machine is too busy. Close other notebooks, then call `heal()` and try again")
             time.sleep(0.001)
+            self._read_answers()
 
     def deaths(self) -> list[str]:
         """Return a line about each node that has ended by itself since the last call."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -9,7 +12,8 @@ import confluent_kafka
 import pytest
 
 from minikafka import Cluster
-from minikafka.cluster import wire
+from minikafka.broker.server.live import LiveEnv
+from minikafka.cluster import NotReady, nodes, wire
 from tests.clients.kit import LIBRARIES, Record, make_topic
 from tests.conftest import SETTINGS
 
@@ -58,6 +62,44 @@ def test_a_fault_is_there_when_the_call_returns(c: Cluster) -> None:
         assert not answers(c, 1, within=0.1)
         c.heal()
         assert answers(c, 1)
+
+
+def test_a_broker_that_stands_still_has_not_carried_out_a_fault(c: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a call returns although its fault is not in force, or if a broker that goes on is not asked any more (I-NODES-2)."""
+    monkeypatch.setattr(nodes, "CARRIED_OUT_WITHIN", 0.3)
+    os.kill(c.pid(2), signal.SIGSTOP)  # a machine so busy that the broker has no turn
+    try:
+        with pytest.raises(NotReady, match="broker 2 has not carried out a fault within 0.3 s"):
+            c.cut("clients", 2)
+    finally:
+        os.kill(c.pid(2), signal.SIGCONT)
+    monkeypatch.undo()
+    c.heal()
+    assert answers(c, 2)
+    c.cut("clients", 2)
+    assert not answers(c, 2, within=0.1)
+
+
+def test_a_paused_broker_carries_out_its_faults_when_it_goes_on(c: Cluster) -> None:
+    """Fails if `resume` returns before the faults that came during the pause are in force (I-NODES-2)."""
+    for _ in range(5):
+        c.pause(2)
+        for fault in (lambda: c.cut("clients", 2), c.heal, lambda: c.cut("clients", 2)):
+            fault()
+        c.resume(2)
+        told = [event["fault"] for event in c.trace.events("fault") if event["b"] == 2][-3:]
+        assert told == ["link", "heal", "link"]
+        c.heal()
+
+
+def test_a_fault_is_told_after_it_is_in_force() -> None:
+    """Fails if a broker that loses its turn between the two has answered before it obeys (I-NODES-2)."""
+    env = LiveEnv(asyncio.new_event_loop())
+    left: list[int | None] = []
+    env.trace = lambda kind, **_: left.append(env.fs.budget.left)
+    env.faults.apply({"fault": "disk", "budget": 7})
+    env.loop.close()
+    assert left == [7]
 
 
 def test_answers_cut_off_do_not_undo_the_request(c: Cluster, name: str) -> None:

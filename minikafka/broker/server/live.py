@@ -286,10 +286,11 @@ class LiveFaults:
         return self.links.setdefault(peer, PeerLink())
 
     def apply(self, command: dict[str, object]) -> None:
-        """Carry out one command; an unknown one raises AttributeError, because the caller is at fault."""
-        self.env.trace("fault", **command)
+        """Carry out one command, and only then write it to the trace: the cluster takes that for the answer (I-NODES-2).
+        An unknown one raises AttributeError, because the caller is at fault."""
         kind = command["fault"]
         getattr(self, f"_do_{kind}")(**{k: v for k, v in command.items() if k != "fault"})
+        self.env.trace("fault", **command)
 
     def _do_link(self, peer: int | str, inbound: bool, outbound: bool, latency: float, bandwidth: float) -> None:
         self.link(peer).set(inbound=inbound, outbound=outbound, latency=latency, bandwidth=bandwidth)
