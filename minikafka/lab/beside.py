@@ -1,7 +1,7 @@
 """What a kernel of the labs does beside each cell, from the first `import minikafka.lab` on (`make lab`: from its start on).
 
     before a cell     what its last run has begun ends (again.py); it tells its line if it takes long (waiting.py); pandas
-                      shows a lab's tables whole
+                      shows a lab's tables whole; clients of kafka-python soon try a dead broker again
     after a cell      a name that is missing is explained (names.py)
     at an error       of a client, a cluster or a wait: the cluster's state, and what brings it back (trouble.py)
 
@@ -21,6 +21,7 @@ from minikafka.lab.waiting import before_cell as tell_a_long_cell
 from minikafka.machine.environment import settle
 
 ROWS = 200  # of a table; pandas shows ten of more than sixty
+RECONNECT_MS = 1000  # the default of Kafka's own client; kafka-python waits up to 30 s before it tries a dead broker again
 
 
 def show_whole_tables(_: object = None) -> None:
@@ -30,7 +31,18 @@ def show_whole_tables(_: object = None) -> None:
         pandas.set_option("display.max_rows", ROWS)
 
 
-EVENTS = (("pre_run_cell", show_whole_tables), ("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell),
+def reconnect_soon(_: object = None) -> None:
+    """Let clients of kafka-python, once it is imported, wait RECONNECT_MS at most before they try a broker again.
+
+    A new client chooses its first broker by chance and waits for that one, though another lives: with two of three dead, 1 of 600
+    gave up after 30 s.
+    """
+    clients = [getattr(sys.modules.get("kafka"), name, None) for name in ("KafkaProducer", "KafkaConsumer", "KafkaAdminClient")]
+    for default in (client.DEFAULT_CONFIG for client in clients if client is not None):
+        default["reconnect_backoff_max_ms"] = min(default["reconnect_backoff_max_ms"], RECONNECT_MS)
+
+
+EVENTS = (("pre_run_cell", show_whole_tables), ("pre_run_cell", reconnect_soon), ("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell),
           ("post_run_cell", tell_nothing), ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
 
 

@@ -27,6 +27,7 @@ CELLS = {
     "topic again": TOPIC,
     "no record": "print(KafkaConsumer(bootstrap_servers=cluster.bootstrap).end_offsets([kafka.TopicPartition('t', 0)]))",
     "topic from another cell": TOPIC + "  # again",
+    "again soon": "print({c.DEFAULT_CONFIG['reconnect_backoff_max_ms'] for c in (KafkaAdminClient, KafkaConsumer, KafkaProducer)})",
     "fleet": "fleet = Fleet(cluster, 't')",
     "driving": "driver = fleet\nfirst_promise = cluster.wait(lambda: fleet.acknowledged)",
     "fleet again": "fleet = Fleet(cluster, 't')",
@@ -119,6 +120,11 @@ def test_an_error_of_ones_own_is_shown_as_ever(ran, name, error):
 def test_a_table_of_a_lab_is_shown_whole(ran):
     """Fails if pandas shows ten of 62 rows."""
     assert len(ran["table"][0].splitlines()) == 63
+
+
+def test_a_dead_broker_is_soon_tried_again(ran):
+    """Fails if a client waits for half a minute for a dead broker from which it wanted to learn the others."""
+    assert ran["again soon"][0] == "{1000}\n"
 
 
 def test_a_start_that_runs_again_ends_the_one_before(ran):

@@ -13,7 +13,7 @@ from minikafka.cluster.doctor import Finding
 from minikafka.lab import check
 from minikafka.lab.labs import console
 from minikafka.lab.labs.lab00 import checks as lab00
-from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet, new_topic, sent
+from minikafka.lab.labs.lab00.experiment import PER_SECOND, TRUCKS, Fleet, all_know, new_topic, sent
 from minikafka.machine.environment import SAID, settle
 from minikafka.machine.jars import KAFKA
 from minikafka.machine.java import NoJava
@@ -72,6 +72,15 @@ def test_a_fleet_names_what_is_lost():
     """Fails if the fleet, which counts until the student's own function passes, misses a lost record or accuses another's."""
     fleet = SimpleNamespace(acknowledged=[(0, 1), (1, 0), (0, 2)])
     assert Fleet.lost(fleet, [(0, 2), (1, 0), (2, 9)]) == [(0, 1)]
+
+
+@pytest.mark.parametrize("of_2, alive, known", [(9, [2, 3], False), (10, [2, 3], True), (9, [3], True)])
+def test_a_broker_may_die_when_the_next_leader_knows_the_watermark(of_2, alive, known):
+    """Fails if the second plug is pulled while the last broker alone could not hand out what was promised."""
+    events = [{"tp": "positions-0", "b": 2, "hw": of_2}, {"tp": "positions-0", "b": 3, "hw": 10}, {"tp": "other-0", "b": 2, "hw": 0}]
+    cluster = SimpleNamespace(alive=alive, trace=SimpleNamespace(events=lambda *_: events))
+    assert all_know(cluster, "positions") is known
+    assert not all_know(cluster, "parcels")
 
 
 def test_the_numbers_of_the_text():

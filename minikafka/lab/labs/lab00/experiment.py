@@ -99,6 +99,21 @@ def records_of(consumer: KafkaConsumer, topic: str) -> list[Any]:
     return found
 
 
+def all_know(cluster: Any, topic: str) -> bool:
+    """Return whether the living brokers know the same high watermark of each partition.
+
+    A follower learns it by its next fetch, up to half a second later. One that leads before it has learned it, alone, with
+    min.insync.replicas=2, cannot raise it: new readers wait then (OFFSET_NOT_AVAILABLE) until another broker comes back. Apache's
+    brokers write no trace: of them only the leader's is known.
+    """
+    known: dict[str, dict[int, int]] = {}
+    alive = cluster.alive
+    for event in cluster.trace.events("role", "hw"):
+        if event["tp"].rpartition("-")[0] == topic and event["b"] in alive and "hw" in event:
+            known.setdefault(event["tp"], {})[event["b"]] = event["hw"]
+    return bool(known) and all(len({*marks.values()}) == 1 for marks in known.values())
+
+
 def broken_promises(cluster: Any, fleet: Fleet, topic: str) -> int:
     """Count, by a reader of its own, the records that were acknowledged to a fleet and cannot be read."""
     with KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
