@@ -104,8 +104,8 @@ class Nodes:
         deadline = time.monotonic() + CARRIED_OUT_WITHIN
         while late := [node for node in self.alive if self._unanswered[node] > 0]:
             if time.monotonic() > deadline:
-                raise NotReady(f"broker {late[0]} has not carried out a fault within {CARRIED_OUT_WITHIN:g} s: it stands still, or "
-                               "the machine is too busy. Close other notebooks, then call `heal()` and try again")
+                raise NotReady(f"broker {late[0]} has not carried out a fault within {CARRIED_OUT_WITHIN:g} s: it stands still, "
+                               "or the machine is too busy. Close other notebooks, then call `heal()` and try again")
             time.sleep(0.001)
             self._read_answers()
 

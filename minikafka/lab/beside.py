@@ -42,8 +42,9 @@ def reconnect_soon(_: object = None) -> None:
         default["reconnect_backoff_max_ms"] = min(default["reconnect_backoff_max_ms"], RECONNECT_MS)
 
 
-EVENTS = (("pre_run_cell", show_whole_tables), ("pre_run_cell", reconnect_soon), ("pre_run_cell", end_what_was_begun), ("pre_run_cell", tell_a_long_cell),
-          ("post_run_cell", tell_nothing), ("post_run_cell", note_what_was_begun), ("post_run_cell", explain_a_name))
+EVENTS = (("pre_run_cell", show_whole_tables), ("pre_run_cell", reconnect_soon), ("pre_run_cell", end_what_was_begun),
+          ("pre_run_cell", tell_a_long_cell), ("post_run_cell", tell_nothing), ("post_run_cell", note_what_was_begun),
+          ("post_run_cell", explain_a_name))
 
 
 def install() -> None:

@@ -65,7 +65,7 @@ def test_a_fault_is_there_when_the_call_returns(c: Cluster) -> None:
 
 
 def test_a_broker_that_stands_still_has_not_carried_out_a_fault(c: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails if a call returns although its fault is not in force, or if a broker that goes on is not asked any more (I-NODES-2)."""
+    """Fails if a call returns although its fault is not in force, or if a broker that goes on obeys no more (I-NODES-2)."""
     monkeypatch.setattr(nodes, "CARRIED_OUT_WITHIN", 0.3)
     os.kill(c.pid(2), signal.SIGSTOP)  # a machine so busy that the broker has no turn
     try:

@@ -27,7 +27,8 @@ CELLS = {
     "topic again": TOPIC,
     "no record": "print(KafkaConsumer(bootstrap_servers=cluster.bootstrap).end_offsets([kafka.TopicPartition('t', 0)]))",
     "topic from another cell": TOPIC + "  # again",
-    "again soon": "print({c.DEFAULT_CONFIG['reconnect_backoff_max_ms'] for c in (KafkaAdminClient, KafkaConsumer, KafkaProducer)})",
+    "again soon": "clients = KafkaAdminClient, KafkaConsumer, KafkaProducer\n"
+                  "print({each.DEFAULT_CONFIG['reconnect_backoff_max_ms'] for each in clients})",
     "fleet": "fleet = Fleet(cluster, 't')",
     "driving": "driver = fleet\nfirst_promise = cluster.wait(lambda: fleet.acknowledged)",
     "fleet again": "fleet = Fleet(cluster, 't')",

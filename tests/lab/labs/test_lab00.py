@@ -77,7 +77,8 @@ def test_a_fleet_names_what_is_lost():
 @pytest.mark.parametrize("of_2, alive, known", [(9, [2, 3], False), (10, [2, 3], True), (9, [3], True)])
 def test_a_broker_may_die_when_the_next_leader_knows_the_watermark(of_2, alive, known):
     """Fails if the second plug is pulled while the last broker alone could not hand out what was promised."""
-    events = [{"tp": "positions-0", "b": 2, "hw": of_2}, {"tp": "positions-0", "b": 3, "hw": 10}, {"tp": "other-0", "b": 2, "hw": 0}]
+    marks = [("positions-0", 2, of_2), ("positions-0", 3, 10), ("other-0", 2, 0)]
+    events = [{"tp": tp, "b": broker, "hw": mark} for tp, broker, mark in marks]
     cluster = SimpleNamespace(alive=alive, trace=SimpleNamespace(events=lambda *_: events))
     assert all_know(cluster, "positions") is known
     assert not all_know(cluster, "parcels")

@@ -114,6 +114,12 @@ def all_know(cluster: Any, topic: str) -> bool:
     return bool(known) and all(len({*marks.values()}) == 1 for marks in known.values())
 
 
+def kill_leader(cluster: Any, topic: str) -> None:
+    """Kill the leader of partition 0, when the others know the watermarks."""
+    cluster.wait(lambda: all_know(cluster, topic))
+    cluster.kill(cluster.leader(topic, 0))
+
+
 def broken_promises(cluster: Any, fleet: Fleet, topic: str) -> int:
     """Count, by a reader of its own, the records that were acknowledged to a fleet and cannot be read."""
     with KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
