@@ -25,6 +25,7 @@ from minikafka.lab.values import shown
 
 Place = tuple[int, str | None]  # partition, key
 TWO_DAYS = 48 * 3600 * 1000     # milliseconds
+WEEK = 7 * 24 * 3600 * 1000   # milliseconds, the default of retention.ms
 
 
 # --- 3.2 ----------------------------------------------------------------------------------------------------------------
@@ -267,7 +268,8 @@ def _described(broker: Any, admin: Any, name: str, partitions: int) -> None:
     kept = int(broker.setting(name, "retention.ms"))
     if kept != TWO_DAYS:
         days = f"{kept / TWO_DAYS * 2:.3g} days"
-        raise Wrong(f"its records are kept for {days} (retention.ms is {kept}); two days are {TWO_DAYS:,} milliseconds")
+        raise Wrong(f"its records are kept for {days} (retention.ms is {kept}); two days are {TWO_DAYS:,} milliseconds"
+                    + "; retention.ms belongs into `configs`, not beside them" * (kept == WEEK))
 
 
 # --- 3.8 ----------------------------------------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ def _stops(play: Callable[[int], list[tuple[float, float, float]]]) -> tuple[tup
 def _why(stopped: float, said: float, right: float) -> str:
     if not isinstance(said, (int, float)) or (said - right) % 5:
         return "it does not look then"
+    if said <= stopped:
+        return "the follower had not stopped yet"
     if said > right:
         return f"{right - stopped:g} s after the stop it is late already"
     return f"at {said:g} it is {said - stopped:g} s since the stop, which is within the limit"
