@@ -283,10 +283,12 @@ function signAt(signs, x, y) {
 }
 
 // What a sign means, in a sentence beside it: under the mouse, and for keys. One sign of each kind can have the focus; Tab goes to
-// the first, up and down to the others. The picture is drawn anew all the time: `drawn` gives the new one the old one's focus.
+// the first, up and down to the others. The picture is drawn anew all the time: `drawn` gives the new one the old one's focus, and
+// looks again what lies under a mouse that rests.
 function legendOf(stage, legend) {
   const note = make("div", {class: "mk-legend", role: "tooltip", hidden: ""});
   let focused = null, here = null, all = [];
+  let mouse = null, keys = false;  // where the mouse is; whether a key moved the focus since the mouse moved
   const first = () => [...stage.querySelectorAll(".mk-sign")];
   const show = sign => {
     here = sign?.key ?? null;
@@ -299,15 +301,27 @@ function legendOf(stage, legend) {
     note.style.top = `${(below ? at.bottom - from.top + 6 : at.top - from.top - note.offsetHeight - 6) + stage.scrollTop}px`;
   };
   stage.append(note);
-  stage.addEventListener("pointermove", event => {
-    const sign = signAt(all, event.clientX, event.clientY);
+  const point = () => {
+    const sign = signAt(all, ...mouse);
     if (sign?.key !== here) show(sign);
+  };
+  stage.addEventListener("pointermove", event => {
+    keys = false;
+    mouse = [event.clientX, event.clientY];
+    point();
   });
-  stage.addEventListener("pointerleave", () => show(null));
+  stage.addEventListener("pointerover", event => {  // a picture has come under a mouse that rests
+    if (keys) return;
+    mouse = [event.clientX, event.clientY];
+    point();
+  });
+  stage.addEventListener("pointerleave", () => { mouse = null; show(null); });
   stage.addEventListener("focusin", event => {
     const sign = event.target.matches(".mk-sign") ? signOf(event.target, legend) : null;
+    if (sign && sign.key === focused && mouse) return;  // a new picture has the old one's focus: the mouse moved later
     focused = sign?.key ?? null;
-    show(sign);
+    if (sign) { keys = true; mouse = null; }
+    if (!mouse) show(sign);
   });
   stage.addEventListener("focusout", () => setTimeout(() => {  // by then a new picture has the focus of the old one
     if (stage.contains(document.activeElement)) return;
@@ -333,7 +347,8 @@ function legendOf(stage, legend) {
       part.setAttribute("aria-label", legend[sign.key]);
       if (sign.key === focused && document.activeElement === document.body) part.focus({preventScroll: true});
     }
-    if (here !== null && !seen.has(here)) show(null);
+    if (mouse) point();
+    else if (here !== null && !seen.has(here)) show(null);
   }
   return {drawn};
 }
