@@ -313,8 +313,8 @@ def test_the_picture_stands_beside_the_text(page, folder):
     """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded,
     widened and put into its cell and back, if a new view does not unfold it, if a snapshot does not move it, if a sign says
     nothing under the mouse (also under one that rests while a new picture comes) or with the focus, if letters shrink in a
-    narrow window, or if it does not say that its kernel has ended. And of another lab: fails if its picture follows the place of the first one's, if lab 0 has signs of later labs, or if
-    its ledger is open before the answer.
+    narrow window, or if it does not say that its kernel has ended. And of another lab: fails if its picture follows the place
+    of the first one's, if lab 0 has signs of later labs, or if its ledger is open before the answer.
     """
     assert page.run("start") and page.run("view"), page.errors()
     crown(page)
