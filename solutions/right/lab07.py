@@ -188,56 +188,32 @@ class Script:
         return len([*room.lost(self.writer)])
 
 
-# 7.10: choose
+# 7.9: four services
 
 
-def good(need, row):
-    return row.ms <= need.ms and row.lost <= need.lost and (row.notices or not need.notice)
+def a_dictionary():
+    return {"positions": (0, 0), "log": (1, 0), "orders": ("all", 100), "bids": None}
 
 
-def choose_by_sorted(need, table):
-    for acks in sorted(table, key=lambda acks: table[acks].ms):
-        if good(need, table[acks]):
-            return acks
-    return None
+def step_by_step():
+    chosen = dict.fromkeys(["bids", "log", "orders", "positions"])
+    chosen["positions"] = [0, 0.0]
+    chosen["log"] = [1, 5]
+    chosen["orders"] = ["all", 150]
+    return chosen
 
 
-def choose_by_min(need, table):
-    return min((acks for acks in table if good(need, table[acks])), key=lambda acks: table[acks].ms, default=None)
+def with_numpys_numbers():
+    linger = np.arange(0, 200, 30)
+    return {"bids": None, "orders": ("all", linger[4]), "log": (np.int64(1), linger[0]), "positions": (0, np.float64(0.5))}
 
 
-def choose_by_loop(need, table):
-    best = None
-    for acks, row in table.items():
-        if row.ms > need.ms or row.lost > need.lost or (need.notice and not row.notices):
-            continue
-        if best is None or row.ms < table[best].ms:
-            best = acks
-    return best
+def from_a_table():
+    rows = pd.DataFrame({"acks": [0, 1, "all"], "linger": [0, 2, 90]}, index=["positions", "log", "orders"])
+    return {**{name: tuple(row) for name, row in rows.iterrows()}, "bids": None}
 
 
-def choose_by_pandas(need, table):
-    rows = pd.DataFrame([(acks, row.ms, row.lost, row.notices) for acks, row in table.items()], columns=["acks", "ms", "lost", "notices"])
-    rows = rows[(rows.ms <= need.ms) & (rows.lost <= need.lost) & (rows.notices | (not need.notice))]
-    return None if rows.empty else rows.sort_values("ms").acks.iloc[0]
-
-
-def choose_by_eating(need, table):
-    while table:
-        fastest = min(table, key=lambda acks: table[acks].ms)
-        row = table.pop(fastest)
-        if row.ms <= need.ms and row.lost <= need.lost and row.notices >= need.notice:
-            return fastest
-
-
-def choose_by_recursion(need, table):
-    if not table:
-        return None
-    (ms, acks), *rest = sorted(((row.ms, acks) for acks, row in table.items()), key=lambda pair: pair[0])
-    return acks if good(need, table[acks]) else choose_by_recursion(need, {other: table[other] for _, other in rest})
-
-
-# --- 7.11 -------------------------------------------------------------------------------------------------------------------
+# --- 7.10 -------------------------------------------------------------------------------------------------------------------
 
 FLUSHES = """\
 import sys
@@ -337,15 +313,14 @@ RIGHT = {
         "at 300, as a list of steps": fail_at_300,
         "an object that can be called": Script(1 / 3),
     },
-    "7.10": {
-        "sorted": choose_by_sorted,
-        "min": choose_by_min,
-        "a loop": choose_by_loop,
-        "pandas": choose_by_pandas,
-        "eats the table": choose_by_eating,
-        "recursion": choose_by_recursion,
+    "7.9": {
+        "a dictionary": a_dictionary,
+        "the dictionary itself": a_dictionary(),
+        "step by step, lists, another time": step_by_step,
+        "numpy's numbers": with_numpys_numbers,
+        "from a table": from_a_table,
     },
-    "7.11": {
+    "7.10": {
         "flushes each": FLUSHES,
         "a thread that polls": POLLS,
         "kafka-python": KAFKA_PYTHON,

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from statistics import mean
 
-from solutions.right.lab07 import FLUSHES, account_by_sets, choose_by_min, fail_in_a_row, good, latency_by_ifs
+from solutions.right.lab07 import FLUSHES, a_dictionary, account_by_sets, fail_in_a_row, latency_by_ifs
 
 # --- 7.2 --------------------------------------------------------------------------------------------------------------
 
@@ -282,86 +282,14 @@ def fail_with_two_faults(room, acks):
     return len(room.lost(writer))
 
 
-# --- 7.10 -------------------------------------------------------------------------------------------------------------
+# --- 7.9 --------------------------------------------------------------------------------------------------------------
 
 
-def safety_first(need, table):
-    return "all"
+def but(**others):
+    return {**a_dictionary(), **others}
 
 
-def only_the_clock(need, table):
-    return next((acks for acks, price in table.items() if price.ms <= need.ms), None)
-
-
-def the_safest_that_is_in_time(need, table):
-    fits = [acks for acks, price in table.items() if price.ms <= need.ms and (price.notices or not need.notice)]
-    return min(fits, key=lambda acks: table[acks].lost) if fits else None
-
-
-def choose_where_0_is_none(need, table):
-    fitting = [acks for acks in table if good(need, table[acks])]
-    return (min(fitting, key=lambda acks: table[acks].ms) if fitting else None) or None
-
-
-def choose_in_the_tables_order(need, table):
-    return next((acks for acks in table if good(need, table[acks])), None)
-
-
-def choose_the_safest(need, table):
-    return min((acks for acks in table if good(need, table[acks])), key=lambda acks: (table[acks].lost, -table[acks].ms), default=None)
-
-
-def choose_without_notice(need, table):
-    return min((a for a, row in table.items() if row.ms <= need.ms and row.lost <= need.lost), key=lambda a: table[a].ms, default=None)
-
-
-def choose_with_equal_notice(need, table):
-    return min((a for a, row in table.items() if row.ms <= need.ms and row.lost <= need.lost and row.notices == need.notice),
-               key=lambda a: table[a].ms, default=None)
-
-
-def choose_without_losses(need, table):
-    return min((a for a, row in table.items() if row.ms <= need.ms and row.notices >= need.notice), key=lambda a: table[a].ms, default=None)
-
-
-def choose_without_time(need, table):
-    return min((a for a, row in table.items() if row.lost <= need.lost and row.notices >= need.notice),
-               key=lambda a: table[a].ms, default=None)
-
-
-def choose_below(need, table):
-    return min((a for a, row in table.items() if row.ms < need.ms and row.lost < need.lost and row.notices >= need.notice),
-               key=lambda a: table[a].ms, default=None)
-
-
-def choose_the_row(need, table):
-    return min((row for row in table.values() if good(need, row)), key=lambda row: row.ms, default=None)
-
-
-def choose_something(need, table):
-    "The best there is, where none fits."
-    found = choose_by_min(need, table)
-    return min(table, key=lambda acks: table[acks].lost) if found is None else found
-
-
-def choose_two_of_three(need, table):
-    def wishes(row):
-        return (row.ms <= need.ms) + (row.lost <= need.lost) + (row.notices >= need.notice)
-
-    return min((acks for acks in table if wishes(table[acks]) >= 2), key=lambda acks: table[acks].ms, default=None)
-
-
-def choose_the_fastest_or_nothing(need, table):
-    fastest = min(table, key=lambda acks: table[acks].ms)
-    return fastest if good(need, table[fastest]) else None
-
-
-def choose_with_two_faults(need, table):
-    "Accepts losses, and takes the slowest."
-    return max((a for a, row in table.items() if row.ms <= need.ms and row.notices >= need.notice), key=lambda a: table[a].ms, default=None)
-
-
-# --- 7.11 -------------------------------------------------------------------------------------------------------------------
+# --- 7.10 -------------------------------------------------------------------------------------------------------------------
 
 
 def instead(old, new):
@@ -423,25 +351,22 @@ WRONG = {
         "from memory": (fail_from_memory, r"start one writer"),
         "two faults: too late, and back before finish": (fail_with_two_faults, r"701 of 1000 .* at about a third"),
     },
-    "7.10": {
-        "always the safest": (safety_first, ""),
-        "looks at the latency only": (only_the_clock, ""),
-        "takes the safest that is in time, however much it loses": (the_safest_that_is_in_time, ""),
-        "takes 0 for nothing": (choose_where_0_is_none, r"chose None; acks=0 satisfies all three"),
-        "in the table's order": (choose_in_the_tables_order, r"satisfies all three wishes, and is faster"),
-        "the safest": (choose_the_safest, r"satisfies all three wishes, and is faster"),
-        "forgets to notice": (choose_without_notice, r"chose 0; it does not notice a failure, and must"),
-        "must not notice either": (choose_with_equal_notice, r"(?s)chose None; acks=1 satisfies all three.*need not notice"),
-        "forgets losses": (choose_without_losses, r"it may lose 700 records, and at most 0 may"),
-        "forgets the time": (choose_without_time, r"it takes 42 ms, and at most 10 ms"),
-        "less than, not at most": (choose_below, r"chose None; acks=all satisfies all three"),
-        "the row": (choose_the_row, r"return a key of the table"),
-        "something where nothing fits": (choose_something, r"it takes 42 ms, and at most 10 ms"),
-        "two of three": (choose_two_of_three, r"it may lose 700 records, and at most 0 may"),
-        "the fastest or nothing": (choose_the_fastest_or_nothing, r"chose None; acks=all satisfies all three"),
-        "two faults: accepts losses, takes the slowest": (choose_with_two_faults, r"it may lose 700 records, and at most 0 may"),
+    "7.9": {
+        "the safest for all": (dict.fromkeys(a_dictionary(), ("all", 100)), r"positions, .* within 202 ms, and 1 ms are allowed"),
+        "the safest as it comes": (but(orders=("all", 0)), r"orders, with acks=all .* within 594 ms, and 300 ms are allowed"),
+        "waits too long": (but(orders=("all", 300)), r"linger.ms=300: .* within 402 ms"),
+        "waits too briefly": (but(orders=("all", 20)), r"linger.ms=20: .* within 594 ms"),
+        "is content with the leader": (but(orders=(1, 100)), r"orders, .* isolated, .* 143 acknowledged records are gone"),
+        "asks for no answer": (but(log=(0, 0)), r"log, .* cable is cut: 62 acknowledged records are gone"),
+        "believes in the bids": (but(bids=(1, 0)), r"bids, .* isolated, .* 142 acknowledged"),
+        "gives the orders up": (but(orders=None), r"orders: .* there is one"),
+        "one service": ({"orders": ("all", 100)}, r"from 'positions', 'log', 'orders', 'bids'"),
+        "the mode alone": (but(log=1), r"log: \(acks, linger.ms\) or None is wanted"),
+        "acks as in the code": (but(orders=(-1, 100)), r"acks one of 0, 1, \"all\""),
+        "seconds turned round": (but(log=(1, -5)), r"linger.ms 0 to 60,000"),
+        "nothing": (lambda: None, ""),
     },
-    "7.11": {
+    "7.10": {
         "the client's defaults": (instead(SAFE, ""), r"stands in the log twice"),
         "acks=all alone": (instead(', "enable.idempotence": True', ""), r"stands in the log twice"),
         "is content with the leader": (instead(SAFE, ', "acks": 1'), r"printed and is not in the log"),

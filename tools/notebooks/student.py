@@ -1,7 +1,7 @@
 """The students' notebook: a lab's cells without solutions, guesses, outputs and the marks that tests use.
 
 What a student's copy does not have:
-  * between `### BEGIN SOLUTION <hint>` and `### END SOLUTION`: one line `todo("<hint>")` stands there instead
+  * between `### BEGIN SOLUTION <hint>` and `### END SOLUTION`: `todo("<hint>")` stands there instead, in lines of WIDTH letters
   * a line `guess = 2  ### GUESS`: it becomes `guess = ...  # your guess`, and where a guess is no number, what it looks like:
     `guess = (0, 20)  ### GUESS` becomes `guess = ...  # your guess: (?, ?)`
   * the same in a file that a cell writes (`%%writefile my_producer.py`): a comment with the hint stands there instead
@@ -27,6 +27,7 @@ BEGIN = re.compile(r"^(\s*)### BEGIN SOLUTION\s+(.+?)\s*$")
 END = re.compile(r"^\s*### END SOLUTION\s*$")
 GUESS = re.compile(r"^(\s*\w+ = )(.*?)\s*### GUESS\s*$")
 FILE = re.compile(r"%%writefile +(\S+) *\n")
+WIDTH = 60  # letters of a line of code: more break beside the picture
 TEST_MARK = re.compile(r"^\s*# NBVAL_\w+\s*$")
 
 
@@ -45,15 +46,32 @@ def unsolved(source: str) -> str:
             inside = False
         elif begin:
             inside = True
-            lines += textwrap.wrap(begin[2], 70, initial_indent="# ", subsequent_indent="# ") if file else \
-                [f"{begin[1]}todo({quoted(begin[2])})"]
+            lines += textwrap.wrap(begin[2], WIDTH, initial_indent="# ", subsequent_indent="# ") if file else \
+                todo(*begin.groups())
         elif not inside and not TEST_MARK.match(line):
-            lines.append(GUESS.sub(lambda guess: f"{guess[1]}...  # your guess{shape(guess[2])}", line))
+            lines += guess(line)
     if inside:
         raise LabError(f"BEGIN SOLUTION without END SOLUTION:\n{source}")
     if "### GUESS" in "\n".join(lines):
         raise LabError(f"a guess is one line such as `guess = 2  ### GUESS`:\n{source}")
     return "\n".join(lines)
+
+
+def guess(line: str) -> list[str]:
+    """Return a line without the guess in it, if there is one; its shape stands before it where both are too long."""
+    if not (found := GUESS.match(line)):
+        return [line]
+    mark = f"# your guess{shape(found[2])}"
+    short = f"{found[1]}...  {mark}"
+    return [short] if len(short) <= WIDTH else [mark, f"{found[1]}..."]
+
+
+def todo(indent: str, hint: str) -> list[str]:
+    """Return the lines that stand instead of a solution, none longer than WIDTH."""
+    parts = textwrap.wrap(hint, WIDTH - len(indent) - len('todo(" ")'), break_long_words=False)
+    literals = [quoted(part + " " * (part is not parts[-1])) for part in parts]
+    lines = "\n".join(literals).replace("\n", f"\n{indent}     ")
+    return f"{indent}todo({lines})".splitlines()
 
 
 def quoted(text: str) -> str:

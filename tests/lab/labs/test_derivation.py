@@ -10,7 +10,7 @@ from tools import labs
 from tools.notebooks import outputs
 from tools.notebooks.build import Project, build, load, stale, student_notebook, text
 from tools.notebooks.source import LabError, parse
-from tools.notebooks.student import unsolved
+from tools.notebooks.student import WIDTH, unsolved
 
 SOURCE = '''---
 title: Doubles
@@ -106,6 +106,19 @@ def test_a_source_that_is_not_understood_is_refused(spoiled, complaint):
     """Fails if a mistake in a source is passed over in silence."""
     with pytest.raises(LabError, match=complaint):
         parse(spoiled, "42-doubles")
+
+
+def test_no_line_of_a_stub_is_longer_than_a_line_may_be():
+    """Fails if a long hint, a long shape of a guess, or a file's hint stands in one line, or if a word of the hint is lost."""
+    hint = "what comes once for the producer, what once for each order, and what ends a transaction?"
+    cell = f"def settle():\n    ### BEGIN SOLUTION {hint}\n    return 1\n    ### END SOLUTION"
+    told: list[str] = []
+    exec(unsolved(cell) + "\n\nsettle()", {"todo": told.append})
+    assert told == [hint]
+    guess = 'guess = {"write": True, "read": True, "keep": True}  ### GUESS'
+    assert unsolved(guess).splitlines() == ['# your guess: {"write": ?, "read": ?, "keep": ?}', "guess = ..."]
+    file = unsolved(f"%%writefile mine.py\n### BEGIN SOLUTION {hint}\npass\n### END SOLUTION")
+    assert max(len(line) for text in (unsolved(cell), unsolved(guess), file) for line in text.splitlines()) <= WIDTH
 
 
 def test_a_solution_becomes_one_todo_with_its_hint():

@@ -18,6 +18,7 @@ from typing import Any
 import confluent_kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
+from minikafka.lab.waiting import waiting
 from minikafka.machine.jars import KAFKA, class_path
 from minikafka.machine.java import NoJava, find_java
 
@@ -82,8 +83,9 @@ def send(library: str, bootstrap: str, topic: str, keys: Keys, burst: bool = Tru
     """Send one record for each key with this library, into a topic that nobody else writes to now; return their partitions."""
     before = sum(_ends(bootstrap, topic).values())
     values = [str(before + number) for number in range(len(keys))]
-    PRODUCERS[library](bootstrap, topic, keys, values, burst)
-    place = {record.value.decode(): record.partition for record in records(bootstrap, topic)}
+    with waiting(f"{library} sends {len(keys)} records, and a consumer reads them"):
+        PRODUCERS[library](bootstrap, topic, keys, values, burst)
+        place = {record.value.decode(): record.partition for record in records(bootstrap, topic)}
     return [place[value] for value in values]
 
 

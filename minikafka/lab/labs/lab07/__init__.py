@@ -2,5 +2,5 @@
 
 experiment.py has a partition whose distances are known, and what its leader's death, silence and solitude cost; own.py
 measures the machine that the notebook runs on, with kafka-python; chart.py draws latencies as distributions and over time;
-from_nothing.py has the student's producer under two faults.
+services.py lets four services suffer a setting; from_nothing.py has the student's producer under two faults.
 """

@@ -1,20 +1,23 @@
-"""Checks of lab 7: what an answer costs (7.2), what is lost (7.5), Vanlightly's scenarios (7.7), which mode for whom (7.10),
-a producer from nothing (7.11)."""
+"""Checks of lab 7: what an answer costs (7.2), what is lost (7.5), Vanlightly's scenarios (7.7), four services (7.9),
+a producer from nothing (7.10)."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from numbers import Integral, Number
+from collections.abc import Callable, Mapping
+from numbers import Number, Real
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, NEEDS, AcksCluster, Need, Price
+from minikafka.lab.labs.lab07 import services
+from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, AcksCluster
 from minikafka.lab.labs.lab07.from_nothing import two_faults, verdict
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
+LONGEST = 60_000  # ms of linger.ms: whoever asks for more waits for ever
 Acks = int | str
+Setting = tuple[Acks, float] | None                 # acks, linger.ms
 Account = dict[str, int]
 
 
@@ -159,78 +162,45 @@ def _watched_restart(room: AcksCluster) -> list[int]:
     return seen
 
 
+# --- 7.9 ----------------------------------------------------------------------------------------------------------
+
+hints("7.9", "Which of the three values of acks keeps each promise in its accidents? Which of those is fast enough?",
+      "Look at the table of section 4: under load acks=all needs batches, and linger.ms makes them. A producer that waits longer "
+      "than the service may is late by that alone. Where only acks=all is safe and even a single record takes 102 ms, say None.",
+      "minikafka/lab/labs/lab07/services.py, `DEMANDS` and `complaint`; section 4 of the lab")
+
+
+@checks("7.9", matters="\"As safe as possible and as fast as possible\" is no requirement. A time and a list of accidents are.",
+        wants="a dictionary from the four services to (acks, linger.ms) or None")
+def four_services(answer: Callable[[], dict[str, Setting]] | dict[str, Setting]) -> str:
+    """Let each service have its busiest hour and its accidents under its setting, and compare with what it demands."""
+    said = answer() if callable(answer) else answer
+    assert isinstance(said, Mapping) and {*said} == {*services.DEMANDS}, \
+        f"a dictionary is wanted, from {', '.join(map(repr, services.DEMANDS))} to (acks, linger.ms) or None; " \
+        f"you gave {shown(said)}"
+    for service, setting in said.items():
+        if not _is_setting(setting):
+            raise Wrong(f"{service}: (acks, linger.ms) or None is wanted, acks one of 0, 1, \"all\", linger.ms 0 to "
+                        f"{LONGEST:,}; you gave {shown(setting)}")
+    for service, setting in said.items():
+        if setting is None:
+            assert service == "bids", f"{service}: you say that no setting can do it, and there is one"
+        elif told := services.complaint(service, setting[0], float(setting[1])):
+            raise Wrong(f"{service}, with acks={setting[0]} and linger.ms={setting[1]:g}: {told}")
+    return "three services got what they demand, measured; no setting serves the bids"
+
+
+def _is_setting(setting: Any) -> bool:
+    return setting is None or (isinstance(setting, (tuple, list)) and len(setting) == 2 and setting[0] in (0, 1, "all")
+                               and isinstance(setting[1], Real) and 0 <= setting[1] <= LONGEST)
+
+
 # --- 7.10 ---------------------------------------------------------------------------------------------------------
 
-hints("7.10", "Which rows of the table are good enough? Of those, which one is the cheapest?",
-      "Go through the modes from the fastest to the slowest; the first that satisfies all three wishes wins. There may be none.",
-      "minikafka/lab/labs/lab07/experiment.py, `Need` and `Price`; section 9 has the four businesses")
-
-
-@checks("7.10", matters="\"As safe as possible and as fast as possible\" is no requirement. Three numbers are.",
-        wants="a key of the table, or None")
-def choose(answer: Callable[[Need, dict[Acks, Price]], Any]) -> str:
-    """Check with the four businesses, and with random ones and random tables, whose rows are in any order: first what is lost,
-    then what nobody notices, then the time."""
-    cases = wishes()
-    answers = [answer(need, dict(table)) for need, table in cases]
-    for said, (_, table) in zip(answers, cases):
-        if said is not None and (isinstance(said, bool) or not isinstance(said, (str, Integral)) or said not in table):
-            raise Wrong(f"you chose {shown(said)}; return a key of the table (0, 1 or 'all'), or None")
-    for rule in (_loses, _is_deaf, _is_late, _is_slower):
-        for said, (need, table) in zip(answers, cases):
-            if told := rule(said, need, table):
-                raise Wrong(f"you chose {shown(said)}; {told}", excerpt=[
-                    f"wanted: {need.ms:g} ms, at most {need.lost} lost, {'must' if need.notice else 'need not'} notice",
-                    *(f"acks={acks}: {p.ms:g} ms, {p.lost} lost, {'notices' if p.notices else 'does not notice'}"
-                      for acks, p in table.items())])
-    return f"right for {len(cases)} businesses, some of which cannot be served"
-
-
-def _loses(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    worse = said is not None and table[said].lost > need.lost
-    return f"it may lose {table[said].lost} records, and at most {need.lost} may be lost" if worse else ""
-
-
-def _is_deaf(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    return "it does not notice a failure, and must" if said is not None and need.notice and not table[said].notices else ""
-
-
-def _is_late(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    late = said is not None and table[said].ms > need.ms
-    return f"it takes {table[said].ms:g} ms, and at most {need.ms:g} ms are allowed" if late else ""
-
-
-def _is_slower(said: Acks | None, need: Need, table: dict[Acks, Price]) -> str:
-    for acks in good_enough(need, table):
-        if said is None or table[acks].ms < table[said].ms:
-            return f"acks={acks} satisfies all three wishes" + ("" if said is None else f", and is faster: {table[acks].ms:g} ms")
-    return ""
-
-
-def good_enough(need: Need, table: dict[Acks, Price]) -> list[Acks]:
-    """Return the modes against which none of the three wishes speaks."""
-    return [acks for acks in table if not any(rule(acks, need, table) for rule in (_loses, _is_deaf, _is_late))]
-
-
-def wishes() -> list[tuple[Need, dict[Acks, Price]]]:
-    rng = random.Random(710)
-    usual: dict[Acks, Price] = {0: Price(0, 700, False), 1: Price(2, 700, True), "all": Price(42, 0, True)}
-    made = [(need, usual) for need in NEEDS.values()]
-    for _ in range(40):
-        rows: list[tuple[Acks, Price]] = [(0, Price(0, rng.choice((0, 5, 700)), False)),
-                                          (1, Price(rng.choice((2, 30)), rng.choice((0, 2, 700)), True)),
-                                          ("all", Price(rng.choice((31, 42, 160)), 0, True))]
-        need = Need(rng.choice((1, 10, 42, 100, 500)), rng.choice((0, 2, 10, 700, 5000)), rng.random() < 0.6)
-        made.append((need, dict(rng.sample(rows, 3))))
-    return made
-
-
-# --- 7.11 ---------------------------------------------------------------------------------------------------------
-
-hints("7.11", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
+hints("7.10", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
       "An answer may get lost, and then the client sends a stored record again; enable.idempotence lets a broker know it. A "
       "callback is called by poll or flush, and by nobody else.",
-      "section 10 of this lab; the order of the faults: minikafka/lab/labs/lab07/from_nothing.py")
+      "section 11 of this lab; the order of the faults: minikafka/lab/labs/lab07/from_nothing.py")
 
-file_exercise("7.11", two_faults, verdict,
+file_exercise("7.10", two_faults, verdict,
               matters="Each client has defaults of its own. A setting that you need stands in your program.")

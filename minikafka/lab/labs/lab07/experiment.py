@@ -21,6 +21,7 @@ import pandas as pd
 
 from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import Writer, read_all
+from minikafka.lab.waiting import waiting
 
 TOPIC, TP = "orders", "orders-0"
 LEADER, CONTROLLER = 1, 101
@@ -159,13 +160,13 @@ def stale_followers(acks: int = 1) -> ProduceOutcome:
 
 # --- E3: nobody answers, and nobody asks --------------------------------------------------------------------------
 
-def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0) -> ProduceOutcome:
+def faulty_leader(acks: int = 0, fault: str = "cut", after: float = 4.0, **settings: Any) -> ProduceOutcome:
     """Cut the leader's cable ("cut") or kill its process ("kill") after `after` seconds, with ten records a second.
 
     Twenty seconds later the fault is mended.
     """
     with AcksCluster(seed=4) as room:
-        cluster, writer = room.cluster, room.writer(acks, rate=10)
+        cluster, writer = room.cluster, room.writer(acks, rate=10, **settings)
         cluster.sleep(after)
         told = len(writer.acked)
         if fault == "kill":
@@ -191,11 +192,11 @@ def faults() -> pd.DataFrame:
 
 # --- Vanlightly's fourth scenario -------------------------------------------------------------------------------------------
 
-def isolated(acks: int = 1) -> ProduceOutcome:
+def isolated(acks: int = 1, rate: int = 100, **settings: Any) -> ProduceOutcome:
     """Cut the leader from its followers and the controller for 12 seconds; its client still reaches it."""
-    with AcksCluster() as room:
+    with waiting(f"15 simulated seconds with acks={acks}"), AcksCluster() as room:
         cluster = room.cluster
-        writer = room.writer(acks, rate=100, count=1500)
+        writer = room.writer(acks, rate, count=15 * rate, **settings)
         cluster.sleep(3.0)
         told = len(writer.acked)
         for other in (2, 3, CONTROLLER):
@@ -252,38 +253,3 @@ def missing(cluster: Any, broker: int) -> int:
     """Return how many records the leader has and this broker has not, by their own logs."""
     ends = {n: cluster.world.broker(n).replicas.partitions[TOPIC, 0].log.end_offset for n in (LEADER, broker)}
     return int(ends[LEADER] - ends[broker])
-
-
-# --- the table for section 8 --------------------------------------------------------------------------------------
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """The needs of a business: an answer within `ms`, at most `lost` records lost, an error at each failure (`notice`)."""
-
-    ms: float
-    lost: int
-    notice: bool
-
-
-NEEDS = {"metrics": Need(ms=1, lost=100_000, notice=False), "orders": Need(ms=500, lost=0, notice=True),
-         "logs": Need(ms=10, lost=2_000, notice=True), "bids of an auction": Need(ms=10, lost=0, notice=True)}
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """The cost and the risk of one mode: ms for half of the records, records lost in the worst fault, does the producer
-    notice?"""
-
-    ms: float
-    lost: int
-    notices: bool
-
-
-def prices(far: float, worst: dict[int, ProduceOutcome]) -> dict[int | str, Price]:
-    """Return for each of the three modes the latency with followers `far` seconds away, and the records lost in its
-    worst fault."""
-    found: dict[int | str, Price] = {}
-    for acks in (0, 1, ALL):
-        found["all" if acks == ALL else acks] = Price(
-            round(quantile(latencies(acks, far, count=20), 0.5), 1), len(worst[acks].lost), acks != 0)
-    return found

@@ -1,4 +1,4 @@
-"""A producer from nothing (7.11): the student's settings meet two faults, and nothing may be lost or be there twice.
+"""A producer from nothing (7.10): the student's settings meet two faults, and nothing may be lost or be there twice.
 
     1. five orders, and all is well
     2. the leader is cut off from the other brokers, not from its clients, and five orders come: with acks=1 it confirms them.

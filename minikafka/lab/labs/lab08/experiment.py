@@ -29,6 +29,7 @@ from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
+from minikafka.lab.waiting import waiting
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError
 
@@ -88,9 +89,10 @@ class LagCluster:
 
     def until(self, t: float) -> LagCluster:
         """Let the time pass up to `t`, noting ten times a second what the leader knows."""
-        while self.now < t - 1e-6:
-            self.cluster.sleep(min(0.1, t - self.now))
-            self.note()
+        with waiting(f"simulated time runs from second {self.now:.0f} to {t:g}"):
+            while self.now < t - 1e-6:
+                self.cluster.sleep(min(0.1, t - self.now))
+                self.note()
         return self
 
     def note(self) -> None:
