@@ -34,8 +34,7 @@ def show_whole_tables(_: object = None) -> None:
 def reconnect_soon(_: object = None) -> None:
     """Let clients of kafka-python, once it is imported, wait RECONNECT_MS at most before they try a broker again.
 
-    A new client chooses its first broker by chance and waits for that one, though another lives: with two of three dead, 1 of 600
-    gave up after 30 s.
+    A new client chooses its first broker by chance and tries that one again, with longer and longer pauses, though another lives.
     """
     clients = [getattr(sys.modules.get("kafka"), name, None) for name in ("KafkaProducer", "KafkaConsumer", "KafkaAdminClient")]
     for default in (client.DEFAULT_CONFIG for client in clients if client is not None):

@@ -305,16 +305,12 @@ function legendOf(stage, legend) {
     const sign = signAt(all, ...mouse);
     if (sign?.key !== here) show(sign);
   };
-  stage.addEventListener("pointermove", event => {
-    keys = false;
+  const pointAt = event => {
     mouse = [event.clientX, event.clientY];
     point();
-  });
-  stage.addEventListener("pointerover", event => {  // a picture has come under a mouse that rests
-    if (keys) return;
-    mouse = [event.clientX, event.clientY];
-    point();
-  });
+  };
+  stage.addEventListener("pointermove", event => { keys = false; pointAt(event); });
+  stage.addEventListener("pointerover", event => { if (!keys) pointAt(event); });  // a picture has come under a resting mouse
   stage.addEventListener("pointerleave", () => { mouse = null; show(null); });
   stage.addEventListener("focusin", event => {
     const sign = event.target.matches(".mk-sign") ? signOf(event.target, legend) : null;

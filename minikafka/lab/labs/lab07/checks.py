@@ -15,7 +15,7 @@ from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
 FAULTS = ("kill", "stop", "cut", "pause", "hold_follower")
-LONGEST = 60_000  # ms of linger.ms: whoever asks for more waits for ever
+LONGEST = 60_000  # ms of linger.ms: the accidents of the check are over long before
 Acks = int | str
 Setting = tuple[Acks, float] | None                 # acks, linger.ms
 Account = dict[str, int]

@@ -26,7 +26,7 @@ ACCIDENTS = {"cut": "the leader's cable is cut", "isolated": "the leader is isol
 
 @dataclass(frozen=True)
 class Demand:
-    """The wishes of a service: an answer to 99 of 100 records within `ms`, and no loss in these accidents."""
+    """A service's demand: an answer to 99 of 100 records within `ms`, and no loss in these accidents."""
 
     ms: float
     safe_in: tuple[str, ...] = ()
