@@ -41,7 +41,7 @@ def main(argv: list[str], project: Project | None = None) -> int:
             return bool(problems)
         if options.gate:
             from tools.notebooks.gate import show
-            return show(sources, everything=not options.labs)
+            return show(sources)
         for path in (*sources, *beside):
             if options.run and path not in beside:
                 from tools.notebooks.run import run

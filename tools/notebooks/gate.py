@@ -11,8 +11,8 @@ names of minikafka.lab:
      different make, by somebody who has read the notebook and does not know the check
 and it has its three hints.
 
-A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py --gate` prints the table; of all
-labs, it also writes it to tests/lab/labs/GATE.md, and the tests ask whether that is what they see.
+A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py NN --gate` prints the lab's rows and
+writes them into tests/lab/labs/GATE.md; the tests ask whether that is what they see.
 """
 from __future__ import annotations
 
@@ -201,24 +201,24 @@ def row(r: Result) -> str:
     return f"| {r.exercise} | {' | '.join(words)} | {'; '.join(r.wrong)} | {len(r.wrong) - len(r.survivors)} of {len(r.wrong)} |"
 
 
-def table(results: list[Result]) -> str:
-    killed, planted = sum(len(r.wrong) - len(r.survivors) for r in results), sum(len(r.wrong) for r in results)
-    right = sum(len(r.right) - len(r.refused) for r in results)
-    return "\n".join([
-        "| exercise | stub | solution | hints | right answers | wrong answers | killed |", "|---|---|---|---|---|---|---|",
-        *map(row, results), "",
-        f"{len(results)} exercises; {right} right answers pass, {killed} of {planted} wrong answers are killed."])
-
-
-def show(sources: list[Path], everything: bool) -> int:
-    """Prints the table of these labs and what is wrong; 1 if anything is. Of all labs it writes the table, too."""
+def show(sources: list[Path]) -> int:
+    """Prints the rows of these labs and what is wrong; 1 if anything is. If nothing is, it writes the rows into the table."""
     results = [result for path in sources for result in apart(path)]
     problems = [problem for result in results for problem in result.problems]
-    print(table(results), *problems, sep="\n")
-    if everything and not problems:
-        title = "# Wrong answers that the checks of the labs refuse\n\nMade by `tools/labs.py --gate`."
-        TABLE.write_text(f"{title}\n\n{table(results)}\n")
+    killed, right = (sum(len(found) for found in kind) for kind in ([r.wrong for r in results], [r.right for r in results]))
+    print(*map(row, results), *problems, f"{len(results)} exercises, {right} right answers, {killed} wrong ones", sep="\n")
+    if not problems:
+        judged = {int(path.stem[:2]) for path in sources}
+        kept = [line for line in TABLE.read_text().splitlines() if not (line[2:3].isdigit() and lab_of(line) in judged)]
+        head = [line for line in kept if not line[2:3].isdigit()]
+        rows = [line for line in kept if line[2:3].isdigit()] + list(map(row, results))
+        TABLE.write_text("\n".join([*head, *sorted(rows, key=lab_of)]) + "\n")
     return bool(problems)
+
+
+def lab_of(line: str) -> int:
+    """The number of the lab of a row."""
+    return int(line[2:].partition(".")[0])
 
 
 if __name__ == "__main__":

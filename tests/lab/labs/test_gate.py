@@ -1,6 +1,8 @@
 """The three-way gate: on every exercise of every lab, and on exercises made to be refused by it."""
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from minikafka.lab import exercise
@@ -126,6 +128,18 @@ def test_an_exercise_without_hints_is_refused(monkeypatch):
 
 def test_the_table():
     """Fails if an exercise, its wrong answers or how many were killed is not shown."""
-    text = gate.table([judge(wrong={**WRONG, "is right": (lambda x: x + x, "")})])
-    assert text.splitlines()[2] == "| 99.1 | unsolved | passes | 3 | 5 of 5 | adds one; triples; raises; is right | 3 of 4 |"
-    assert text.splitlines()[-1] == "1 exercises; 5 right answers pass, 3 of 4 wrong answers are killed."
+    row = gate.row(judge(wrong={**WRONG, "is right": (lambda x: x + x, "")}))
+    assert row == "| 99.1 | unsolved | passes | 3 | 5 of 5 | adds one; triples; raises; is right | 3 of 4 |"
+
+
+def test_a_lab_changes_its_own_rows_only(monkeypatch, tmp_path, capsys):
+    """Fails if the rows of a lab that was not judged are lost, if one that is gone stays, or if a faulty one is written."""
+    monkeypatch.setattr(gate, "TABLE", tmp_path / "GATE.md")
+    before = "# A\n\n|---|---|\n| 98.1 | old |\n| 99.1 | old |\n| 99.2 | old |\n| 100.1 | old |\n"
+    gate.TABLE.write_text(before)
+    monkeypatch.setattr(gate, "apart", lambda path: [judge(wrong={"is right": (lambda x: x + x, ""), **WRONG})])
+    assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before
+    monkeypatch.setattr(gate, "apart", lambda path: [judge()])
+    assert gate.show([Path("99-a.md")]) == 0
+    assert gate.TABLE.read_text() == before.replace("| 99.1 | old |\n| 99.2 | old |", gate.row(judge()))
+    assert "1 exercises, 5 right answers, 3 wrong ones" in capsys.readouterr().out

@@ -214,8 +214,8 @@ def test_a_student_gets_a_file_with_one_comment():
     """Fails if a solution reaches the students, or if their file is no file of comments."""
     cell = parse(LAB, "42-files").cells[1]
     assert unsolved(cell.source) == (
-        "%%writefile my_echo.py\n# Print each line of standard input as soon as it has come, and end\n"
-        "# when the input is at its end.")
+        "%%writefile my_echo.py\n# Print each line of standard input as soon as it has come,\n"
+        "# and end when the input is at its end.")
 
 
 def test_an_exercise_of_two_cells_is_one_exercise():
