@@ -277,6 +277,10 @@ LETTER = """() => {
     const svg = document.querySelector('.mk-stage svg');
     return 14 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
 }"""
+FITS = """() => {  // drawn for the place that it has, or for the least width that a layout has
+    const stage = document.querySelector('.mk-dock .mk-stage');
+    return Math.abs(stage.querySelector('svg').viewBox.baseVal.width - Math.max(640, stage.clientWidth)) < 10;
+}"""
 MIDDLE = """part => {
     const box = document.querySelector(part).getBoundingClientRect();
     return [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
@@ -333,11 +337,13 @@ def test_the_picture_stands_beside_the_text(page, folder):
     until(page, "() => document.querySelector('.mk-dock').clientWidth < 40")
     page.page.click(".mk-unfold")
     until(page, f"before => ({wide})() > before + 20", before)
+    until(page, FITS)
     point(page, ".mk-dock [data-part=isr]", "The bracket holds the replicas in sync")
     page.page.press(".mk-fold", "Enter")
     until(page, f"() => {NOTES}.length === 0")
     assert page.run("view")  # its picture comes under the mouse, which rests
     until(page, f"before => ({wide})() > before + 20", before)
+    until(page, FITS)
     legend(page, "The bracket holds the replicas in sync")
     page.page.focus(".mk-dock .mk-stage .mk-sign[tabindex='0']")
     page.page.keyboard.press("ArrowDown")
