@@ -163,40 +163,7 @@ def lost_by_numpy(acknowledged, readable):
 
 
 RIGHT = {
-    "8.4": {
-        "a loop": isr_by_a_loop,
-        "pairs of fetches, a set": isr_by_pairs,
-        "an object for each follower, a tuple": isr_by_objects,
-        "backwards, a frozenset": isr_backwards,
-        "a generator": isr_one_by_one,
-        "in another order": lambda now, fetches, end: sorted(isr_by_a_loop(now, fetches, end)),
-        "a dictionary's keys": lambda now, fetches, end: dict.fromkeys(isr_by_a_loop(now, fetches, end)).keys(),
-        "numpy's numbers": lambda now, fetches, end: np.array(isr_by_a_loop(now, fetches, end)),
-    },
     "8.2": {
-        "a loop": leaves_by_a_loop,
-        "a list": leaves_by_a_list,
-        "by rounding": lambda stopped, look: look + 5 * (math.floor((stopped + 10 - look) / 5) + 1),
-        "numpy": lambda stopped, look: np.arange(look, 500, 5)[np.arange(look, 500, 5) - stopped > 10][0],
-        "next": lambda stopped, look: next(t for t in itertools.count(look, 5) if t - stopped > 10),
-        "whole numbers": lambda stopped, look: int(leaves_by_a_loop(stopped, look)),
-    },
-    "8.9": {
-        "a loop": alarm_by_a_loop,
-        "cases": alarm_by_cases,
-        "by rank": alarm_by_rank,
-        "next": lambda lines: next((alarm for word, alarm in WORDS if any(word in line for line in lines)), "quiet"),
-        "the whole text": lambda lines: next((alarm for word, alarm in WORDS if word in str(lines)), "quiet"),
-    },
-    "8.7": {
-        "a dictionary": dict(CHOICE),
-        "a function": lambda: dict(CHOICE),
-        "lists": lambda: {name: list(each) for name, each in CHOICE.items()},
-        "in another order": lambda: OrderedDict(reversed(list(CHOICE.items()))),
-        "0 and 1 for no and yes": lambda: {"orders": (2, 0), "positions": (1, 1)},
-        "nobody may change it": lambda: MappingProxyType(CHOICE),
-    },
-    "8.8": {
         "a loop": lost_by_a_loop,
         "a comprehension": lambda acknowledged, readable: [
             (o, v, dict(readable).get(o)) for o, v in acknowledged if dict(readable).get(o) != v],
@@ -207,5 +174,38 @@ RIGHT = {
         "lists for triples": lambda a, r: [list(each) for each in lost_by_a_loop(a, r)],
         "a tuple, the last ones first": lambda a, r: tuple(reversed(lost_by_a_loop(a, r))),
         "a partial": functools.partial(lambda f, a, r: f(a, r), lost_by_a_loop),
+    },
+    "8.4": {
+        "a loop": leaves_by_a_loop,
+        "a list": leaves_by_a_list,
+        "by rounding": lambda stopped, look: look + 5 * (math.floor((stopped + 10 - look) / 5) + 1),
+        "numpy": lambda stopped, look: np.arange(look, 500, 5)[np.arange(look, 500, 5) - stopped > 10][0],
+        "next": lambda stopped, look: next(t for t in itertools.count(look, 5) if t - stopped > 10),
+        "whole numbers": lambda stopped, look: int(leaves_by_a_loop(stopped, look)),
+    },
+    "8.6": {
+        "a loop": isr_by_a_loop,
+        "pairs of fetches, a set": isr_by_pairs,
+        "an object for each follower, a tuple": isr_by_objects,
+        "backwards, a frozenset": isr_backwards,
+        "a generator": isr_one_by_one,
+        "in another order": lambda now, fetches, end: sorted(isr_by_a_loop(now, fetches, end)),
+        "a dictionary's keys": lambda now, fetches, end: dict.fromkeys(isr_by_a_loop(now, fetches, end)).keys(),
+        "numpy's numbers": lambda now, fetches, end: np.array(isr_by_a_loop(now, fetches, end)),
+    },
+    "8.8": {
+        "a dictionary": dict(CHOICE),
+        "a function": lambda: dict(CHOICE),
+        "lists": lambda: {name: list(each) for name, each in CHOICE.items()},
+        "in another order": lambda: OrderedDict(reversed(list(CHOICE.items()))),
+        "0 and 1 for no and yes": lambda: {"orders": (2, 0), "positions": (1, 1)},
+        "nobody may change it": lambda: MappingProxyType(CHOICE),
+    },
+    "8.9": {
+        "a loop": alarm_by_a_loop,
+        "cases": alarm_by_cases,
+        "by rank": alarm_by_rank,
+        "next": lambda lines: next((alarm for word, alarm in WORDS if any(word in line for line in lines)), "quiet"),
+        "the whole text": lambda lines: next((alarm for word, alarm in WORDS if word in str(lines)), "quiet"),
     },
 }

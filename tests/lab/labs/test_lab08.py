@@ -11,7 +11,7 @@ from minikafka.lab.labs.lab08.traces import cases, members, tell
 
 
 def test_the_twins():
-    """Section 4: fails if the chart leaves a twin out, or if the second twin makes acks=all wait for the first one's limit."""
+    """Section 5: fails if the chart leaves a twin out, or if the second twin makes acks=all wait for the first one's limit."""
     first, second = LagCluster(own={D: records_a_fetch(5)}).until(20), LagCluster().until(20)
     FetchPace(first, D, every=0.5, first=3.5)
     FetchPace(second, D, every=3.0)
@@ -33,7 +33,7 @@ def test_the_default_that_the_lab_names():
 
 
 def test_the_forty_logs_hold_every_kind_and_both_answers():
-    """Fails if the fetch logs of 8.4 grew one-sided: then a constant answer would nearly pass."""
+    """Fails if the fetch logs of 8.6 grew one-sided: then a constant answer would nearly pass."""
     found = cases()
     assert len(found) == 40 and len({case.kind for case in found}) == 6
     assert 10 < sum(3 in members(case) for case in found) < 35 and all(2 in members(case) for case in found)
@@ -51,7 +51,7 @@ def test_an_entry_of_another_shape_is_not_called_unlost(wrong, told):
 
 
 def test_only_one_pair_of_settings_suits_both_services():
-    """Fails if a demand of 8.7 is met by every setting, or if another choice than the one of the solution gets through."""
+    """Fails if a demand of 8.8 is met by every setting, or if another choice than the one of the solution gets through."""
     pairs = [(number, unclean) for number in (1, 2, 3) for unclean in (False, True)]
     suits = {service: [pair for pair in pairs if not services.complaint(service, services.suffered(*pair))]
              for service in services.DEMANDS}

@@ -1,5 +1,5 @@
-"""Checks of lab 8: when a stuck follower leaves (8.2), who is in sync (8.4), two services and their settings (8.7), finding the
-lost records (8.8), an alarm on the brokers' logs (8.9)."""
+"""Checks of lab 8: finding the lost records (8.2), when a stuck follower leaves (8.4), who is in sync (8.6), two services and
+their settings (8.8), an alarm on the brokers' logs (8.9)."""
 from __future__ import annotations
 
 import functools
@@ -17,145 +17,14 @@ Settings = tuple[int, bool]                         # min.insync.replicas, uncle
 
 # --- 8.2 --------------------------------------------------------------------------------------------------------------
 
-hints("8.2", "At which seconds does the leader look at all? And at the first of them that is late enough, how long has it been?",
-      "It looks at `look`, and then every 5 seconds. The follower is thrown out at the first look at which more than 10 "
-      "seconds have passed since `stopped`; exactly 10 are not enough.",
-      "minikafka/broker/replication/isr.py, class RemoteReplica, `caught_up`; section 2 of the lab")
-
-
-@checks("8.2", matters="With acks=all a producer must be able to wait for one and a half times the limit, not for the limit.",
-        wants="a number of seconds")
-def leaving(answer: Callable[[float, float], float]) -> str:
-    """Check with the four stops that the lab's cluster has measured, and with sixty drawn ones."""
-    from minikafka.lab.labs.lab08.experiment import stuck_again_and_again
-    for stopped, out, _ in _stops(stuck_again_and_again):
-        said = answer(stopped, 3.0)
-        if said != round(out):
-            raise Wrong(f"stopped at {stopped:g}: you say {shown(said)}. In the cluster the follower was out at {out:.0f}: the "
-                        f"leader looks at 3, 8, 13 and so on, and {_why(stopped, said, round(out))}")
-    rng = random.Random(84)
-    for _ in range(60):
-        look, stopped = float(rng.randrange(5)), float(rng.randrange(5, 60))
-        right = next(t for t in (look + 5 * k for k in range(40)) if t - stopped > LIMIT)
-        if (said := answer(stopped, look)) != right:
-            raise Wrong(f"stopped at {stopped:g}, the leader looks at {look:g}, {look + 5:g} and so on: you say {shown(said)}, "
-                        f"it is {right:g}; {_why(stopped, said, right)}")
-    return "the four stops of the cluster, as it has measured them, and sixty others"
-
-
-@functools.cache
-def _stops(play: Callable[[int], list[tuple[float, float, float]]]) -> tuple[tuple[float, float, float], ...]:
-    return tuple((float(round(stopped)), out, after) for stopped, out, after in play(4))
-
-
-def _why(stopped: float, said: float, right: float) -> str:
-    if not isinstance(said, (int, float)) or (said - right) % 5:
-        return "it does not look then"
-    if said <= stopped:
-        return "the follower had not stopped yet"
-    if said > right:
-        return f"{right - stopped:g} s after the stop it is late already"
-    return f"at {said:g} it is {said - stopped:g} s since the stop, which is within the limit"
-
-# --- 8.4 --------------------------------------------------------------------------------------------------------------
-
-hints("8.4", "The leader compares the clock with one moment of each follower. Which moment is that, and which fetches move it?",
-      "It is the last moment at which the follower had everything that the leader had at that moment. A fetch from the "
-      "leader's end makes it `fetch.t`. A fetch from where the leader's end was at the *previous* fetch makes it the time of "
-      "that previous fetch: what the leader had then, the follower has now. Any other fetch does not move it. It begins at 0.",
-      "minikafka/broker/replication/isr.py, class RemoteReplica: `fetched` moves the moment, `caught_up` compares it with the "
-      "clock")
-
-
-@checks("8.4", matters="An alarm on the number of records behind would ring for the lazy twin, who does no harm to anybody's "
-                       "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.",
-        wants="a set of numbers")
-def in_sync(isr: Isr) -> str:
-    """Check with forty fetch logs, judged by the code that runs in the brokers."""
-    wrong = [case for case in cases() if differs(isr, case)]
-    if wrong:
-        fewest = min(wrong, key=lambda case: len(case.fetches))
-        raise Wrong(*complaint(isr, shortest(fewest, lambda case: differs(isr, case)), len(wrong)))
-    return "right for 40 fetch logs: stuck, slow, late, lazy, back again, one record short, and with nobody writing"
-
-
-def ask(isr: Isr, case: Case) -> set[int]:
-    names = isr(case.now, list(case.fetches), case.end)
-    assert not isinstance(names, (str, int)), \
-        f"the numbers of brokers are wanted, as a set or a list; you returned {shown(names)}"
-    return set(names)
-
-
-def differs(isr: Isr, case: Case) -> bool:
-    return ask(isr, case) != members(case)
-
-
-def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
-    """Return what is said about the shortest log that shows the mistake: a sentence, the log, the command that shows it
-    again."""
-    said, right = sorted(ask(isr, case), key=str), sorted(members(case))
-    odd = min({*said} ^ {*right}, key=str)
-    return (f"{count} of 40 logs come out wrong. In the shortest you say {{{_list(said)}}}, the broker says "
-            f"{{{_list(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
-            f"log ends at {case.end}; the limit is {LIMIT:g} s.",
-            [str(fetch) for fetch in case.fetches],
-            f"python -m minikafka.lab.labs.lab08.traces {case.number}")
-
-
-def _list(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, brokers))
-
-
-def reason(name: int, case: Case) -> str:
-    """Return why a replica is in sync, or is not."""
-    if name not in FOLLOWERS:
-        return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {shown(name)}"
-    watch = watches(case)[name]
-    if watch.log_end_offset == case.end:
-        return f"{name} is in sync, for it has everything there is"
-    moment = f"it was last caught up at t={watch.last_caught_up_time:g}, {case.now - watch.last_caught_up_time:g} s ago"
-    return f"{name} is {'in sync' if name in members(case) else 'late'}: {moment}"
-
-
-# --- 8.7 --------------------------------------------------------------------------------------------------------------
-
-hints("8.7", "Which of the three faults does each service bear, and which not? What does each setting change in it?",
-      "min.insync.replicas=2 refuses while fewer than two are in sync: nothing is on one disk alone, and nothing comes "
-      "through. An unclean election lets somebody lead at any price; the price is what was confirmed without it. 3 of 3 "
-      "refuses at each restart.",
-      "minikafka/lab/labs/lab08/services.py, `suffered`: the three faults; section 6 of the lab")
-
-
-@checks("8.7", matters="This is the conversation to have with whoever owns the data, before the night in which it counts.",
-        wants="a dictionary from \"orders\" and \"positions\" to (min.insync.replicas, unclean)")
-def two_services(answer: Callable[[], dict[str, Settings]] | dict[str, Settings]) -> str:
-    """Let each service suffer three faults under its settings, and compare with what it demands."""
-    from minikafka.lab.labs.lab08.services import DEMANDS, complaint, suffered
-    said = answer() if callable(answer) else answer
-    assert isinstance(said, Mapping) and {*said} == {*DEMANDS}, \
-        f"a dictionary is wanted, from 'orders' and 'positions' to (min.insync.replicas, unclean); you gave {shown(said)}"
-    for service, settings in said.items():
-        assert isinstance(settings, (tuple, list)) and len(settings) == 2 and settings[0] in (1, 2, 3) \
-            and settings[1] in (True, False), f"{service}: (1, 2 or 3, True or False) is wanted; you gave {shown(settings)}"
-    wrong = {service: told for service in DEMANDS
-             if (told := complaint(service, suffered(int(said[service][0]), bool(said[service][1]))))}
-    if wrong:
-        service, told = next(iter(wrong.items()))
-        number, unclean = said[service]
-        raise Wrong(f"{service}, with min.insync.replicas={number} and an unclean election {'on' if unclean else 'off'}: {told}")
-    return "both services got what they demand, under the same three faults"
-
-
-# --- 8.8 --------------------------------------------------------------------------------------------------------------
-
-hints("8.8", "A promise was: this value, at this offset. What can stand at that offset afterwards?",
+hints("8.2", "A promise was: this value, at this offset. What can stand at that offset afterwards?",
       "The value itself: kept. Another value: replaced, and that is lost too. Nothing: gone. The same value somewhere else "
-      "does not count: the next truck may say the same.",
+      "does not count: the next customer may order the same.",
       "minikafka/proof/history/writes.py: the checker of the test bench asks the same question of a whole history")
 
 
-@checks("8.8", matters="Offsets alone find ten of the thirty. Teams that compare counts, or offsets, after an incident find "
-                       "a third of what they have lost.")
+@checks("8.2", matters="Offsets alone find ten of the thirty. Teams that compare log ends, or offsets, after an incident "
+                       "find a third of what they have lost.")
 def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
     """Check with histories that have nothing lost, a hole, a torn end, replaced records, equal values, and with the one
     of this lab."""
@@ -210,6 +79,137 @@ def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
         ("this lab's", common + alone + later, common + later),
     )
 
+
+# --- 8.4 --------------------------------------------------------------------------------------------------------------
+
+hints("8.4", "At which seconds does the leader look at all? And at the first of them that is late enough, how long has it been?",
+      "It looks at `look`, and then every 5 seconds. The follower is thrown out at the first look at which more than 10 "
+      "seconds have passed since `stopped`; exactly 10 are not enough.",
+      "minikafka/broker/replication/isr.py, class RemoteReplica, `caught_up`; section 4 of the lab")
+
+
+@checks("8.4", matters="With acks=all a producer must be able to wait for one and a half times the limit, not for the limit.",
+        wants="a number of seconds")
+def leaving(answer: Callable[[float, float], float]) -> str:
+    """Check with the four stops that the lab's cluster has measured, and with sixty drawn ones."""
+    from minikafka.lab.labs.lab08.experiment import stuck_again_and_again
+    for stopped, out, _ in _stops(stuck_again_and_again):
+        said = answer(stopped, 3.0)
+        if said != round(out):
+            raise Wrong(f"stopped at {stopped:g}: you say {shown(said)}. In the cluster the follower was out at {out:.0f}: the "
+                        f"leader looks at 3, 8, 13 and so on, and {_why(stopped, said, round(out))}")
+    rng = random.Random(84)
+    for _ in range(60):
+        look, stopped = float(rng.randrange(5)), float(rng.randrange(5, 60))
+        right = next(t for t in (look + 5 * k for k in range(40)) if t - stopped > LIMIT)
+        if (said := answer(stopped, look)) != right:
+            raise Wrong(f"stopped at {stopped:g}, the leader looks at {look:g}, {look + 5:g} and so on: you say {shown(said)}, "
+                        f"it is {right:g}; {_why(stopped, said, right)}")
+    return "the four stops of the cluster, as it has measured them, and sixty others"
+
+
+@functools.cache
+def _stops(play: Callable[[int], list[tuple[float, float, float]]]) -> tuple[tuple[float, float, float], ...]:
+    return tuple((float(round(stopped)), out, after) for stopped, out, after in play(4))
+
+
+def _why(stopped: float, said: float, right: float) -> str:
+    if not isinstance(said, (int, float)) or (said - right) % 5:
+        return "it does not look then"
+    if said <= stopped:
+        return "the follower had not stopped yet"
+    if said > right:
+        return f"{right - stopped:g} s after the stop it is late already"
+    return f"at {said:g} it is {said - stopped:g} s since the stop, which is within the limit"
+
+
+# --- 8.6 --------------------------------------------------------------------------------------------------------------
+
+hints("8.6", "The leader compares the clock with one moment of each follower. Which moment is that, and which fetches move it?",
+      "It is the last moment at which the follower had everything that the leader had at that moment. A fetch from the "
+      "leader's end makes it `fetch.t`. A fetch from where the leader's end was at the *previous* fetch makes it the time of "
+      "that previous fetch: what the leader had then, the follower has now. Any other fetch does not move it. It begins at 0.",
+      "minikafka/broker/replication/isr.py, class RemoteReplica: `fetched` moves the moment, `caught_up` compares it with the "
+      "clock")
+
+
+@checks("8.6", matters="An alarm on the number of records behind would ring for the second twin, which does no harm to anybody's "
+                       "data, and the broker would not agree with it. Watch IsrShrinksPerSec, and the stopwatch behind it.",
+        wants="a set of numbers")
+def in_sync(isr: Isr) -> str:
+    """Check with forty fetch logs, judged by the code that runs in the brokers."""
+    wrong = [case for case in cases() if differs(isr, case)]
+    if wrong:
+        fewest = min(wrong, key=lambda case: len(case.fetches))
+        raise Wrong(*complaint(isr, shortest(fewest, lambda case: differs(isr, case)), len(wrong)))
+    return "right for 40 fetch logs: stuck, slow, late, lazy, back again, one record short, and with nobody writing"
+
+
+def ask(isr: Isr, case: Case) -> set[int]:
+    names = isr(case.now, list(case.fetches), case.end)
+    assert not isinstance(names, (str, int)), \
+        f"the numbers of brokers are wanted, as a set or a list; you returned {shown(names)}"
+    return set(names)
+
+
+def differs(isr: Isr, case: Case) -> bool:
+    return ask(isr, case) != members(case)
+
+
+def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
+    """Return what is said about the shortest log that shows the mistake: a sentence, the log, the command that shows it
+    again."""
+    said, right = sorted(ask(isr, case), key=str), sorted(members(case))
+    odd = min({*said} ^ {*right}, key=str)
+    return (f"{count} of 40 logs come out wrong. In the shortest you say {{{_list(said)}}}, the broker says "
+            f"{{{_list(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
+            f"log ends at {case.end}; the limit is {LIMIT:g} s.",
+            [str(fetch) for fetch in case.fetches],
+            f"python -m minikafka.lab.labs.lab08.traces {case.number}")
+
+
+def _list(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, brokers))
+
+
+def reason(name: int, case: Case) -> str:
+    """Return why a replica is in sync, or is not."""
+    if name not in FOLLOWERS:
+        return f"{name} leads, and is always in sync" if name in members(case) else f"there is no replica {shown(name)}"
+    watch = watches(case)[name]
+    if watch.log_end_offset == case.end:
+        return f"{name} is in sync, for it has everything there is"
+    moment = f"it was last caught up at t={watch.last_caught_up_time:g}, {case.now - watch.last_caught_up_time:g} s ago"
+    return f"{name} is {'in sync' if name in members(case) else 'late'}: {moment}"
+
+
+# --- 8.8 --------------------------------------------------------------------------------------------------------------
+
+hints("8.8", "Which of the three faults does each service bear, and which not? What does each setting change in it?",
+      "min.insync.replicas=2 refuses while fewer than two are in sync: nothing is on one disk alone, and nothing comes "
+      "through. An unclean election lets somebody lead at any price; the price is what was confirmed without it. 3 of 3 "
+      "refuses at each restart.",
+      "minikafka/lab/labs/lab08/services.py, `suffered`: the three faults; sections 7 and 8 of the lab")
+
+
+@checks("8.8", matters="This is the conversation to have with whoever owns the data, before the night in which it counts.",
+        wants="a dictionary from \"orders\" and \"positions\" to (min.insync.replicas, unclean)")
+def two_services(answer: Callable[[], dict[str, Settings]] | dict[str, Settings]) -> str:
+    """Let each service suffer three faults under its settings, and compare with what it demands."""
+    from minikafka.lab.labs.lab08.services import DEMANDS, complaint, suffered
+    said = answer() if callable(answer) else answer
+    assert isinstance(said, Mapping) and {*said} == {*DEMANDS}, \
+        f"a dictionary is wanted, from 'orders' and 'positions' to (min.insync.replicas, unclean); you gave {shown(said)}"
+    for service, settings in said.items():
+        assert isinstance(settings, (tuple, list)) and len(settings) == 2 and settings[0] in (1, 2, 3) \
+            and settings[1] in (True, False), f"{service}: (1, 2 or 3, True or False) is wanted; you gave {shown(settings)}"
+    wrong = {service: told for service in DEMANDS
+             if (told := complaint(service, suffered(int(said[service][0]), bool(said[service][1]))))}
+    if wrong:
+        service, told = next(iter(wrong.items()))
+        number, unclean = said[service]
+        raise Wrong(f"{service}, with min.insync.replicas={number} and an unclean election {'on' if unclean else 'off'}: {told}")
+    return "both services got what they demand, under the same three faults"
 
 
 # --- 8.9 --------------------------------------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ from minikafka.broker.config.effective import BrokerConfig
 from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer
-from minikafka.lab.picture.facts.run import RecordedRun
-from minikafka.lab.view.front import Still
 from minikafka.lab.waiting import waiting
 from minikafka.log.batch import build
 from minikafka.protocol.errors import KafkaError
@@ -121,11 +119,6 @@ class LagCluster:
         """Send one record with acks=all and do not wait for the answer."""
         return Probe(self, self._probe.post(TOPIC, value, partition=0))
 
-    def picture(self, t: float) -> Still:
-        """Return the picture of that moment."""
-        run = RecordedRun.of(self.cluster)
-        return Still.of(run, self._zero + t - run.events[0]["t"], TP)
-
     def close(self) -> None:
         self.cluster.close()
 
@@ -173,14 +166,7 @@ def stuck_again_and_again(times: int = 4, later: float = 1.0) -> list[tuple[floa
     return found
 
 
-def lazy(every: float, until: float = 45.0) -> LagCluster:
-    """Let broker 3 fetch only every `every` seconds from t=20 on; it gets everything that there is each time."""
-    room = LagCluster().until(20)
-    FetchPace(room, D, every=every)
-    return room.until(until)
-
-
-def both_twins(until: float = 50.0) -> LagCluster:
+def both_twins(until: float) -> LagCluster:
     """Let broker 2 be the first twin and 3 the second, as followers of the same leader."""
     room = LagCluster(own={A: records_a_fetch(5)}).until(20)
     FetchPace(room, A, every=0.5, first=3.5)

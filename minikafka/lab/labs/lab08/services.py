@@ -1,4 +1,4 @@
-"""Three faults, and what they do to a service under two settings: the decision of exercise 8.7.
+"""Three faults, and what they do to a service under two settings: the decision of exercise 8.8.
 
     suffered(min_insync=2, unclean=False)     Suffered(away=10, alone=0, burnt=0, leads=True, cut=0)
 
@@ -19,6 +19,7 @@ import pandas as pd
 from minikafka.lab.labs.lab08.experiment import TOPIC
 from minikafka.lab.labs.lab08.unclean import contents, one_try, replica_end, successor
 from minikafka.lab.labs.stage import replicated, simulated
+from minikafka.lab.waiting import waiting
 from minikafka.protocol.errors import Err
 
 RECORDS = 10
@@ -97,8 +98,9 @@ def complaint(service: str, found: Suffered) -> str:
 
 def table() -> pd.DataFrame:
     """Return what every setting suffers."""
-    rows = {f"{number}, {'on' if unclean else 'off'}": suffered(number, unclean)
-            for number in (1, 2, 3) for unclean in (False, True)}
+    with waiting("three faults under six pairs of settings"):
+        rows = {f"{number}, {'on' if unclean else 'off'}": suffered(number, unclean)
+                for number in (1, 2, 3) for unclean in (False, True)}
     columns = ["one away: confirmed", "alone: confirmed", "then burnt: lost", "somebody leads", "two without power: lost"]
     return pd.DataFrame([(f.away, f.alone, f.burnt, f.leads, f.cut) for f in rows.values()], columns=columns,
                         index=pd.Index(rows, name="min.insync, unclean"))

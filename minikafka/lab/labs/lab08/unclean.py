@@ -6,7 +6,7 @@
 
     python -m minikafka.lab.labs.lab08.unclean 1 true        the same as a story, line by line
 
-Owns: the script of section 5, and what its clients were told.
+Owns: the script of the night, and what its clients were told.
 Invariants
   `acknowledged` holds what a client was told with acks=all, `readable` what a client read; neither asks a broker
     for anything that a client could not ask
@@ -26,6 +26,7 @@ from minikafka.client.retry import OPEN_OUTCOME
 from minikafka.lab.labs.lab08.experiment import TOPIC, TP, A, C, D, names
 from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import read_all
+from minikafka.lab.waiting import waiting
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.engine.watched import Told
@@ -75,29 +76,30 @@ def disaster(min_insync: int = 1, unclean: bool = True, *, common: int = 70, alo
     """
     cluster = cluster or simulated(8, controllers=1)
     end = Disaster(min_insync, unclean, cluster)
-    replicated(cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync, unclean_leader_election_enable=str(unclean).lower())
-    send(cluster, end, "common", common)
-    cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
-    cluster.sleep(0.5)
-    moment("ask")
-    stay_alone(cluster, end, alone, moment)
-    cluster.sleep(0.5)
-    moment("kill")
-    cluster.kill(C)
-    cluster.sleep(1.0)
-    moment("freeze")
-    end.successor = successor(cluster)
-    cluster.heal()
-    cluster.sleep(1.0)
-    moment("later")
-    if end.successor is not None:
-        end.written_later = send(cluster, end, "later", later)
-    moment("back")
-    cluster.restart(C)
-    cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
-    cluster.sleep(1.0)
-    end.readable = contents(cluster)
-    moment("explain")
+    with waiting(f"the night with min.insync.replicas={min_insync}, unclean election {'on' if unclean else 'off'}"):
+        replicated(cluster, TOPIC, [C, A, D], min_insync_replicas=min_insync, unclean_leader_election_enable=str(unclean).lower())
+        send(cluster, end, "common", common)
+        cluster.wait(lambda: all(replica_end(cluster, follower) == common for follower in (A, D)))
+        cluster.sleep(0.5)
+        moment("ask")
+        stay_alone(cluster, end, alone, moment)
+        cluster.sleep(0.5)
+        moment("kill")
+        cluster.kill(C)
+        cluster.sleep(1.0)
+        moment("freeze")
+        end.successor = successor(cluster)
+        cluster.heal()
+        cluster.sleep(1.0)
+        moment("later")
+        if end.successor is not None:
+            end.written_later = send(cluster, end, "later", later)
+        moment("back")
+        cluster.restart(C)
+        cluster.wait(lambda: len(cluster.isr(TOPIC)) == 3, timeout=60)
+        cluster.sleep(1.0)
+        end.readable = contents(cluster)
+        moment("explain")
     return end
 
 
@@ -213,6 +215,9 @@ def successor(cluster: Any, patience: float = 15.0) -> int | None:
 
 # --- as a story -------------------------------------------------------------------------------------------------------
 
+DOES = {"hold_follower": "copies nothing any more", "kill": "is killed", "boot": "starts again"}
+
+
 def story(end: Disaster) -> Iterator[str]:
     """Tell from the trace what happened: faults, leaders, ISRs, records that were cut off; then the ledger."""
     events = [e for e in end.cluster.trace.events("fault", "isr", "role", "truncate") if e.get("tp", TP) == TP]
@@ -233,7 +238,7 @@ def sentence(event: dict[str, Any]) -> str | None:
     if event["k"] == "truncate" and event["from"] > event["to"]:
         return f"{who} throws away its records {event['to']} to {event['from'] - 1}"
     if event["k"] == "fault" and event.get("node") in (C, A, D):
-        return f"{event['fault']} broker {event['node']}"
+        return f"broker {event['node']} {DOES.get(event['fault'], event['fault'])}"
     return None
 
 
