@@ -79,6 +79,8 @@ else
     say "setup: installing into $venv with pip (once; about 1.3 GB with Spark, a few minutes) ..."
     make_with_pip "$base"
 fi
+# Who shares this folder may not write into it: each of their brokers would compile all of it anew.
+"$python" -m compileall -q "$root/minikafka" || say "setup: some modules are not compiled; brokers start later."
 "$python" -m minikafka.lab.spark.classes
 printf '%s\n' "$now" > "$stamp"
 if told=$("$python" -m minikafka doctor --spark 2>&1); then

@@ -53,6 +53,14 @@ def test_said_once() -> None:
     assert done.stdout == "[None, 'UTC']\n"
 
 
+def test_processes_below_keep_what_they_compile() -> None:
+    """Fails if a broker, where Python was told to write no bytecode, compiles all that it imports at each start."""
+    below = "import sys; print(sys.dont_write_bytecode)"
+    done = run(f"settle()\nimport subprocess, sys\nsubprocess.run([sys.executable, '-c', {below!r}])",
+               PYTHONDONTWRITEBYTECODE="1")
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
 def test_modules_of_the_course_come_first(tmp_path: Path) -> None:
     """I-SETTLE-3. Fails if another course's module of one of our names is taken, or a student's own module is not found."""
     for name in ("kafka", "pandas", "my_own"):
@@ -68,7 +76,8 @@ def test_the_makefile_takes_the_same_names() -> None:
     line = next(line for line in (ROOT / "Makefile").read_text().splitlines() if line.startswith("OTHERS"))
     kept = re.search(r"\$\(filter-out (.*),\$\(filter PYTHON%", line)
     assert kept is not None
-    assert set(kept[1].replace("%", "*").split()) == {name for name in KEPT if name.startswith("PYTHON")}
+    silent = "PYTHONDONTWRITEBYTECODE"  # make takes it away too, without a word: no result depends on it
+    assert set(kept[1].replace("%", "*").split()) == {silent, *(name for name in KEPT if name.startswith("PYTHON"))}
 
 
 def test_what_is_lent_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,13 +69,15 @@ def installs(calls: list[str], tool: str) -> list[str]:
 
 
 def test_venv_and_pip_without_uv(machine):
-    """Fails if the lock is not installed, or the project not editable and without fetching a build system."""
+    """Fails if the lock is not installed, the project not editable and without fetching a build system, or its modules are left
+    to be compiled by those who may not write them."""
     machine.command("python3", FAKE_PYTHON)
     status, text, calls = machine.setup()
     assert status == 0, text
     lock, project = installs(calls, "python")
     assert f"-r {machine.root}/requirements.lock" in lock
     assert f"--no-deps --no-build-isolation -e {machine.root}" in project
+    assert calls.index(f"python -m compileall -q {machine.root}/minikafka") > calls.index(project)
 
 
 def test_uv_where_it_is_present(machine):
