@@ -1,6 +1,7 @@
 """The page for the projector: it listens on loopback only, needs no internet, and answers GET requests only.
 
-    /                       the page itself (page.html): keys, captions, the vote, the speaker's notes
+    /                       the page itself (page.html): list, keys, captions, the vote; /#D4/2 is scene 2 of D4
+    /presenter              a window for the speaker (presenter.html): notes, what is next, votes, clock
     /demos.json             the demos: question, answers, notes, scenes
     /scene.json?demo&scene  one recording: begin, end, moments (recorded when first asked for)
     /frame.svg?demo&scene&t&theme&shape   shape: how many times wider than high the picture's place is
@@ -18,6 +19,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,7 +29,7 @@ from urllib.parse import parse_qs, urlsplit
 from minikafka.lab.demos.demo import Demo, Scene
 from minikafka.lab.demos.runner import Recording, record
 
-PAGE = Path(__file__).parent / "page.html"
+PAGE, PRESENTER = (Path(__file__).parent / name for name in ("page.html", "presenter.html"))
 LOOPBACK = "127.0.0.1"
 THEMES = ("auto", "light", "dark")
 Query = dict[str, str]
@@ -44,8 +46,8 @@ class Theatre:
         self._widths: dict[tuple[str, int, float], float] = {}
         self._lock = threading.RLock()
         self.paths: dict[str, Callable[[Query], Answer]] = {
-            "/": self._page, "/demos.json": self._list, "/scene.json": self._scene, "/frame.svg": self._frame,
-            "/step.json": self._step}
+            "/": partial(_file, PAGE), "/presenter": partial(_file, PRESENTER), "/demos.json": self._list,
+            "/scene.json": self._scene, "/frame.svg": self._frame, "/step.json": self._step}
 
     def recording(self, demo: str, scene: int) -> Recording:
         """Return the recording of a scene, which is made when it is first asked for."""
@@ -82,9 +84,6 @@ class Theatre:
 
     # --- what can be asked ----------------------------------------------------------------------------------------
 
-    def _page(self, query: Query) -> Answer:
-        return "text/html; charset=utf-8", PAGE.read_bytes()
-
     def _list(self, query: Query) -> Answer:
         return _json([{"name": d.name, "title": d.title, "purpose": d.purpose, "question": d.question,
                        "answers": [asdict(a) for a in d.answers], "notes": d.notes,
@@ -111,6 +110,10 @@ class Theatre:
         found = self._asked(query)
         t = found.run.step(float(query["t"]), 1 if int(query["by"]) > 0 else -1)
         return _json({"t": min(max(t, found.begin), found.end)})
+
+
+def _file(path: Path, query: Query) -> Answer:
+    return "text/html; charset=utf-8", path.read_bytes()
 
 
 def _json(value: Any) -> Answer:
@@ -155,7 +158,8 @@ def serve(demos: Sequence[Demo], port: int, browser: bool) -> None:
     with server(theatre, port) as made:
         address = f"http://{LOOPBACK}:{made.server_address[1]}/"
         print(f"{', '.join(theatre.demos)} at {address}\n"
-              "space runs and freezes, arrows step, r resets, v votes, n shows the notes, h all keys; Ctrl-C ends", flush=True)
+              "space runs and freezes, arrows step, r resets, v votes, l lists, n opens the presenter's window, h all keys; "
+              "Ctrl-C ends", flush=True)
         threading.Thread(target=theatre.prepare, daemon=True, name="demos: recording").start()
         if browser:
             webbrowser.open(address)

@@ -82,8 +82,47 @@ def test_the_class_votes(page):
     assert "no error, no loss" in page.inner_text("#vote .right")
     box = page.evaluate("(() => { const d = document.getElementById('vote'); return [d.scrollHeight, d.clientHeight]; })()")
     assert box[0] <= box[1], "the answers are cut off"
+    small = page.evaluate("Math.min(...[...document.querySelectorAll('#vote span')]"
+                          ".map(e => parseFloat(getComputedStyle(e).fontSize)))")
+    assert small >= 24 * page.viewport_size["width"] / 1280, "the reasons are too small for the last row"
     page.keyboard.press("v")
     assert not page.is_visible("#vote")
+
+
+def test_the_speaker_has_a_window_of_its_own(page):
+    """Fails if a note or a wrong answer's reason comes on the projector, or if a key of the other window does nothing."""
+    with page.expect_popup() as opened:
+        page.keyboard.press("n")
+    window = opened.value
+    window.wait_for_function("document.getElementById('notes').innerText.length > 200")
+    first = demo("D1").notes[0]
+    assert first in window.inner_text("#notes") and first not in page.inner_text("body")
+    assert "in " in window.inner_text("#next") and "✔" in window.inner_text("#answers")
+    for key in ("v", "b"):
+        window.keyboard.press(key)
+    page.wait_for_selector("#vote[open]")
+    window.wait_for_function("document.getElementById('answers').innerText.includes('[1]')")
+    assert page.inner_text("#vote").count("1 hand") == 1
+
+
+def test_the_end_says_that_it_is_the_end(page):
+    """Fails if space at the end begins again without a word, or if the card has no way on."""
+    page.keyboard.press("ArrowDown")
+    page.evaluate("go(play.end)")
+    page.keyboard.press(" ")
+    assert demo("D1").purpose in page.inner_text("#end") and page.evaluate("t === play.end && !running")
+    page.keyboard.press("r")
+    page.wait_for_function("t === play.begin && !drawing")
+    assert not page.is_visible("#end")
+
+
+def test_each_demo_has_an_address(address, page):
+    """Fails if the address does not name the demo, or if the list lacks it."""
+    assert page.url == f"{address}#D1"
+    page.keyboard.press("l")
+    assert page.get_attribute("#list a", "href") == "#D1" and demo("D1").title in page.inner_text("#list a")
+    page.keyboard.press(" ")
+    assert not page.is_visible("#list") and page.evaluate("!running")
 
 
 def test_letters_are_large(page):
