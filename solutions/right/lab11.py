@@ -211,6 +211,51 @@ def gaps_as_pandas(rows, ends):
     return gaps_by_window(rows, ends).toPandas()
 
 
+# --- 11.10 ------------------------------------------------------------------------------------------------------------------
+
+JOB = '''import json, sys
+from pyspark.sql import functions as F
+from minikafka.lab.spark import kafka_format, spark_session
+
+bootstrap, topic = sys.argv[1:]
+spark = spark_session()
+reader = (spark.read.format(kafka_format(spark)).option("kafka.bootstrap.servers", bootstrap)
+          .option("subscribe", topic).option("kafka.isolation.level", "read_committed"))
+for line in sys.stdin:
+    first, end = map(int, line.split())
+    reader.option("startingOffsets", json.dumps({topic: {"0": first, "1": first}}))
+    reader.option("endingOffsets", json.dumps({topic: {"0": end, "1": end}}))
+    text = F.col("value").cast("string")
+    trip = F.from_json(text, "fare double, fare_cents long")
+    dollars = F.coalesce(trip["fare"], trip["fare_cents"] / 100)
+    try:
+        rows = reader.load().select(dollars.alias("dollars")).collect()
+    except Exception:
+        print("gone")
+        continue
+    known = [row.dollars for row in rows if row.dollars is not None]
+    print(len(rows), len(rows) - len(known), round(sum(known)))
+'''
+
+
+def instead(old, new, program=JOB):
+    assert old in program
+    return program.replace(old, new)
+
+
+IN_SPARK = instead("""        rows = reader.load().select(dollars.alias("dollars")).collect()
+""", """        table = reader.load().select(dollars.alias("x"))
+        print(*table.agg(F.count("*"), F.count_if(F.isnull("x")), F.round(F.sum("x"))).first())
+""").partition("    known =")[0]
+IN_PYTHON = instead(".select(dollars.alias(\"dollars\")).collect()", ".collect()").replace("    known =", """    def fare(row):
+        try:
+            told = json.loads(row.value)
+        except ValueError:
+            return None
+        return told["fare"] if "fare" in told else told["fare_cents"] / 100
+    known =""").replace("row.dollars for row in rows if row.dollars", "fare(row) for row in rows if fare(row)")
+
+
 RIGHT = {
     "11.1": {"step by step": load_step_by_step, "options": load_options, "load has options": load_in_load,
              "both ends, four columns": load_from_to, "assign": load_assigned},
@@ -243,4 +288,6 @@ RIGHT = {
     },
     "11.9": {"a loop": gaps_by_loop, "sets": gaps_by_sets, "a window": gaps_by_window, "pandas": gaps_by_pandas,
              "numpy, a generator": gaps_by_numpy, "a table of pandas": gaps_as_pandas},
+    "11.10": {"collected": JOB, "in Spark": IN_SPARK, "in Python": IN_PYTHON, "stops Spark": JOB + "spark.stop()\n",
+              "cents, two decimals": instead("round(sum(known))", "f'{sum(known):.2f}'", instead("topic = sys", "topic, *_ = sys"))},
 }

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from solutions.right.lab11 import by_api, gaps_by_loop, gaps_by_window, ms, trip, zone
+from solutions.right.lab11 import by_api, gaps_by_loop, gaps_by_window, instead, ms, trip, zone
 
 
 def _zone(name: str) -> Any:
@@ -192,5 +192,14 @@ WRONG = {
         "one offset after the other": (lambda rows, ends: [(p, n, n) for p, a, b in gaps_by_loop(rows, ends)
                                                            for n in range(a, b + 1)], r"did not find"),
         "without the partition": (lambda rows, ends: [gap[1:] for gap in gaps_by_loop(rows, ends)], r"three columns"),
+    },
+    "11.10": {
+        "aborted trips count": (instead("read_committed", "read_uncommitted"), r"'0 20' your program says"),
+        "a loss without a word": (instead(".load()", ".option('failOnDataLoss', 'false').load()"), r"have been deleted, and your program answers"),
+        "dies with the read": (instead("except Exception", "except ZeroDivisionError"), r"not the end of your job"),
+        "the old app": (instead("F.coalesce(trip[\"fare\"], trip[\"fare_cents\"] / 100)", "trip[\"fare\"]"), r"look at the unreadable rows"),
+        "from the beginning": (instead("{\"0\": first, \"1\": first}", "{\"0\": 0, \"1\": 0}"), r"'20 30' your program says"),
+        "ends with the loss": (instead("continue", "break"), r"no answer to the request '20 30'"),
+        "says more": (instead("    first, end", "    print('asked:', line)\n    first, end"), r"printed 'asked: 0 20'"),
     },
 }

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 from pyspark.sql import functions as F
 
-from minikafka.lab.labs.lab12.experiment import lost
-from solutions.right.lab12 import MINUTES, TEN, emissions, patient, prices, smallest_delay, too_late
+from minikafka.lab.labs.lab12.experiment import DELAYS, EVERY, bill
+from solutions.right.lab12 import MINUTES, TEN, choose, emissions, patient, prices, too_late
 
 # --- 12.2 -------------------------------------------------------------------------------------------------------------
 
@@ -51,26 +52,9 @@ def one_a_window(rows, watermark):
 # --- 12.6 -------------------------------------------------------------------------------------------------------------
 
 
-def everything_counts(batches, size, limit):
-    return next(delay for delay in range(1000) if lost(batches, size, delay) == 0)
-
-
-def percent_for_share(batches, size, limit):
-    many = sum(map(len, batches))
-    good = limit * many / 100
-    return next(delay for delay in range(1000) if lost(batches, size, delay) <= good)
-
-
-def without_windows(batches, size, limit):
-    newest, behind = 0, []
-    for batch in batches:
-        behind += [max(0, newest - s) for s in batch]
-        newest = max(newest, *batch)
-    return sorted(behind)[int((1 - limit) * (len(behind) - 1))]
-
-
-def share_of(batches, size, delay):
-    return lost(batches, size, delay) / sum(map(len, batches))
+def forgets(name):
+    """One thing of the bill costs nothing."""
+    return lambda trips, costs: choose(trips, {**costs, name: 0})
 
 
 # --- 12.7 -------------------------------------------------------------------------------------------------------------
@@ -130,15 +114,17 @@ WRONG = {
         "how many": (lambda r, w: too_late(r, w).count(), r"table"),
     },
     "12.6": {
-        "wants to lose nothing": (everything_counts, ""),
-        "takes the share for percent": (percent_for_share, ""),
-        "forgets that a window waits": (without_windows, ""),
-        "at most": (lambda b, s, limit: next(d for d in range(999) if share_of(b, s, d) <= limit), r"less than|smallest|lost|\d"),
-        "one more": (lambda b, s, limit: smallest_delay(b, s, limit) + 1, r"enough|smallest|less"),
-        "tens": (lambda b, s, limit: next(d for d in range(0, 999, 10) if share_of(b, s, d) < limit), r"enough|smallest|less"),
-        "per batch": (lambda b, s, limit: next(d for d in range(999) if lost(b, s, d) / len(b) < limit), r"enough|smallest|\d"),
-        "one less": (lambda b, s, limit: smallest_delay(b, s, limit) - 1, r"lost|\d"),
-        "none": (lambda b, s, limit: None, r"return|None"),
+        "forgets what is lost": (forgets("lost"), r"costs"),
+        "forgets who waits": (forgets("wait"), r"costs"),
+        "forgets the micro-batches": (forgets("batches"), r"costs"),
+        "forgets the state": (forgets("state"), r"costs"),
+        "the default": (lambda trips, costs: (10, 100), r"which costs"),
+        "loses nothing": (lambda trips, costs: (120, 500), r"which costs"),
+        "the dearest": (lambda trips, costs: max(product(DELAYS, EVERY), key=lambda pair: bill(trips, *pair, costs)), r"which costs"),
+        "only the delay": (lambda trips, costs: (min(DELAYS, key=lambda delay: bill(trips, delay, 100, costs)), 100), r"which costs"),
+        "the other way round": (lambda trips, costs: choose(trips, costs)[::-1], r"no pair of a delay"),
+        "the dollars": (lambda trips, costs: bill(trips, *choose(trips, costs), costs), r"tuple"),
+        "in between": (lambda trips, costs: (15, 100), r"no pair of a delay"),
     },
     "12.7": {
         "has one price for the whole city": (one_price_for_the_city, ""),

@@ -6,6 +6,7 @@ Invariants
   Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
     after a minute, and the message says nothing of the cause.
   Without connector and without network everything still runs, on our Python source.
+  A process that finds a RUNNING_JAVA in its environment starts no Java of its own, but a session in that one.
 """
 import logging
 import os
@@ -26,6 +27,7 @@ from .source import FORMAT, KafkaSource
 
 log = logging.getLogger(__name__)
 CONNECTOR_CLASS = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
+RUNNING_JAVA = "MINIKAFKA_SPARK_JAVA"  # its port and secret; lab 11's check runs one program after the other in the same Java
 LOCAL = "local[2,4]"  # two tasks at once, and four tries of each, as on a cluster: a leader may die while a task reads from it
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -120,7 +122,8 @@ def _variables(here: bool, jars: list[str]) -> dict[str, str]:
     """
     home = {"SPARK_HOME": str(spark_home()), "SPARK_DIST_CLASSPATH": os.pathsep.join(jars)}
     workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # the driver's Python
-    return {**home, **(workers if here else {})}
+    running = zip(("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"), os.environ.get(RUNNING_JAVA, "").split())
+    return {**home, **(workers if here else {}), **dict(running)}
 
 
 def java_options(local: bool) -> str:

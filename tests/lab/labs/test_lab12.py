@@ -1,14 +1,19 @@
-"""Lab 12: the rule by which a row is too late, the picture of a stream, page by page."""
+"""Lab 12: the rule by which a row is too late, the picture of a stream, page by page, the bill of a delay."""
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
+from itertools import islice, product
 
 import pytest
 
+from minikafka.lab.datasets import Trip, taxi_trips
+from minikafka.lab.labs.lab12.experiment import DELAYS, EVERY, SERVICES, Measured, bill, measure
 from minikafka.lab.labs.streaming import START, Step
 from minikafka.lab.picture.draw.flipbook import Flipbook
 from minikafka.lab.picture.draw.stream import book, picture, too_late
+
+DAY = datetime(2025, 6, 2, tzinfo=timezone.utc)
 
 
 def window(start: int, count: int) -> dict[str, object]:
@@ -55,3 +60,28 @@ def test_a_book_has_a_page_for_each_step() -> None:
     assert repr(pages).endswith("1 too late") and "step 2 of 5" in html
     assert "range" not in Flipbook([picture(STEPS)], ["<one>"]).html()
     assert "&lt;one&gt;" in Flipbook([picture(STEPS)], ["<one>"]).html()
+
+
+def trip(began: int, ended: int) -> Trip:
+    """A trip between two minutes of a day."""
+    start, end = (DAY + timedelta(minutes=minute) for minute in (began, ended))
+    return Trip(0, "taxi-1", "station", "harbour", start, end, 1.0, 5.4)
+
+
+def test_a_choice_is_measured_by_hand() -> None:
+    """Fails if a window waits for another moment than the report that closes it, if a lost trip keeps a window, or if the
+    watermark goes back. Five trips, two a micro-batch, a delay of 5: the watermark is 7, 21, 21; row 3 is too late."""
+    trips = [trip(1, 8), trip(12, 14), trip(26, 30), trip(4, 31), trip(3, 40)]
+    assert measure(trips, delay=5, every=2) == Measured(lost=1, wait=(21 + 11) / 2, state=4 / 3, batches=3)
+    assert measure(trips, delay=0, every=5).lost == 0
+
+
+def test_each_service_chooses_for_itself() -> None:
+    """Fails if two of the three services are best served by the same choice, or the figures of the text are not so."""
+    trips = list(islice(taxi_trips(), 4000))
+    best = {min(product(DELAYS, EVERY), key=lambda pair, costs=costs: bill(trips, *pair, costs)) for costs in SERVICES.values()}
+    assert best == {(10, 20), (90, 500), (30, 100)}
+    price, accounts = measure(trips, 10, 20), measure(trips, 90, 500)
+    assert (price.lost, round(price.wait)) == (572, 19) and accounts.wait > 180 and round(measure(trips, 60, 100).wait) == 86
+    slow, patient = measure(trips, 0, 500), measure(trips, 20, 100)
+    assert (slow.lost, round(slow.wait), patient.lost, round(patient.wait)) == (100, 116, 104, 46)

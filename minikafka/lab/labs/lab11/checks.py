@@ -1,5 +1,5 @@
 """Checks of lab 11: a read (11.1), a range of offsets (11.3), trips per zone (11.4), a changed field (11.5), a range of time
-(11.8), missing offsets (11.9).
+(11.8), missing offsets (11.9), a job as a program (11.10).
 
 Most take a function from a Spark table to a Spark table: they use the running session, or start one. The first one reads from a
 broker of its own, which lives as long as the process.
@@ -22,6 +22,8 @@ from minikafka.lab import wants
 from minikafka.lab.datasets import Trip, taxi_trips
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.labs.lab11.experiment import two_versions
+from minikafka.lab.labs.lab11.from_nothing import verdict, while_records_go
+from minikafka.lab.program import file_exercise
 from minikafka.lab.values import reason, shown
 
 Gap = tuple[int, int, int]
@@ -304,3 +306,14 @@ def _gaps(places: list[tuple[int, int]], ends: dict[int, int]) -> list[Gap]:
         known = [-1, *sorted(n for p, n in places if p == partition), end]
         found += [(partition, a + 1, b - 1) for a, b in zip(known, known[1:]) if b - a > 1]
     return found
+
+
+# --- 11.10 -----------------------------------------------------------------------------------------------------------
+
+hints("11.10", "What does the read do when a record of its range has been deleted, and who notices it in your program?",
+      "Four options: where the brokers are, the topic, isolation, and both ends as JSON with two partitions. One agg gives all "
+      "three figures. What the read raises comes when the table is counted or collected: put try and except round that.",
+      "section 9 of this lab, failOnDataLoss; the requests and their order: minikafka/lab/labs/lab11/from_nothing.py")
+
+file_exercise("11.10", while_records_go, verdict,
+              matters="A job that has no answer must say so. A figure that is too small looks like any other.")

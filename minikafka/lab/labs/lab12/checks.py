@@ -1,4 +1,4 @@
-"""Checks of lab 12: a table of emissions (12.2), rows that are too late (12.4), the smallest delay (12.6), surge prices (12.7),
+"""Checks of lab 12: a table of emissions (12.2), rows that are too late (12.4), the smallest bill (12.6), surge prices (12.7),
 a delay (12.9).
 
 12.4 and 12.7 take a function from a Spark table to a Spark table: they use the running session, or start one.
@@ -10,11 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, timezone
+from itertools import islice, product
 from typing import Any
 
 from minikafka.lab import wants
+from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
-from minikafka.lab.labs.lab12.experiment import lost
+from minikafka.lab.labs.lab12.experiment import DELAYS, EVERY, SERVICES, bill, measure
 from minikafka.lab.values import shown
 
 NOON = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)
@@ -119,27 +121,35 @@ def _end(moment: datetime) -> datetime:
 
 # --- 12.6 ------------------------------------------------------------------------------------------------------------
 
-hints("12.6", "What does one more minute of delay cost, and what does it bring? Which of the two does the limit speak of?",
-      "Try the delays 0, 1, 2 … with `lost` and take the first at which less than the limit is lost, as a share of all rows.",
-      "minikafka/lab/labs/lab12/experiment.py: lost")
+hints("12.6", "How many choices are there in all, and what tells you what one of them costs?",
+      "Go through each delay with each size of a micro-batch, ask bill(trips, delay, every, costs) for each pair, and keep the "
+      "pair with the smallest bill.",
+      "minikafka/lab/labs/lab12/experiment.py: bill, measure")
 
 
-@checks("12.6", matters="Too small a delay loses rows, too large a one keeps windows open, and their state in memory.")
-def smallest(answer: Callable[[list[list[int]], int, float], int]) -> str:
-    """Check with thirty seeded days with other traffic, windows and limits."""
-    rng = random.Random(127)
-    for _ in range(30):
-        size, limit = rng.choice((10, 30)), rng.choice((0.0005, 0.01, 0.02, 0.1))
-        jams = [rng.choice((5, 15, 40, 90)) for _ in range(4)]
-        starts = sorted((begin + rng.choice(jams), begin) for begin in (rng.randrange(0, 600) for _ in range(400)))
-        batches = [[begin for _, begin in starts[n:n + 20]] for n in range(0, 400, 20)]
-        right = next(delay for delay in range(1000) if lost(batches, size, delay) < limit * 400)
-        said = answer([list(batch) for batch in batches], size, limit)
-        if said != right:
-            share = lost(batches, size, said) / 4 if isinstance(said, int) and said >= 0 else None
-            raise Wrong(f"windows of {size} minutes, less than {limit:.2%} may be lost: {right} minutes, and you said "
-                        + shown(said) + ("" if share is None else f", which loses {share:.2f}%"))
-    return "thirty days: the smallest delay each time"
+@checks("12.6", seconds=60, wants="a pair (delay, every)",
+        matters="A delay that suits everybody suits nobody: the price and the accounts read the same topic with two queries.")
+def choice(answer: Callable[[list[Any], dict[str, float]], tuple[int, int]]) -> str:
+    """Check with days of other taxis: the three services, and seeded ones for each of which another thing is dear."""
+    rng = random.Random(126)
+    services = [*SERVICES.values()]
+    for dear in ("lost", "wait", "state", "batches") * 3:
+        services.append({name: round(rng.uniform(0.05, 1) * (30 if name == dear else 1), 2) for name in SERVICES["accounting"]})
+    chosen = set()
+    for seed, costs in enumerate(services):
+        trips = list(islice(taxi_trips(seed=seed + 20), 1000))
+        bills = {pair: bill(trips, *pair, costs) for pair in product(DELAYS, EVERY)}
+        said = answer(list(trips), dict(costs))
+        assert wants.fits(tuple, said) or isinstance(said, list), f"a pair (delay, every) is wanted, you returned {shown(said)}"
+        pair, best = tuple(said), min(bills, key=lambda each: bills[each])
+        if pair not in [*bills]:
+            raise Wrong(f"{shown(said)} is no pair of a delay of {DELAYS} and a micro-batch of {EVERY}")
+        if bills[pair] > bills[best] + 1e-6:
+            raise Wrong(f"you choose {pair}, which costs {bills[pair]:.2f} dollars; {best} costs {bills[best]:.2f}",
+                        [f"the service's costs: {costs}", f"yours: {measure(trips, *pair)}",
+                         f"the other: {measure(trips, *best)}"])
+        chosen.add(best)
+    return f"{len(services)} services on other days: the smallest bill each time, by {len(chosen)} different choices"
 
 
 # --- 12.7 ------------------------------------------------------------------------------------------------------------

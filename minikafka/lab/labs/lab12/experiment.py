@@ -1,4 +1,4 @@
-"""Lab 12, what is too long for a cell: lost rows by delay, a taxi in a tunnel.
+"""Lab 12, what is too long for a cell: lost rows by delay, a taxi in a tunnel, the bill of a delay and a micro-batch.
 
 Owns: nothing that lasts.
 Invariants: `lost` counts by Spark's rule: a row is dropped if its window had ended at or before the watermark that
@@ -82,3 +82,48 @@ def tunnel(spark: SparkSession, cluster: Cluster, build: Callable[[DataFrame], D
     if victim is not None:
         cluster.restart(victim)
     return Drive(2 * LAST, {int(start): count for start, count in sorted(found.items())})
+
+
+# --- the bill of a choice ------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The costs of a choice on a day: `lost` trips; `wait`, minutes from a window's end until its count is emitted, on average;
+    `state`, the windows that are kept, on average; `batches`, micro-batches."""
+
+    lost: int
+    wait: float
+    state: float
+    batches: int
+
+
+def measure(trips: Sequence[Trip], delay: int, every: int, size: int = 10) -> Measured:
+    """Count a day's trips in windows of `size` minutes, with this delay and a micro-batch for `every` trips, by Spark's rule."""
+    batches = batches_of(trips, every)
+    first, since = trips[0].started, batches[0][0]
+    mark: float | None = None
+    kept, waits, states = set[int](), list[float](), list[int]()
+    for number, batch in enumerate(batches):
+        kept |= {minute // size * size for minute in batch if not too_late(minute, mark, size)}
+        mark = max([*batch, *([] if mark is None else [mark + delay])]) - delay
+        told = trips[min(len(trips), (number + 1) * every) - 1].ended
+        now = since + (told - first).total_seconds() / 60
+        closed = {start for start in kept if start + size <= mark}
+        waits += [now - (start + size) for start in closed]
+        kept -= closed
+        states.append(len(kept))
+    return Measured(lost(batches, size, delay), sum(waits) / max(1, len(waits)), sum(states) / len(states), len(batches))
+
+
+def bill(trips: Sequence[Trip], delay: int, every: int, costs: dict[str, float]) -> float:
+    """Return what a choice costs. `costs`: dollars for each thing of `Measured`, by its name."""
+    run = measure(trips, delay, every)
+    return sum(dollars * getattr(run, name) for name, dollars in costs.items())
+
+
+SERVICES = {  # dollars for a lost trip, a minute of waiting, a window that is kept, a micro-batch
+    "the driver's price": {"lost": 0.20, "wait": 10.0, "state": 1.0, "batches": 0.20},
+    "accounting": {"lost": 20.0, "wait": 0.10, "state": 1.0, "batches": 0.20},
+    "the planner's map": {"lost": 0.50, "wait": 1.00, "state": 1.0, "batches": 0.50},
+}
+DELAYS, EVERY = (0, 5, 10, 20, 30, 45, 60, 90, 120), (20, 100, 500)  # minutes; trips
