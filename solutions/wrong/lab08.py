@@ -165,7 +165,7 @@ WRONG = {
         "safe, both": ({"orders": (2, False), "positions": (2, False)}, r"positions.*0 of 10 positions came through: the map"),
         "the defaults": (lambda: {"orders": (1, False), "positions": (1, False)}, r"orders.*burnt down, and 10"),
         "the other way round": ({"orders": (1, True), "positions": (2, False)}, r"orders.*burnt down"),
-        "as safe as can be": ({**CHOICE, "orders": (3, False)}, r"orders.*planned restart .*only 0 of 10"),
+        "as safe as can be": ({**CHOICE, "orders": (3, False)}, r"orders.*planned restart .*broker 0 of 10"),
         "unclean, and two of three": ({**CHOICE, "orders": (2, True)}, r"without power for ten seconds, and \d+ confirmed"),
         "the map waits for its leader": ({**CHOICE, "positions": (1, False)}, r"nobody led: the map"),
         "one service": ({"orders": (2, False)}, r"'orders' and 'positions'"),

@@ -61,9 +61,9 @@ def around(offset: int, acknowledged: list[Entry], readable: list[Entry]) -> lis
 @functools.cache
 def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
     """Return the histories of the check, each as (name, acknowledged, readable)."""
-    log = [(offset, f"km {offset}") for offset in range(12)]
+    log = [(offset, f"order {offset}") for offset in range(12)]
     rng = random.Random(3)
-    standing = [(offset, "at the depot") for offset in range(6)]
+    alike = [(offset, "two tickets") for offset in range(6)]
     common = [(offset, f"common {offset}") for offset in range(70)]
     alone = [(70 + i, f"alone {i}") for i in range(30)]
     later = [(70 + i, f"later {i}") for i in range(20)]
@@ -73,8 +73,8 @@ def histories() -> tuple[tuple[str, list[Entry], list[Entry]], ...]:
         ("the end is gone", log, log[:9]),
         ("a hole", log, log[:4] + log[6:]),
         ("replaced, and none is missing", log, log[:9] + [(offset, f"other {offset}") for offset in (9, 10, 11)]),
-        ("one was written again elsewhere", log, log[:5] + [(5, "other")] + log[6:] + [(12, "km 5")]),
-        ("a truck that stands still", standing, standing[:4]),
+        ("one was written again elsewhere", log, log[:5] + [(5, "other")] + log[6:] + [(12, "order 5")]),
+        ("orders that say the same", alike, alike[:4]),
         ("in no order", rng.sample(log, 12), rng.sample(log[:10], 10)),
         ("this lab's", common + alone + later, common + later),
     )
@@ -142,7 +142,7 @@ def in_sync(isr: Isr) -> str:
     if wrong:
         fewest = min(wrong, key=lambda case: len(case.fetches))
         raise Wrong(*complaint(isr, shortest(fewest, lambda case: differs(isr, case)), len(wrong)))
-    return "right for 40 fetch logs: stuck, slow, late, lazy, back again, one record short, and with nobody writing"
+    return "right for 40 fetch logs: stuck, slow, late, fetching rarely, back again, one record short, and with nobody writing"
 
 
 def ask(isr: Isr, case: Case) -> set[int]:
@@ -239,7 +239,7 @@ def alarms(answer: Callable[[list[str]], str]) -> str:
             if said != right:
                 both = "" if kind == other else f", among the lines of “{other}”"
                 raise Wrong(f"the incident “{kind}”{both}: you say {shown(said)}, it is {right!r}: {MEANS[right]}",
-                            [line for line in incident(kind) if "fetcher" not in line])
+                            [line for line in lines if "fetcher" not in line])
     return "the logs of six incidents, alone and mixed with a milder one"
 
 
