@@ -21,6 +21,7 @@ The files, in reading order:
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why
                          hints.py       the three hints of an exercise
                          prediction.py  `predict` and `reveal`
+                         forms.py       what a guess has to look like
                          recall.py      `recall`: three questions from earlier labs
     beside each cell     beside.py      what the kernel does before and after it
                          names.py       a name that is missing: which cell makes it

@@ -19,7 +19,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any
 
-from minikafka.lab import record
+from minikafka.lab import forms, record
 from minikafka.lab.values import shown as in_short
 from minikafka.lab.verdict import panel
 
@@ -49,17 +49,23 @@ class GuessOutcome:
 
 
 def predict(question: str, guess: Any = None) -> GuessOutcome:
-    """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one."""
+    """Keep a guess for a question such as "0.1"; until the answer is shown, a later guess replaces the earlier one. A guess that
+    cannot be compared with the answer is refused, with a sentence that shows the form.
+    """
     if told := _unnumbered(question):
         return GuessOutcome(str(question), NONE, told)
     GUESSES.pop(question, None)  # the last that was asked stands last
-    if (guess := plain(guess)) is None or guess is ...:
-        GUESSES[question] = None
+    GUESSES[question] = None
+    if guess is ...:
         return GuessOutcome(question, NONE, "a wrong one costs nothing and teaches most")
-    GUESSES[question] = guess
-    _keep(question, {"guess": _written(guess)})
-    words = isinstance(guess, str) and isinstance(_as_number(guess), str) and re.search(r"\d", guess)
-    return GuessOutcome(question, "kept", f"{shown(guess)}. {f'Of a number: {ONE_NUMBER}.' if words else 'Now see.'}")
+    try:
+        given = forms.fitted(forms.of(question), said := plain(guess))
+    except forms.Misshapen as told:
+        return GuessOutcome(question, NONE, str(told))
+    if given is not None:
+        GUESSES[question] = given
+        _keep(question, {"guess": _written(given)})
+    return GuessOutcome(question, NONE if given is None else "kept", f"{shown(said)}. Now see.")
 
 
 def reveal(question: str, measured: Any) -> GuessOutcome:
@@ -181,8 +187,10 @@ def _written(guess: Any) -> str:
 
 
 def _as_number(text: str) -> Any:
-    found = re.fullmatch(r"\s*([-+]?[\d,_]*\.?\d+)\s*(%|[a-z]*)\s*", text, re.IGNORECASE)  # "10 %", "1,000", "52 ms"
-    return float(re.sub("[,_]", "", found[1])) if found else text
+    try:
+        return forms.as_number(text)
+    except ValueError:
+        return text
 
 
 def _pairs(guess: Any, measured: Any) -> list[tuple[Any, Any]]:

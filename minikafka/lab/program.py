@@ -71,13 +71,14 @@ def source(answer: str) -> str:
 
 
 def _read(path: Path) -> str:
-    again = f"Run the cell that begins with %%writefile {path.name}, then this one"
+    name = path.name if len(path.name) < 60 else f"{path.name[:59]}…"
+    again = f"Run the cell that begins with %%writefile {name}, then this one"
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise Unknown(f"there is no file {path.name} beside this notebook. {again}") from None
+        raise Unknown(f"there is no file {name} beside this notebook. {again}") from None
     except (OSError, ValueError) as error:
-        raise Wrong(f"{path.name} cannot be read ({getattr(error, 'strerror', None) or error}). {again}") from None
+        raise Wrong(f"{name} cannot be read ({getattr(error, 'strerror', None) or error}). {again}") from None
 
 
 class Program:

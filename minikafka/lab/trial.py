@@ -11,6 +11,8 @@ import contextlib
 import dis
 import functools
 import inspect
+import re
+import struct
 import sysconfig
 import traceback
 import types
@@ -25,6 +27,7 @@ from minikafka.lab.values import LINE, clean, reason, shown
 OURS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+STUMBLES = (TypeError, AttributeError, ValueError, LookupError, struct.error)
 NOTHING = "returned nothing; is there a `return`?"
 MISSED = "returned None: its `return` was not reached, or what stands behind it is None"
 NONE = "returned None, which is no answer for these arguments"
@@ -57,7 +60,7 @@ class Trial:
         wanted = wants.wanted(ask)
         kind = wants.result(wanted)
         self.ask, self.given, self.last = ask, answer, None
-        self.form = form or (wants.words(kind) if kind else "")
+        self.own_form, self.form, self.kind = form, form or (wants.words(kind) if kind else ""), kind
         self.cells = {code.co_filename for code in map(code_of, functions(answer)) if code}
         self.answer = self._watched(wanted, answer)
 
@@ -73,11 +76,22 @@ class Trial:
             self.last = call = Call(answer, who, arguments(answer, args, named))
             call.returned = answer(*args, **named)
             call.over = True
-            _look_at(wanted, call)
+            self._look_at(wanted, call)
             return call.returned
         with contextlib.suppress(Exception):  # an object whose attributes cannot be read
             functools.update_wrapper(watched, answer)
         return watched
+
+    def _look_at(self, wanted: Any, call: Call) -> None:
+        """Raise Misfit for a result that is of another kind than the check wants."""
+        if inspect.iscoroutine(call.returned):
+            call.returned.close()
+            raise Misfit(f"{call.who} is an `async def`, and whoever calls it has to wait for it; write `def`")
+        kind = wants.result(wanted)
+        if call.returned is None and not wants.admits_nothing(wanted):
+            raise Misfit(f"{call.who} {nothing(call.function)}{f'; {self.own_form} is wanted' if self.own_form else ''}")
+        if kind is not None and not wants.fits(kind, call.returned):
+            raise Misfit(f"{call.who} returned {wants.kind(call.returned)}; {self.own_form or wants.words(kind)} is wanted")
 
     def blames(self, error: BaseException) -> bool:
         """Return whether the student's code raised this, or what it had called. An assertion of the check's is its own verdict,
@@ -102,9 +116,25 @@ class Trial:
     def told(self, error: BaseException) -> str:
         """Return in words what the student's code raised, or over which answer the check stumbled."""
         if self.blames(error):
-            return f"your code raised {type(error).__name__}: {reason(error)}".rstrip(": ")
+            return self._raised(error)
         what = f"{self.last.who} returned {wants.kind(self.last.returned)}" if self.last else f"you gave {wants.kind(self.given)}"
-        return f"{what}; {self.form} is wanted" if self.form else f"{what}; the exercise asks for another form"
+        said = self.last.returned if self.last else self.given
+        is_one = self.form in wants.WORDS.values() and wants.fits(self.kind, said)  # a list is wanted, and a list it is
+        if is_one or not self.form:
+            return f"{what}; something in it has another form than the exercise asks for"
+        return f"{what}; {self.form} is wanted"
+
+    def _raised(self, error: BaseException) -> str:
+        """Return in words an error that the student's code raised, or what it called. A client of ours that refuses an argument
+        says so itself; where it stumbles over one, its own error would say nothing."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        theirs = max((n for n, frame in enumerate(frames) if frame.f_code.co_filename in self.cells), default=len(frames))
+        if isinstance(error, STUMBLES) and any(self._ours(frame.f_code) for frame in frames[theirs + 1:]):
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            refused = self._ours(frames[-1].f_code) and (last.line or "").startswith("raise ")
+            return reason(error) if refused else "a call in this line gets something that it cannot use: look at its arguments"
+        name = type(error).__name__
+        return f"your code raised {name}: {re.sub(rf'^(?:.Error .?[0-9]+. )?{name}: ', '', reason(error))}".rstrip(": ")
 
     def verdict(self, error: AssertionError) -> str:
         """Return what a check says of an answer. Where it asks for a missing `return`, the code tells whether there is one."""
@@ -118,18 +148,6 @@ class Trial:
         line = [f"in {NAMELESS.get(step.name, step.name)}, line {step.lineno} of its cell: {step.line}" for step in steps[-1:]]
         given = [f"called with {self.last.given}"] if self.last and self.last.given else []
         return tuple(clean(each, LINE) for each in (*line, *given))
-
-
-def _look_at(wanted: Any, call: Call) -> None:
-    """Raise Misfit for a result that is of another kind than the check wants."""
-    if inspect.iscoroutine(call.returned):
-        call.returned.close()
-        raise Misfit(f"{call.who} is an `async def`, and whoever calls it has to wait for it; write `def`")
-    kind = wants.result(wanted)
-    if call.returned is None and not wants.admits_nothing(wanted):
-        raise Misfit(f"{call.who} {nothing(call.function)}")
-    if kind is not None and not wants.fits(kind, call.returned):
-        raise Misfit(f"{call.who} returned {wants.kind(call.returned)}; {wants.words(kind)} is wanted")
 
 
 def nothing(function: Callable[..., Any]) -> str:

@@ -107,6 +107,15 @@ def fits(wanted: Any, value: Any) -> bool:
     return isinstance(value, {dict: Mapping, bytes: (bytes, bytearray, memoryview)}.get(kind, kind))
 
 
+def whole(value: Any) -> int | None:
+    """Return a whole number, also one that is written 4.0 or "4", as a setting may be; None if it is none."""
+    try:
+        number = int(value)
+        return number if not isinstance(value, bool) and number == float(value) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def kind(value: Any) -> str:
     """Return a value in short, with the name of its type."""
     if value is None:

@@ -361,6 +361,7 @@ RIGHT = {
         "numpy's integers": plan_by_numpy,
         "from the lengths of the accidents": plan_from_the_accidents,
         "over the defaults": plan_over_the_defaults,
+        "as texts, a capital letter": lambda: {name: str(value).capitalize() for name, value in plan_by_words().items()},
     },
     "4.6": {
         "slices of one list": share_by_slices,

@@ -610,6 +610,7 @@ RIGHT = {
         "numpy": once_by_numpy,
         "in the argument itself": once_in_place,
         "filter": once_by_filter,
+        "rows of a table": lambda records: list(pd.DataFrame(records).drop_duplicates().itertuples(index=False)),
         "the highest offset of each partition": once_by_highest,
     },
     "5.9": {

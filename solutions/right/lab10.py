@@ -337,6 +337,8 @@ RIGHT = {
         "by epoch": broker_by_epochs,
         "named answers": broker_that_names_its_answer,
         "numpy's offsets": broker_by_match,
+        "letters and lines as it likes": lambda t, e, b: (lambda word, offset: (word.upper().replace(" ", "_"), offset))(
+            *broker_by_rules(t, e, b)),
         "a deque of five": broker_with_a_deque,
     },
     "10.5": {

@@ -360,7 +360,10 @@ WRONG = {
         "four of the old protocol": (plan_with(group_protocol="classic"), r"done after 3\d s; the deadline"),
         "five of the old protocol": (plan_with(group_protocol="classic", members=5), r"5 members are paid, and 4 can"),
         "eight members": (plan_with(members=8), r"8 members are paid"),
-        "seconds, not milliseconds": (plan_with(session_timeout_ms=6), r"session.timeout.ms is a whole number from 100"),
+        "seconds, not milliseconds": (plan_with(session_timeout_ms=6), r"session.timeout.ms is a whole number of milliseconds from 100"),
+        "names of variables": (lambda: {name.replace(".", "_"): value for name, value in plan_by_words().items()},
+                               r"has no 'group.protocol'; its entries are 'members', 'group_protocol'"),
+        "one entry more": (lambda: {**plan_by_words(), "heartbeat.interval.ms": 100}, r"leave out 'heartbeat.interval.ms'"),
         "no protocol": (plan_with(group_protocol="kip-848"), r'group.protocol is "classic" or "consumer"'),
     },
     "4.6": {

@@ -195,7 +195,8 @@ def initialises_for_each_order(kafka, orders):
         producer.abort_transaction()
 
 
-def careless_bills(begin=True, offsets=lambda records: next_offsets(records), commit=True, after=None, before=None, abort=False):
+def careless_bills(begin=True, offsets=lambda records: next_offsets(records), commit=True, after=None, before=None, abort=False,
+                   group=lambda consumer: consumer.group_metadata(), value=invoice):
     """Make a worker that is right but for one thing."""
     def write_bills(consumer, producer, records):
         if before:
@@ -203,9 +204,9 @@ def careless_bills(begin=True, offsets=lambda records: next_offsets(records), co
         if begin:
             producer.begin_transaction()
         for record in records:
-            producer.send("bills", invoice(record))
+            producer.send("bills", value(record))
         if offsets:
-            producer.send_offsets_to_transaction(offsets(records), consumer.group_metadata())
+            producer.send_offsets_to_transaction(offsets(records), group(consumer))
         if commit:
             producer.commit_transaction()
         if abort:
@@ -255,6 +256,9 @@ WRONG = {
             lambda t, e, b: ("duplicate", e) if broker_by_rules(t, e, b)[0] == "duplicate" else ("append", e),
             r"offset|duplicate|fenced|out of order"),
         "the word only": (lambda t, e, b: broker_by_rules(t, e, b)[0], r"pair|two|\("),
+        "a word of its own": (lambda t, e, b: ("appended", e), r"'appended' is none of the four words: 'append'"),
+        "the offset first": (lambda t, e, b: broker_by_rules(t, e, b)[::-1], r"a pair of a word and an offset is wanted"),
+        "the offset as a text": (lambda t, e, b: ("append", str(e)), r"behind 'append' stands '0', of type str"),
         "everything is new": (lambda t, e, b: ("append", e), r"duplicate|fenced|out of order"),
         "0 for nothing": (lambda t, e, b: tuple(x or 0 for x in broker_by_rules(t, e, b)), r"None"),
         "looks at the first sequence only": (careless(last=False), r"same last"),
@@ -297,6 +301,10 @@ WRONG = {
         "commits the offsets before it": (careless_bills(offsets=None, before=lambda consumer: consumer.commit()), r"do not count"),
         "the offset of the last one": (careless_bills(offsets=without_adding_one), r"too many|add up|stopped"),
         "one partition only": (careless_bills(offsets=of_the_last_partition), r"too many|add up"),
+        "bills of its own": (careless_bills(value=lambda record: b"a bill"), r"'a bill' stands in `bills`"),
+        "sends nothing": (lambda consumer, producer, records: print(records), r"has sent nothing to `bills`"),
+        "the group without brackets": (careless_bills(group=lambda consumer: consumer.group_metadata),
+                                       r"is consumer.group_metadata\(\)"),
         "never begins": (careless_bills(begin=False), r"begin_transaction"),
         "never commits": (careless_bills(commit=False), r"still open|do not count"),
         "aborts": (careless_bills(commit=False, abort=True), r"do not count"),

@@ -5,5 +5,6 @@ long for a cell; a student may open, read and change them).
 For all labs: stage.py, three simulated brokers and a partition; begin.py, Spark that starts while one reads; steady.py, a writer
 and a reader that work by themselves while a notebook does something else; streaming.py, a Spark streaming query that is driven
 step by step; fresh.py, a topic that a cell may make again; one_broker.py, the real broker that checks ask what a student's client
-has written; console.py, Kafka's own console tools.
+has written; console.py, Kafka's own console tools; offsets.py, offsets as
+a student's code gives them to a client.
 """

@@ -1,6 +1,7 @@
 """The labs as a course: fresh, complete, in one voice, and with everything that the lectures name."""
 from __future__ import annotations
 
+import ast
 import re
 import statistics
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from minikafka.lab import beliefs, hints
+from minikafka.lab import beliefs, forms, hints
 from tools import coverage, labs
 from tools.notebooks.build import CALLED, ROOT, Project, called, exercises, load, student_notebook, text, typed
 from tools.notebooks.source import read
@@ -174,6 +175,22 @@ def test_no_question_is_answered_beforehand(lab):
     answers = {number for text in told for number in re.findall(r"(?:measured|as you said:) (\d\d+)\b", text)}
     beforehand = set(re.findall(r"\d+", lab.cells[0].source + row(lab)))
     assert any(told) and sorted(answers & beforehand) == []
+
+
+@every_lab
+def test_a_guess_has_a_form(lab):
+    """Fails if a source's own guess is refused; if words, None or a list of another length are kept, of which nothing can be said
+    after the measurement; or if the sentence does not show the form.
+    """
+    guesses = [found for cell in code(lab) for found in re.findall(r'= (.*?) +### GUESS\n.*predict\("(.*?)"', cell.source)]
+    assert guesses
+    for guess, question in guesses:
+        form = forms.of(question)
+        forms.fitted(form, ast.literal_eval(guess))
+        for odd in ("less than 5", None, [5] * 9):
+            with pytest.raises(forms.Misshapen, match="cannot be compared.* guess = ") as refused:
+                forms.fitted(form, odd)
+            assert forms.example(form) in str(refused.value) and len(str(refused.value)) < 300, question
 
 
 @every_lab

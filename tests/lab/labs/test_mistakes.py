@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from minikafka import lab
-from minikafka.lab import check, exercise, guard, hint, names, predict, record, reveal
+from minikafka.lab import check, exercise, guard, hint, names, predict, record, reveal, trial
 from minikafka.lab.exercise import checks
 from minikafka.lab.trial import ALWAYS, MISSED, NONE, NOTHING, OURS
 from minikafka.lab.verdict import Outcome
@@ -50,6 +50,10 @@ def doubling(monkeypatch):
     def _(answer: Callable[[int], dict[int, tuple[int, int]]]) -> str:
         assert {int(key): tuple(pair) for key, pair in answer(1).items()} == {1: (0, 4)}
         return "right"
+
+    @checks("99.5")
+    def _(answer: Callable[[int], list[Any]]) -> str:
+        return f"{answer(1)[0] + 1}"
 
 
 def endless(n):
@@ -227,6 +231,31 @@ def test_an_error_of_the_check_is_not_called_the_students(said):
     why = check("99.4", typed(said)).why
     assert "your code raised" not in why and "a dictionary from numbers to tuples is wanted" in why
     assert "your code raised KeyError" in check("99.4", typed("{}[n]")).why
+
+
+class Stub:
+    """A client of a lab's own: it refuses a text, and stumbles over a list."""
+
+    def poll(self, wait):
+        if isinstance(wait, str):
+            raise TypeError("poll() takes milliseconds; your code gives it a text")
+        return wait + 1
+
+
+@pytest.mark.parametrize("argument, told", [("'5'", "poll() takes milliseconds; your code gives it a text"),
+                                            ("[5]", "a call in this line gets something that it cannot use: look at its "
+                                                    "arguments")])
+def test_a_client_of_ours_says_what_it_takes(argument, told, monkeypatch):
+    """Fails if a student reads a TypeError that the code of a lab's client has raised."""
+    monkeypatch.setattr(trial, "OURS", str(Path(__file__).parent))
+    verdict = check("99.1", eval(compile(f"lambda n: stub.poll({argument})", "a cell", "eval"), {"stub": Stub()}))
+    assert verdict.why == told and "called with n=4" in verdict.excerpt[-1]
+
+
+def test_a_list_is_not_said_to_be_wanted_where_there_is_one():
+    """Fails if the reason for a refusal is false: the check stumbled over something in the list."""
+    verdict = check("99.5", eval(compile("lambda n: [None]", "a cell", "eval")))
+    assert verdict.why.endswith("returned [None], of type list; something in it has another form than the exercise asks for")
 
 
 @pytest.mark.parametrize("answer", [lambda values, how: (1, 2), lambda values, how: {1: 0, 2: 0}.keys(),

@@ -113,9 +113,33 @@ def test_what_did_not_run_was_not_measured(nothing, student):
 
 
 def test_words_where_a_number_is_wanted_are_refused_at_once():
-    """Fails if somebody learns only behind the experiment that "less than 5" cannot be compared."""
-    assert "one number can be compared" in predict("99.2", "less than 5").text
-    assert predict("99.2", "5 %").text == "'5 %'. Now see." and predict("99.2", "neither").text == "'neither'. Now see."
+    """Fails if somebody learns only behind the experiment that "less than 5" cannot be compared, or if such a guess is kept."""
+    refused = predict("2.1", "less than 5")
+    assert refused.word == NONE and refused.text.endswith("compared with the answer, which has this form: guess = 5")
+    assert reveal("2.1", 5).word == NONE
+    assert predict("2.1", "5 %").text == "'5 %'. Now see." and reveal("2.1", 5).word == RIGHT
+
+
+@pytest.mark.parametrize("question, guess, kept", [
+    ("0.6", {"Write": 1, "read": "true", "keep": False}, {"write": True, "read": True, "keep": False}),
+    ("0.6", [True, True, False], {"write": True, "read": True, "keep": False}), ("1.3", (50, "100"), {"queue": 50, "topic": 100}),
+    ("8.5", " Neither", "neither"), ("8.7", [True, False], (True, False)), ("9.7", ["Read", "write"], {"read", "write"}),
+    ("9.7", "read", {"read"}), ("9.7", [], set()), ("12.1", np.arange(8), [0, 1, 2, 3, 4, 5, 6, 7]), ("14.3", [0, 20], (0, 20)),
+    ("2.1", np.float64(3), 3.0), ("2.1", "1,000", 1000.0), ("2.1", Fraction(1, 2), Fraction(1, 2))])
+def test_a_guess_in_another_form_is_taken(question, guess, kept):
+    """Fails if a guess is refused, or kept in a form that equality does not compare, though it can only mean one thing."""
+    assert predict(question, guess).word == "kept" and prediction.GUESSES[question] == kept
+    assert reveal(question, kept).word == RIGHT
+
+
+@pytest.mark.parametrize("question, guess", [
+    ("0.6", {"wrote": True, "read": True, "keep": True}), ("0.6", {"write": True}), ("0.6", "yes"), ("8.5", "nobody"), ("8.5", 2),
+    ("8.7", True), ("9.7", ["raed"]), ("9.7", 3), ("12.1", [1, 2]), ("14.3", 5), ("14.3", {0, 20}), ("2.1", True), ("2.1", [5]),
+    ("2.1", ""), ("2.1", 1j), ("2.1", Odd()), ("2.1", len), ("2.1", pd.DataFrame())])
+def test_a_guess_that_cannot_be_compared_is_refused_at_once(question, guess):
+    """Fails if one sees only behind the experiment that nothing can be said of a guess, or sees no form then."""
+    refused = predict(question, guess)
+    assert refused.word == NONE and "cannot be compared" in refused.text and "guess = " in refused.text
 
 
 def test_the_answer_is_in_the_file_before_the_run(student):

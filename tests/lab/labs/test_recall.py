@@ -72,8 +72,8 @@ def test_what_surprised_comes_first_then_what_was_answered_wrong(student):
     assert late not in before or before[0] != late
     cells = json.loads(next(PROJECT.labs.glob("08-*.ipynb")).read_text())["cells"]
     refuted = next(p for r in beliefs.refutations(cells) if r.belief == late for p in r.predictions)
-    predict(refuted, "xyz")
-    reveal(refuted, "abc")
+    predict(refuted, 3)
+    reveal(refuted, 5)
     assert ids("10")[0] == late
     recall("10", letters("10", right=True))
     assert late not in ids("10")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import truck_gps
+from minikafka.lab.waiting import waiting
 
 DRIVING: dict[tuple[str, str], Fleet] = {}  # by cluster and topic: when a cell runs again, the same trucks drive on
 TRUCKS = 12
@@ -47,6 +48,11 @@ class Fleet:
         """Return how many records of a partition are acknowledged by now."""
         return sum(place[0] == partition for place in list(self.acknowledged))
 
+    def kept_on(self, partition: int, count: int) -> Callable[[], bool]:
+        """Return a question to wait for: are `count` more records of a partition acknowledged, or has the fleet been stopped?"""
+        goal = self.kept(partition) + count
+        return lambda: self.kept(partition) > goal or self._ends.is_set()
+
     def lost(self, found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the places that were acknowledged and are not in `found`."""
         return sorted(set(self.acknowledged) - set(found))
@@ -54,9 +60,10 @@ class Fleet:
     def stop(self) -> None:
         """End after a whole round of all trucks, and wait until every record has its answer."""
         self._ends.set()
-        self._thread.join()
-        self._producer.flush()
-        self._producer.close()
+        with waiting("the trucks wait for the promises of their last reports"):
+            self._thread.join()
+            self._producer.flush()
+            self._producer.close()
 
     def _drive(self) -> None:
         while not self._ends.is_set():
@@ -122,5 +129,6 @@ def kill_leader(cluster: Any, topic: str) -> None:
 
 def broken_promises(cluster: Any, fleet: Fleet, topic: str) -> int:
     """Count, by a reader of its own, the records that were acknowledged to a fleet and cannot be read."""
-    with KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False) as consumer:
+    reader = KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False)
+    with waiting("a reader reads all reports"), reader as consumer:
         return len(fleet.lost((record.partition, record.offset) for record in records_of(consumer, topic)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka import KafkaProducer
 
+from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab02.experiment import HOUR_MS, RECORD, TopicHistory, one_record_an_hour
 from minikafka.lab.labs.one_broker import one_broker
@@ -101,12 +102,9 @@ def two_promises(settings: Callable[[], dict[str, Any]]) -> str:
 
 
 def _whole(name: str, value: Any) -> int:
-    try:
-        if int(value) == float(value):
-            return int(value)
-    except (TypeError, ValueError):
-        pass
-    raise Wrong(f"{name} is a whole number (of milliseconds, or of bytes); you set {shown(value)}")
+    if (number := wants.whole(value)) is None:
+        raise Wrong(f"{name} is a whole number (of milliseconds, or of bytes); you set {shown(value)}")
+    return number
 
 
 @lru_cache(64)

@@ -15,7 +15,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab04.bench import BATCH, ENDS, TOPIC, settle, the_bench
 from minikafka.lab.labs.lab04.night import DEADLINE, RIDES, shift
 from minikafka.lab.values import shown
-from minikafka.lab.wants import kind
+from minikafka.lab.wants import kind, whole
 
 Lags = dict[int, int | None]
 Shares = dict[str, list[tuple[str, int]]]
@@ -251,15 +251,20 @@ def plan(answer: Callable[[], dict[str, Any]]) -> str:
 
 def _plan(said: dict[str, Any]) -> dict[str, Any]:
     """Return a plan with plain values; Wrong where it is none."""
-    if strange := sorted(map(shown, {*said} ^ {*PLAN})):
-        raise Wrong(f"a plan has four entries, {', '.join(PLAN)}; yours differs in {', '.join(strange)}")
-    if said["group.protocol"] not in ("classic", "consumer"):
+    if left_out := [name for name in PLAN if name not in said]:
+        raise Wrong(f"your plan has no {shown(left_out[0])}; its entries are {', '.join(map(shown, said)) or 'none'}")
+    if strange := [name for name in said if name not in PLAN]:
+        raise Wrong(f"leave out {shown(strange[0])}: a plan has four entries, {', '.join(PLAN)}")
+    found: dict[str, Any] = {"group.protocol": str(said["group.protocol"]).strip().lower()}
+    if found["group.protocol"] not in ("classic", "consumer"):
         raise Wrong(f"group.protocol is \"classic\" or \"consumer\", not {shown(said['group.protocol'])}")
     for name, least, most in BOUNDS:
-        number = said[name]
-        if isinstance(number, bool) or not isinstance(number, Integral) or not least <= number <= most:
-            raise Wrong(f"{name} is a whole number from {least:,} to {most:,}, not {shown(number)}")
-    return {name: str(said[name]) if name == "group.protocol" else int(said[name]) for name in PLAN}
+        number = whole(said[name])
+        if number is None or not least <= number <= most:
+            of = " of milliseconds" if name.endswith(".ms") else ""
+            raise Wrong(f"{name} is a whole number{of} from {least:,} to {most:,}, not {shown(said[name])}")
+        found[name] = number
+    return found
 
 
 # --- 4.10 ---------------------------------------------------------------------------------------------------------------

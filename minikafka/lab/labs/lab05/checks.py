@@ -60,7 +60,7 @@ def after_crash(answer: Callable[[str, float], tuple[int, int, int, int]]) -> st
             if said[1:2] == (None,):  # nothing is committed
                 said = (said[0], 0, *said[2:])
             if len(said) != len(FIELDS) or not all(isinstance(each, Number) for each in said):
-                raise Wrong(f"four numbers are wanted, ({', '.join(FIELDS)}); you returned {said}")
+                raise Wrong(f"four numbers are wanted, ({', '.join(FIELDS)}); you returned {shown(said)}")
             if said != right:
                 wrong.append((policy, t, said, right))
     if not wrong:
@@ -70,7 +70,7 @@ def after_crash(answer: Callable[[str, float], tuple[int, int, int, int]]) -> st
     why = {"lost": "" if said[3] == max(0, -ahead) else "what is committed and not processed is lost",
            "processed": "a record counts when its tenth of a second is over", "committed": NOTES[policy],
            "duplicates": "" if said[2] == max(0, ahead) else "what is processed and not committed comes twice"}
-    faults = [name for name in why if said[FIELDS.index(name)] != right[FIELDS.index(name)]]
+    faults = [name for name in why if said[FIELDS.index(name)] != right[FIELDS.index(name)]][:2]
     told = [f"{name} = {right[FIELDS.index(name)]}, not {said[FIELDS.index(name)]}" for name in faults]
     raise Wrong(f"{policy}, crash at {t} s: {'; '.join(told)} ({'; '.join(why[name] for name in faults if why[name])})")
 
@@ -224,12 +224,14 @@ def once(answer: Callable[[list[Ride]], list[Ride]]) -> str:
     then their order."""
     given = [deliveries(random.Random(seed)) for seed in range(50)]
     kept = [list(answer(list(records))) for records in given]
-    if strange := [each for said in kept for each in said if not isinstance(each, Ride)]:
-        raise Wrong(f"return the records themselves; you have {shown(strange[0])}")
+    for said, records in zip(kept, given):
+        if strange := [each for each in said if not isinstance(each, tuple) or each not in records]:
+            raise Wrong(f"return the records themselves, as they came; you have {shown(strange[0])}")
     for rule in (_gone, _repeated, _moved):
         for said, records in zip(kept, given):
             if told := rule(said, records):
                 raise Wrong(f"{told}; {len(records)} deliveries of {len({*records})} records, you kept {len(said)}")
+    assert kept == [list(dict.fromkeys(records)) for records in given]
     dropped = sum(len(records) - len({*records}) for records in given)
     return f"{dropped} second deliveries dropped, every record kept once"
 

@@ -17,6 +17,9 @@ from typing import Any, NamedTuple
 
 from kafka import TopicPartition
 
+from minikafka.lab.labs.offsets import next_offsets
+from minikafka.lab.values import article
+
 TP = TopicPartition("rides", 0)
 Place = tuple[int, int]  # partition and offset
 PATIENCE = 50  # empty polls in a row
@@ -105,7 +108,7 @@ class PaperConsumer:
         raise AttributeError(f"on paper a consumer has poll(), commit(), commit_async() and close(), and no {name}")
 
     def __iter__(self) -> Iterator[Ride]:
-        raise TypeError("on paper a consumer gives its records by poll() only")
+        raise TypeError("this consumer gives its records by poll() only, and your loop goes over the consumer itself")
 
     def close(self, **_: Any) -> None:
         """Do nothing: without auto-commit, a consumer that is closed commits nothing."""
@@ -131,7 +134,7 @@ class PaperConsumer:
 
     def commit(self, offsets: dict[TopicPartition, Any] | None = None, _how: str = "commit ", **_: Any) -> None:
         """Commit the positions, or the given offsets (each a number, or an object with a field `offset`)."""
-        given = {tp.partition: getattr(told, "offset", told) for tp, told in (offsets or {}).items()}
+        given = {tp.partition: offset for tp, offset in next_offsets("commit", offsets or {}, numbers=True).items()}
         given = given or dict(enumerate(self.position_))
 
         def write() -> None:
@@ -148,7 +151,7 @@ class PaperConsumer:
     def work(self, record: Ride) -> None:
         """Note a record as worked on: the loop calls this for each record."""
         if not isinstance(record, Ride):
-            raise TypeError(f"work() takes one record; your loop gives it a {type(record).__name__}")
+            raise TypeError(f"work() takes one record at a time; your loop gives it {article(type(record).__name__)}")
         place = record.partition, record.offset
         self._step(f"work on {self.world.told(*place)}", lambda: self.world.done.append(place))
 

@@ -33,6 +33,7 @@ from minikafka.lab.labs.stage import simulated
 from minikafka.lab.labs.steady import Reader, Writer, read_all
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import Still
+from minikafka.lab.waiting import waiting
 from minikafka.proof.weakened import without
 from minikafka.protocol.errors import KafkaError
 
@@ -284,7 +285,7 @@ TONIGHT = 120.0           # seconds for all three
 def rolling(rule: Callable[[list[int], dict[int, list[int]], int], int | None], least: int = 2) -> str:
     """Return how many reports failed, how long the slowest answer took, and how long all took, when each of three brokers is
     restarted as soon as `rule(left, isr, least)` returns it. Three trucks report five times a second, with acks=all."""
-    with simulated(6, controllers=3) as cluster:
+    with waiting("three brokers are restarted by your rule"), simulated(6, controllers=3) as cluster:
         lists = {0: [1, 2, 3], 1: [2, 3, 1], 2: [3, 1, 2]}
         cluster.admin().create_topic(TOPIC, assignment=lists, configs={"min.insync.replicas": str(least)})
         cluster.wait(lambda: all(len(isr) == 3 for isr in in_sync(cluster).values()))

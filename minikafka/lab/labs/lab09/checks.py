@@ -65,11 +65,15 @@ def _overlooked(records: list[dict[str, Any]], at: int, said: tuple[Any, ...], r
 
 
 def _leadership(records: list[dict[str, Any]], at: int) -> tuple[int, int]:
-    leader, epoch = -1, -1
-    for record in records:
-        if record["offset"] <= at and "leader" in record:
-            leader, epoch = record["leader"], epoch + 1
-    return leader, epoch
+    """Return what a broker's own image says: the registration of the first record, with each change merged into it."""
+    from minikafka.broker.metadata.records import NO_LEADER_CHANGE, ZERO_UUID, PartitionChangeRecord
+    from minikafka.broker.metadata.registrations import PartitionRegistration
+    first, *later = records
+    image = PartitionRegistration("positions", ZERO_UUID, 0, (1, 2, 3), tuple(first["isr"]), first["leader"])
+    for record in (record for record in later if record["offset"] <= at):
+        isr = tuple(record["isr"]) if "isr" in record else None
+        image = image.merge(PartitionChangeRecord(0, ZERO_UUID, isr=isr, leader=record.get("leader", NO_LEADER_CHANGE)))
+    return image.leader, image.leader_epoch
 
 
 # --- 9.3 -------------------------------------------------------------------------------------------------------------

@@ -4,10 +4,12 @@ one transaction (10.8), the size of a transaction (10.9), a store that books onc
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, NamedTuple
 
 from minikafka.broker.server.live import LiveFs
@@ -50,7 +52,11 @@ hints("10.3", "The same batch comes a second time. How can you tell it from a ne
       "minikafka/log/producers.py, `find_duplicate` and `_check_sequence`")
 
 
-@checks("10.3", matters="This small table is all that idempotence is, and the reason why five requests may be on the way.")
+WORDS = ("append", "duplicate", "out of order", "fenced")
+
+
+@checks("10.3", wants="a pair such as ('append', 0)",
+        matters="This small table is all that idempotence is, and the reason why five requests may be on the way.")
 def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
     """Check with fixed stories and random ones; the oracle is the class with which our brokers do it."""
     count = 0
@@ -60,8 +66,7 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             states = ProducerStates(LiveFs(), folder, "orders-0")
             for batch in story:
-                expected, said = judge(states, end, batch), tuple(answer(table, end, batch))
-                assert len(said) == 2, f"a pair is wanted, such as ('append', 0); you returned {shown(said)}"
+                expected, said = judge(states, end, batch), _pair(answer(table, end, batch))
                 told.append(f"producer {batch.producer}, epoch {batch.epoch}, "
                             f"sequence {batch.sequence} to {batch.last}: {expected}")
                 if said != expected:
@@ -72,6 +77,19 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
                     end += batch.count
                 count += 1
     return f"{count} batches judged as the broker judges them"
+
+
+def _pair(said: Iterable[Any]) -> Answer:
+    """Return the word and the offset of an answer; letters, blanks and lines between words may be as one likes."""
+    pair = tuple(said)
+    if len(pair) != 2 or not isinstance(pair[0], str):
+        raise Wrong(f"a pair of a word and an offset is wanted, such as ('append', 0); you returned {shown(said)}")
+    word, offset = " ".join(re.split(r"[\s_-]+", pair[0].lower())).strip(), pair[1]
+    if word not in WORDS:
+        raise Wrong(f"{shown(pair[0])} is none of the four words: {', '.join(map(repr, WORDS))}")
+    if offset is not None and not isinstance(offset, Number):
+        raise Wrong(f"behind {word!r} stands {wants.kind(offset)}; an offset is a number, or None where nothing is stored")
+    return word, offset
 
 
 def why(past: list[Batch], batch: Batch, said: Answer, expected: Answer) -> str:
@@ -264,6 +282,11 @@ def write_bills(answer: Callable[[Any, Any, list[Any]], object]) -> str:
         story = [f"first worker: {', '.join(found.calls[-12:])}, then it dies" if dies_at else "nobody dies",
                  f"in the log {found.written} bills, {len(found.seen)} of them committed",
                  f"the group's offsets, added up: {found.committed} of 16"]
+        if not found.written:
+            raise Wrong("your function has sent nothing to `bills`: one producer.send(\"bills\", invoice(record)) for each",
+                        excerpt=story)
+        if strange := [bill for bill in found.seen if bill not in right]:
+            raise Wrong(f"{shown(strange[0])} stands in `bills`; what invoice(record) returns is wanted there", excerpt=story)
         if missing := [bill for bill in right if bill not in found.seen]:
             raise Wrong(f"the worker dies {where}: {len(missing)} bills do not count, such as {missing[0]!r}", excerpt=story)
         if found.too_many:
@@ -271,8 +294,13 @@ def write_bills(answer: Callable[[Any, Any, list[Any]], object]) -> str:
             raise Wrong(f"the worker dies {where}: {found.too_many} bills too many count, such as {twice!r}", excerpt=story)
         if found.committed != 16:
             raise Wrong(f"the worker dies {where}: each order has its bill, and the group's offsets add up to {found.committed}, "
-                        "not to 16", excerpt=story)
+                        f"not to 16: {_offsets(found.committed)}", excerpt=story)
     return "two partitions, and every death: each order has one bill that counts"
+
+
+def _offsets(committed: int) -> str:
+    return "send_offsets_to_transaction commits them" if not committed else \
+        "in each partition the offset of the next order is wanted, record.offset + 1 of the last one"
 
 
 # --- 10.9 ---------------------------------------------------------------------------------------------------------
@@ -291,9 +319,10 @@ def decision(answer: Callable[[], dict[str, Any]]) -> str:
     chosen = answer()
     assert set(chosen) == {"records", "isolation"}, f"two settings are wanted, records and isolation; you gave {sorted(chosen)}"
     records, isolation = chosen["records"], chosen["isolation"]
-    assert wants.fits(int, records) and records >= 1, f"records is a whole number from 1 on; you gave {shown(records)}"
+    number = wants.whole(records)
+    assert number is not None and number >= 1, f"records is a whole number from 1 on; you gave {shown(records)}"
     assert isolation in (COMMITTED, ALL_OF_IT), f"isolation is {COMMITTED!r} or {ALL_OF_IT!r}; you gave {shown(isolation)}"
-    measured = printed(int(records), isolation)
+    measured = printed(number, isolation)
     broken = [f"{measured.twice} of the bills came out twice"] * bool(measured.twice)
     broken += [f"99 of 100 bills are there only after {measured.late:.2f} s"] * (measured.late > LATE)
     broken += [f"{measured.markers:.0%} of the offsets are markers"] * (measured.markers > MARKERS)

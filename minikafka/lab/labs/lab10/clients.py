@@ -22,6 +22,9 @@ import kafka
 from kafka import TopicPartition
 from kafka.errors import IllegalStateError, KafkaConfigurationError, for_code
 
+from minikafka.lab.labs.offsets import next_offsets
+from minikafka.lab.values import article
+from minikafka.lab.wants import kind
 from minikafka.protocol.errors import KafkaError
 
 
@@ -78,6 +81,9 @@ class _Mortal:
 
     def __init__(self, process: ApplicationProcess, client: Any) -> None:
         self._process, self._client = process, client
+
+    def __repr__(self) -> str:
+        return "a consumer" if hasattr(self._client, "poll") else "a producer"
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._client, name)
@@ -160,7 +166,7 @@ class SimulatedProducer:
     def send(self, topic: str, value: bytes | None = None, key: bytes | None = None, headers: Any = None,
              partition: int | None = None, timestamp_ms: int | None = None) -> Any:
         if value is not None and not isinstance(value, bytes):
-            raise TypeError(f"a value is bytes; you sent a {type(value).__name__}")
+            raise TypeError(f"a value is bytes; your code sends {article(type(value).__name__)}")
         self._within("send")
         promise = _translated(self.inner.post, topic, value, key, partition, headers, timestamp_ms)
         return SimpleNamespace(get=lambda timeout=None: _translated(self.cluster.run, _answer(promise)))
@@ -168,12 +174,13 @@ class SimulatedProducer:
     def send_offsets_to_transaction(self, offsets: dict[Any, Any], group_metadata: Any) -> None:
         self._transactional()
         self._within("send_offsets_to_transaction")
-        for place, next_offset in offsets.items():
-            if not hasattr(next_offset, "offset"):
-                raise TypeError(f"offsets are {{TopicPartition: OffsetAndMetadata}}; behind {place} stands {next_offset!r}")
         group = getattr(group_metadata, "group_id", group_metadata)
+        if not isinstance(group, str):
+            raise TypeError("the second argument of send_offsets_to_transaction() is consumer.group_metadata(); your code "
+                            f"gives it {kind(group_metadata)}")
+        given = next_offsets("send_offsets_to_transaction", offsets)
         member = SimpleNamespace(group=group, joined=(-1, ""), instance_id=None)
-        _translated(self.inner.send_offsets, {(p.topic, p.partition): o.offset for p, o in offsets.items()}, member)
+        _translated(self.inner.send_offsets, {tuple(place): offset for place, offset in given.items()}, member)
 
     def commit_transaction(self) -> None:
         self._end("commit_transaction", self.inner.commit)
@@ -273,7 +280,7 @@ class SimulatedConsumer:
         return {p: each.last_stable_offset if committed else each.high_watermark for p, each in leaders.items()}
 
     def commit(self, offsets: dict[Any, Any] | None = None) -> None:
-        _translated(self.inner.commit, offsets and {tuple(place): each.offset for place, each in offsets.items()})
+        _translated(self.inner.commit, offsets and {tuple(p): n for p, n in next_offsets("commit", offsets).items()})
 
     def committed(self, partition: Any) -> int | None:
         found = self.inner.committed([tuple(partition)])[tuple(partition)]
