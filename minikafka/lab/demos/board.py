@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
+from minikafka.lab.demos.charges import count_charges, draw_charges
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
 from minikafka.lab.picture.draw.cells import HIGH, UNDER, Under, draw_log, draw_under, under
@@ -45,12 +46,14 @@ def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: flo
 
 def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:
     """Return the drawn board and its height: the lanes (with the counter "chairs", members and partitions; with
-    "books", log, checkpoint and sink) above the counters."""
+    "books", log, checkpoint and sink; with "charges", rides and who charged them) above the counters."""
     paper = Paper(wide)
     if "chairs" in counters:
         y = draw_chairs(paper, frame, 4)
     elif "books" in counters:
         y = draw_books(paper, frame, 4)
+    elif "charges" in counters and frame.chosen is not None:
+        y = draw_charges(paper, frame.chosen, 4)
     else:
         y = 4.0 if frame.chosen is None else _draw_lanes(paper, _plain(frame.chosen), 0)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
@@ -86,6 +89,8 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
         yield "controllers alive", f"{words.brokers(alive)}, {active}", "wait" if few else ""
     elif name == "group":
         yield from ((f"group {each.name}", each.state or words.UNKNOWN, "") for each in frame.groups)
+    elif name == "charges" and frame.chosen is not None:
+        yield from count_charges(frame.chosen)
     elif name == "notary":
         yield from _verdict(frame)
     elif name == "lag":

@@ -84,7 +84,7 @@ def must_see(run: Any, facts: SceneFacts, reset: str) -> Iterator[MustSee]:
 
 
 def _scene(reset: str) -> Scene:
-    return Scene(f"reset={reset}", partial(story, reset=reset), partial(must_see, reset=reset))
+    return Scene(f"reset={reset}", partial(story, reset=reset), partial(must_see, reset=reset), pace=10)
 
 
 DEMO = Demo(
@@ -102,7 +102,8 @@ DEMO = Demo(
         Choice("From offset 0 again.", "Offset 0 was deleted long ago. earliest is the earliest that there still is."),
     ),
     notes=(
-        "Ask, vote, run at ten times the speed (key +). The commonest wrong answers are A (a queue) and B (an error).",
+        "Ask, vote, run: the minute passes in six seconds (keys + and - change that). "
+        "The commonest wrong answers are A (a queue) and B (an error).",
         "While a minute passes, watch 'log start' walk over the flag. Nothing else happens at that moment.",
         "At the freeze: what stands at offset 12? Nothing, on no broker. Lag is a number all the same.",
         "Scene 1 skips a hole of some forty records. Scene 2 skips twenty more, that were there to be read.",

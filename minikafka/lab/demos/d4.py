@@ -1,4 +1,4 @@
-"""D4, a stuck follower, and two twins that are equally late: the rule instead of the slogan."""
+"""D4, a stuck follower, and two twins that lack equally many records: the rule instead of the slogan."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -6,10 +6,9 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
-from minikafka.lab.labs.lab08.experiment import LIMIT, TP, A, D, FetchPace, LagCluster, records_a_fetch
+from minikafka.lab.labs.lab08.experiment import LIMIT, TP, A, C, D, FetchPace, LagCluster, records_a_fetch
 
 BEGIN = 6.0               # seconds of peace
-VERDICT = BEGIN + 12.3    # shortly after the leader has looked
 LATER = BEGIN + 23.0
 
 
@@ -56,19 +55,20 @@ def twins(stage: Stage) -> None:
         stage.moment("ask", "Two late twins. Broker 2 fetches five records twice a second; broker 3 all of them, every three "
                             "seconds.")
         FetchPace(room, A, every=0.5, first=3.5)
-        FetchPace(room, D, every=3.0)
-        room.until(BEGIN + 9)
-        stage.moment("freeze", "Equally late, for nine seconds now. One of them will be thrown out. Which one?")
-        room.until(VERDICT)
-        stage.moment("verdict", "The busy one is out, the lazy one is in: it has had everything every three seconds.")
+        FetchPace(room, D, every=3.0, first=3.2)
+        room.until(BEGIN + 9.15)
+        stage.moment("freeze", "Both lack some thirty records. One of them will be thrown out. Which one?")
+        while not room.isr_changes(after=BEGIN):
+            room.until(room.now + 0.02)
+        stage.moment("verdict", "Both lack as much as before. Out is the one that has not had everything for ten seconds.")
         room.until(LATER)
         stage.fact("notes", [note for note in room.notes if note.t > BEGIN + 4])
         stage.fact("changes", [isr for _, isr, _ in room.isr_changes(after=BEGIN)])
-        stage.moment("explain", "And it does not stay out: half a second later it comes in, until the leader looks again.")
+        stage.moment("explain", "And broker 2 does not stay out: half a second later it comes in, until the leader looks again.")
 
 
 def see_twins(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
-    """Yield what the class must see: two followers are equally late, and only one of them leaves the ISR."""
+    """Yield what the class must see: two followers lack equally many records, and only one of them leaves the ISR."""
     notes, verdict = facts["notes"], run.at(facts.t("verdict"), TP).chosen
     most = {broker: max(note.behind(broker) for note in notes) for broker in (A, D)}
     watch = {broker: max(note.watch[broker] for note in notes) for broker in (A, D)}
@@ -76,6 +76,12 @@ def see_twins(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
     yield MustSee(watch[A] > LIMIT and watch[D] < LIMIT,
                f"longest time without having been caught up: broker 2 {watch[A]:.1f} s, broker 3 {watch[D]:.1f} s")
     yield MustSee(A not in verdict.isr and D in verdict.isr, f"the verdict: in sync are {list(verdict.isr)}")
+    for when in ("freeze", "verdict"):
+        lanes = {lane.broker: lane for lane in run.at(facts.t(when), TP).chosen.lanes}
+        lack, late = [lanes[C].end - lanes[b].end for b in (A, D)], [lanes[b].behind_for for b in (A, D)]
+        least = LIMIT if when == "verdict" else 0.8 * LIMIT
+        yield MustSee(abs(lack[0] - lack[1]) <= 5 and late[1] < 0.7 * LIMIT and late[0] > least,
+                      f"{when}: brokers 2 and 3 lack {lack[0]} and {lack[1]}; late {late[0]:.1f} and {late[1]:.1f} s")
     outs = [A not in isr for isr in facts["changes"]]
     yield MustSee(outs == [True, False] * (len(outs) // 2) and len(outs) >= 4 and all(D in isr for isr in facts["changes"]),
                f"broker 2 goes out {outs.count(True)} times and comes in {outs.count(False)} times; broker 3 stays")
@@ -106,7 +112,7 @@ DEMO = Demo(
         "At the end: to stay in, the stopwatch counts. To come in, it is enough to reach the high watermark, and that waits for "
         "the lazy one. So the busy one flaps.",
     ),
-    scenes=(Scene("stuck", stuck, see_stuck), Scene("two twins, equally late", twins, see_twins)),
+    scenes=(Scene("stuck", stuck, see_stuck), Scene("twins", twins, see_twins)),
     seeds=("S3.18", "S3.19"),
     counters=("wait", "behind"),
 )

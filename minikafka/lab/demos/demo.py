@@ -63,6 +63,7 @@ class Scene:
     title: str
     story: Callable[[Stage], None]
     must_see: Callable[[Any, Any], Iterable[MustSee]]
+    pace: float = 1            # how many times faster than it was the page runs it, at first
 
 
 @dataclass(frozen=True, slots=True)

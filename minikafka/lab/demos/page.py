@@ -94,7 +94,8 @@ class Theatre:
 
     def _scene(self, query: Query) -> Answer:
         found = self._asked(query)
-        return _json({"begin": found.begin, "end": found.end, "moments": [asdict(m) for m in found.moments]})
+        return _json({"pace": found.scene.pace, "begin": found.begin, "end": found.end,
+                      "moments": [asdict(m) for m in found.moments]})
 
     def _frame(self, query: Query) -> Answer:
         from minikafka.lab.demos.board import USUAL, to_svg

@@ -216,6 +216,23 @@ def test_a_board_draws_each_record_once():
             assert sorted([*cells, *chain(*folded)]) == [*range(lane.start or 0, lane.end)] and len(cells) <= BOXES
 
 
+@pytest.mark.parametrize("scene, twice, unpaid", [(0, 24, 0), (1, 4, 0), (2, 0, 6)])
+def test_each_ride_shows_who_charged_it(scene, twice, unpaid):
+    """I-BOARD-1: fails if a coin of D7 is not drawn on its ride, or if a ride that nobody pays looks like one to come."""
+    found = Theatre([demo("D7")], recorded).recording("D7", scene)
+    root = ElementTree.fromstring(to_svg(found.run.at(found.end), demo("D7").counters))
+    assert [len(parts(root, "ride", **{mark: value})) for mark, value in (("coins", 2), ("skipped", "true"))] == [twice, unpaid]
+    assert len(parts(root, "ride")) == 50
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_class_waits_for_a_minute(name):
+    """Fails if the page plays longer than half a minute without stopping, at the pace at which a scene begins."""
+    for scene in demo(name).scenes:
+        stops = [moment.t for moment in recorded(scene).moments if moment.stop]
+        assert max(b - a for a, b in zip(stops, stops[1:])) / scene.pace < 30
+
+
 @pytest.mark.parametrize("path", ["/nothing", "/scene.json?demo=D99", "/frame.svg?demo=D1&scene=0&t=x",
                                   "/frame.svg?demo=D1&scene=0&t=1&theme=pink", "/scene.json?demo=D1&scene=7",
                                   "/frame.svg?demo=D1&scene=0&t=1&shape=wide"])

@@ -4,6 +4,7 @@ Owns: nothing; HANDLERS, one function a kind.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from minikafka.lab.picture.facts.ledger import Part
@@ -50,7 +51,7 @@ def _isr(state: RunState, event: Event) -> None:
     partition = state.partition(event["tp"])
     partition.in_sync(tuple(event["isr"]), event["leader_epoch"], version)
     for follower in [f for f in partition.behind if f not in event["isr"]]:
-        del partition.behind[follower]
+        partition.behind[follower] = replace(partition.behind[follower], check=None)  # as late as before
 
 
 def _recover(state: RunState, event: Event) -> None:
