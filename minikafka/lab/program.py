@@ -82,12 +82,13 @@ def _read(path: Path) -> str:
 
 
 class Program:
-    """A program that runs, with these arguments; `printed` holds its lines so far. A block ends it, however the block ends."""
+    """A program that runs, with these arguments; `printed` holds its lines so far. A block ends it, however the block ends.
 
-    quiet: float | None = None  # seconds, of a kind of program that is quiet for longer than QUIET
+    quiet: seconds without a sign of life after which nothing more is expected; QUIET if it is None.
+    """
 
-    def __init__(self, text: str, *arguments: str, name: str = "program.py") -> None:
-        self.name, self._began = name, time.monotonic()
+    def __init__(self, text: str, *arguments: str, name: str = "program.py", quiet: float | None = None) -> None:
+        self.name, self._quiet, self._began = name, quiet, time.monotonic()
         self._folder, self._lock = temporary_folder()
         self._last = self._began
         self._lines: list[str] = []
@@ -163,7 +164,7 @@ class Program:
     def over(self) -> bool:
         """Return whether no more is to be expected of it: it has ended, is quiet, has run for LONG, or has printed MUCH."""
         ended, seen, now = self.code is not None, self.printed, time.monotonic()
-        return ended or now > self._last + (self.quiet or QUIET) or now > self._began + LONG or sum(map(len, seen)) > MUCH
+        return ended or now > self._last + (self._quiet or QUIET) or now > self._began + LONG or sum(map(len, seen)) > MUCH
 
     def __enter__(self) -> Program:
         return self

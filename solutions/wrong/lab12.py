@@ -123,7 +123,7 @@ WRONG = {
         "the dearest": (lambda trips, costs: max(product(DELAYS, EVERY), key=lambda pair: bill(trips, *pair, costs)), r"which costs"),
         "only the delay": (lambda trips, costs: (min(DELAYS, key=lambda delay: bill(trips, delay, 100, costs)), 100), r"which costs"),
         "the other way round": (lambda trips, costs: choose(trips, costs)[::-1], r"no pair of a delay"),
-        "the dollars": (lambda trips, costs: bill(trips, *choose(trips, costs), costs), r"tuple"),
+        "the dollars": (lambda trips, costs: bill(trips, *choose(trips, costs), costs), r"a pair \(delay, every\) is wanted"),
         "in between": (lambda trips, costs: (15, 100), r"no pair of a delay"),
     },
     "12.7": {

@@ -49,7 +49,7 @@ def test_a_job_is_judged_by_its_lines(number, line, why):
 
 @pytest.mark.parametrize(("lines", "code", "why"), [
     (2, 1, "that is an error of the read"), (3, 0, "no answer to the request '20 30'"), (4, 3, "exit code 3"),
-    (4, None, "still running")])
+    (4, None, "still running 60 s")])
 def test_a_job_is_judged_by_its_end(lines, code, why):
     """Fails if a job passes that stops at the loss, or has no good end."""
     with pytest.raises(Wrong, match=why):

@@ -21,12 +21,13 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from minikafka.cluster import Cluster
 from minikafka.lab.exercise import Unknown, Wrong
 from minikafka.lab.labs.lab11.experiment import two_versions
-from minikafka.lab.program import Program, cluster_of_its_own, how_it_ended, until
+from minikafka.lab.program import QUIET, Program, cluster_of_its_own, how_it_ended, until
 from minikafka.lab.spark.session import RUNNING_JAVA
 from minikafka.lab.values import shown
 from minikafka.machine.environment import ROOT, lent
 
 PARTITIONS, DELETED = 2, 5
+START, ANSWER = 120.0, 60.0                         # seconds that Spark may take to start, and a program to answer
 REQUESTS = ((0, 20), (20, 30), (0, 20), (20, 30))   # of each partition; records are deleted before the third
 GONE, LOST = "gone", 2                              # the word for such a range; its place among the requests
 NUMBER = r"-?\d+(?:\.\d+)?"
@@ -50,12 +51,6 @@ for _ in sys.stdin:                    # a program has ended: its session ends t
 """
 
 
-class SparkProgram(Program):
-    """A program whose first lines take their time: Spark starts, or makes a first plan."""
-
-    quiet = 120.0
-
-
 @dataclass(frozen=True)
 class Answered:
     """A program as seen from outside: what is true of each request, its lines, and its end."""
@@ -68,7 +63,7 @@ class Answered:
 
 def while_records_go(texts: Sequence[str]) -> list[Answered]:
     """Run these programs one after the other, each with a topic of its own."""
-    with lent(PYTHONPATH=str(ROOT)), SparkProgram(JAVA) as java:
+    with lent(PYTHONPATH=str(ROOT)), Program(JAVA, quiet=START) as java:
         if not until(lambda: java.printed, java):
             raise Unknown("Spark has not started: " + " ".join(java.errors[-1:]))
         with cluster_of_its_own(brokers=1) as cluster, lent(**{RUNNING_JAVA: java.printed[0]}):
@@ -80,7 +75,7 @@ def _one(java: Program, cluster: Cluster, text: str, topic: str) -> Answered:
         form = {"num_partitions": PARTITIONS, "replication_factor": 1, "configs": {"retention.ms": "-1"}}
         admin.create_topics({topic: form}, wait_for_metadata=True)
         trips = _trips(cluster.bootstrap, topic)
-        with _in_java(java), SparkProgram(text, cluster.bootstrap, topic, name="my_job.py") as program:
+        with _in_java(java), Program(text, cluster.bootstrap, topic, name="my_job.py", quiet=ANSWER) as program:
             for number, (first, end) in enumerate(REQUESTS):
                 if number == LOST:
                     admin.delete_records({TopicPartition(topic, 0): DELETED})
@@ -140,7 +135,7 @@ def verdict(seen: Answered) -> str:
     if len(seen.printed) > len(REQUESTS):
         raise Wrong(f"{len(REQUESTS)} ranges were asked for, and your program printed {len(seen.printed)} lines")
     if (told := how_it_ended(seen.code)) is not None:
-        raise Wrong(told, seen.errors)
+        raise Wrong(told.replace(f"{QUIET:g} s", f"{ANSWER:g} s"), seen.errors)
     return f"{len(REQUESTS)} ranges, one of them no longer whole: three right answers, and one refusal"
 
 
