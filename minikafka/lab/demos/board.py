@@ -15,6 +15,7 @@ from dataclasses import replace
 from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.demos.charges import count_charges, draw_charges
+from minikafka.lab.demos.twins import draw_twins
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
 from minikafka.lab.picture.draw.cells import HIGH, UNDER, Under, draw_log, draw_under, under
@@ -55,7 +56,7 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     elif "charges" in counters and frame.chosen is not None:
         y = draw_charges(paper, frame.chosen, 4)
     else:
-        y = 4.0 if frame.chosen is None else _draw_lanes(paper, _plain(frame.chosen), 0)
+        y = 4.0 if frame.chosen is None else _draw_lanes(paper, _plain(frame.chosen), 0, "twins" in counters)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
     return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
 
@@ -91,6 +92,8 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
         yield from ((f"group {each.name}", each.state or words.UNKNOWN, "") for each in frame.groups)
     elif name == "charges" and frame.chosen is not None:
         yield from count_charges(frame.chosen)
+    elif name == "speed":
+        yield from (("records a second", str(sum(p.rate for p in group.progress)), "") for group in frame.groups[:1])
     elif name == "notary":
         yield from _verdict(frame)
     elif name == "lag":
@@ -126,8 +129,9 @@ def _plain(chosen: ShownPartition) -> ShownPartition:
                    min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
 
 
-def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float) -> float:
-    """Draw the lines, the lanes, the bracket and what stands under them; return where they end."""
+def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float, twins: bool) -> float:
+    """Draw the lines, the lanes, the bracket and what stands under them; with `twins`, what was written twice; return where
+    they end."""
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
     axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12, BOXES)
@@ -144,6 +148,7 @@ def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float) -> float:
     for lane, (_, placed), lane_top in zip(lanes, unders, tops):
         _draw_lane(paper, lane, chosen, axis, placed, lane_top)
     draw_bracket(paper, chosen, lanes, tops, bottoms)
+    at += draw_twins(paper, lanes, axis, tops, at) if twins else 0
     end = draw_footing(paper, chosen, axis, at, right, 1)
     paper.close()
     return end

@@ -12,7 +12,7 @@ from minikafka.lab.picture.frame import Frame, ShownProgress
 from minikafka.lab.picture.sentences import words
 
 SIDE, HIGH, GAP = 14, 62, 12
-MEMBER = 170
+MEMBER, BLOCK = 170, 24
 
 
 def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
@@ -49,15 +49,17 @@ def _draw_member(paper: Paper, member: str, y: float, idle: bool, dead: bool) ->
 
 
 def _draw_partitions(paper: Paper, progress: Sequence[ShownProgress], y: float) -> None:
-    """Draw the partitions beside each other, each with its position."""
+    """Draw the partitions beside each other, each with its position and a block for each record of the last second."""
     left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
     wide = (room - GAP * max(0, len(progress) - 1)) / max(1, len(progress))
     for place, each in enumerate(progress):
         x = left + place * (wide + GAP)
         paper.open("row", partition=each.partition)
         paper.rect(x, y, wide, HIGH, "sel", 8)
-        taken = paper.text(x + 14, y + 40, each.partition, "", 20, True, room=wide - 28)
+        taken = paper.text(x + 14, y + 28, each.partition, "", 20, True, room=wide - 28)
         label = f"read to {words.offset(each.position)}"
         if taken + width(label, 16) + 40 < wide:
-            paper.text(x + wide - 14, y + 40, label, "soft", 16, anchor="end")
+            paper.text(x + wide - 14, y + 28, label, "soft", 16, anchor="end")
+        for block in range(each.rate):
+            paper.rect(x + 14 + block * (BLOCK + 5), y + 38, BLOCK, 14, "fgood", 3)
         paper.close()

@@ -151,6 +151,9 @@ def must_see(run: Any, facts: SceneFacts) -> Iterator[MustSee]:
                f"then its partition goes over: {chairs['taken over']}")
     yield MustSee(round(speed["taken over"] / speed["one"], 1) == 2.0, f"{speed['taken over']:.0f} records a second again")
     yield MustSee(sorted(map(len, chairs["explain"].values())) == [1, 1, 1], f"at the end nobody is idle: {chairs['explain']}")
+    blocks = [sum(p.rate for p in group.progress) for name in ("ask", "two", "freeze", "killed", "taken over", "explain")
+              for group in run.at(facts.t(name)).groups[:1]]
+    yield MustSee(blocks == [4, 8, 8, 4, 8, 12], f"records of the last second on the page: {blocks}")
     group = next(group for group in run.at(facts.t("explain")).groups if group.name == GROUP)
     yield MustSee(all(p.position for p in group.progress),
                   f"they have read to {', '.join(str(p.position) for p in group.progress)}")
@@ -187,5 +190,5 @@ DEMO = Demo(
     ),
     scenes=(Scene("two partitions, then three", story, must_see),),
     seeds=("S3.9", "S3.24", "S1.17"),
-    counters=("chairs", "group"),
+    counters=("chairs", "speed", "group"),
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.demos.twins import twins as framed
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, ProduceWire, answered, lose
 from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import read_all
@@ -76,6 +77,8 @@ def must_see(run: Any, facts: SceneFacts, written: int) -> Iterator[MustSee]:
     if written == SENDS:
         yield MustSee(len(same) == SENDS // EVERY and all(a.offset == b.offset for a, b in pairs if a.sequence == b.sequence),
                    f"{len(same)} times the same producer id and sequence came again, and was acknowledged with the old offset")
+    drawn = framed(after.chosen.lanes[0])
+    yield MustSee(drawn[-1:] == ([last.offset] if written > SENDS else []), f"framed as twins on the page: {drawn or 'none'}")
     yield MustSee(not facts.failed() and end.ledger.lost == 0, "the producer was told of no error, and nothing is lost")
 
 
@@ -109,5 +112,5 @@ DEMO = Demo(
     ),
     scenes=(_scene(False, SENDS + SENDS // EVERY), _scene(True, SENDS)),
     seeds=("S0.15", "S3.10"),
-    counters=("acknowledged", "log end"),
+    counters=("acknowledged", "log end", "twins"),
 )

@@ -236,6 +236,7 @@ class ShownProgress:
     position: int | None
     committed: int | None
     lag: int | None
+    rate: int = 0                  # records that were handed out over the last second
 
 
 @dataclass(frozen=True, slots=True)

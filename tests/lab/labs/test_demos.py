@@ -225,6 +225,14 @@ def test_each_ride_shows_who_charged_it(scene, twice, unpaid):
     assert len(parts(root, "ride")) == 50
 
 
+def test_twins_are_framed_in_each_lane():
+    """I-BOARD-1: fails if D9's twins look like any others, or if a frame stands where idempotence left one record."""
+    theatre = Theatre([demo("D9")], recorded)
+    scenes = [theatre.recording("D9", scene) for scene in (0, 1)]
+    drawn = [to_svg(found.run.at(found.end), demo("D9").counters) for found in scenes]
+    assert [len(parts(ElementTree.fromstring(each), "twins")) for each in drawn] == [3, 0]
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_class_waits_for_a_minute(name):
     """Fails if the page plays longer than half a minute without stopping, at the pace at which a scene begins."""
