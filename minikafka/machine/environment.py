@@ -43,7 +43,7 @@ OF_A_CLUSTER = ("PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_LOCAL_IP", "HADOOP_*"
 SET = {
     "TZ": "UTC",  # Spark's `collect` gives times of this machine's zone, and the labs' texts are in UTC
     "PYTHONUTF8": "1", "PYTHONNOUSERSITE": "1", "JUPYTER_PREFER_ENV_PATH": "1",
-    "PYTHONDONTWRITEBYTECODE": "",  # each broker would compile all that it imports: half of the processor time of its start
+    "PYTHONDONTWRITEBYTECODE": "",  # each broker would compile all that it imports: a third of the processor time of its start
 }
 UTF_8 = "C.UTF-8"  # a locale in which Java can name every file, and in which capital letters are English
 LOOPBACK = "127.0.0.1,localhost"  # is reached without a proxy
