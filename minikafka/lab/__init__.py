@@ -5,6 +5,7 @@
 * `todo(hint)`       stands where a student writes; raises until then
 * `check(id, fn)`    returns whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN); it never raises
 * `hint(id)`         the next of three hints: a question, the concept, where to read
+* `inside(id, fn)`   brokers run by that answer, and an adversary looks for the record that it loses
 * `predict(id, x)`   keeps a guess before the experiment, `reveal(id, y)` sets it beside what was measured
 * `progress()`       where you stand, over all labs
 
@@ -38,7 +39,8 @@ The files, in reading order:
                          hub.py         a student's server under JupyterHub
     the folders          labs/          of each lab its checks, experiments and wrong solutions
                          picture/       the picture of a cluster: facts from the trace, sentences, drawing
-                         view/          that picture, live in a notebook
+                         inside/        a student's rule in brokers: the nights of an adversary
+                        view/          that picture, live in a notebook
                          demos/         failure demos for a class, without a notebook
                          spark/         Spark's side: our source and sink, the session, the connector's jars
                          demo/          the whole pipeline in one command; datasets/: the data
@@ -53,11 +55,12 @@ Invariants
 from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
+from minikafka.lab.inside import inside
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.recall import recall
 from minikafka.lab.report import progress
 from minikafka.lab.verdict import Verdict
 
-__all__ = ["Todo", "Verdict", "check", "hint", "predict", "progress", "recall", "reveal", "strict", "todo"]
+__all__ = ["Todo", "Verdict", "check", "hint", "inside", "predict", "progress", "recall", "reveal", "strict", "todo"]
 
 install()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from minikafka.lab import guard, record, wants
@@ -103,7 +104,15 @@ def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
         return Verdict(exercise, Outcome.UNKNOWN, f'your answer goes behind the number: check("{exercise}", ...)')
     limit = limit_of(exercise)
     with waiting(f"check {exercise} tries your answer, for {limit:g} s at most"), guard.short_output(), guard.limited(limit):
-        return judge(ask, exercise, answer)
+        verdict = judge(ask, exercise, answer)
+    return replace(verdict, offer=_offer(exercise, answer)) if verdict.outcome is Outcome.FAIL else verdict
+
+
+def _offer(exercise: str, answer: Any) -> str:
+    """Return how to see a wrong answer at work in brokers, "" where it has no place in them."""
+    from minikafka.lab.inside.table import rule
+    name = getattr(answer, "__name__", "")
+    return f'inside("{exercise}", {name if name.isidentifier() else "your_function"})' if rule(exercise) else ""
 
 
 def limit_of(exercise: str) -> float:

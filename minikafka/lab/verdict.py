@@ -39,6 +39,7 @@ class Verdict:
     excerpt: tuple[str, ...] = ()   # lines of the trace
     replay: str = ""                # a command
     matters: str = ""               # in production
+    offer: str = ""                 # a call that shows what a wrong answer does in a cluster
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS
@@ -46,6 +47,7 @@ class Verdict:
     def __repr__(self) -> str:
         more = [f"    {line}" for line in self.excerpt]
         more += [f"    to see it again: {self.replay}"] if self.replay else []
+        more += [f"    what it does in a cluster: {self.offer}"] if self.offer else []
         more += [f"    in production: {self.matters}"] if self.matters else []
         return "\n".join([f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}: {self.why}", *more])
 
@@ -53,6 +55,7 @@ class Verdict:
         lines = html.escape("\n".join(self.excerpt))
         more = f'<pre style="margin: 4px 0">{lines}</pre>' if self.excerpt else ""
         more += f"<div>To see it again: <code>{html.escape(self.replay)}</code></div>" if self.replay else ""
+        more += f"<div>What it does in a cluster: <code>{html.escape(self.offer)}</code></div>" if self.offer else ""
         more += f"<div><i>In production:</i> {html.escape(self.matters)}</div>" if self.matters else ""
         return panel(COLOURS[self.outcome], f"{SIGNS[self.outcome]} {self.id} {self.outcome.value}", self.why, more)
 

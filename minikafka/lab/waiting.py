@@ -37,15 +37,16 @@ _cell: _Teller | None = None
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show `what` and the seconds below the running cell, from SOON on, until the block ends, however it ends.
+def waiting(what: str | Callable[[], str]) -> Iterator[None]:
+    """Show `what` (asked anew each second, if it is a function) and the seconds below the running cell, from SOON on, until the
+    block ends, however it ends.
 
     A wait within a wait shows nothing of its own.
     """
     if not in_a_notebook() or not _one.acquire(blocking=False):
         yield
         return
-    teller = _Teller(SOON, lambda: what)
+    teller = _Teller(SOON, what if callable(what) else lambda: what)
     try:
         yield
     finally:

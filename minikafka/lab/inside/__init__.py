@@ -1,0 +1,24 @@
+"""A student's rule runs the brokers, and an adversary who knows its weak place looks for the record that it loses.
+
+    inside("6.2", high_watermark)      # ✘ 15 acknowledged. Broker 1 promised ..., and the picture of that moment
+
+`check` calls a function alone. Here it stands in simulated brokers in the place of their own rule, by the mechanism of the
+weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is made for this rule are played, then random ones.
+
+    front.py             `inside`: plays the nights, and shows what came of them
+    table.py             the rules: the exercise, the place in the brokers, the adaptor, the nights
+    student.py           the function while brokers call it: a limit of time, and the first error
+    night.py             one night: what an adversary can do, and what is asked afterwards
+    became.py            what became of the records: lost, twice, read and gone, two leaders, stood still
+    high_watermark.py    exercise 6.2
+    election.py          exercise 9.3
+
+A file per rule has its adaptor (the exercise's arguments made from the broker's, some ten lines) and its nights.
+
+Invariants
+  whatever the function does, `inside` ends with a sentence, and the brokers have their own rule again
+  a night falls by what clients and logs show, never because the function differs from ours
+"""
+from minikafka.lab.inside.front import inside
+
+__all__ = ["inside"]

@@ -1,0 +1,171 @@
+"""What became of a night: lost, twice, read and gone, two leaders, replaced without need, stood still; each with the
+moment to look at and a sentence.
+
+Owns: the sentences. Nothing is computed by a rule of ours: a record is lost if it was acknowledged and is not in the log.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.lab.inside.night import TOPIC, TP, AdversaryNight, Stood
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A rule has done something wrong: in a word, in sentences, and the moment of the cluster's clock to look at."""
+
+    word: str
+    text: str
+    t: float
+
+
+def fallen(night: AdversaryNight) -> Fall | None:
+    """Return the worst that has become of a night that has ended; None if everything is as it was promised."""
+    return next((fall for judge in (_lost, _twice, _gone, _two_leaders, _replaced) if (fall := judge(night)) is not None), None)
+
+
+def stood(night: AdversaryNight, error: Stood) -> Fall:
+    """Return what is told of a night in which something stood still."""
+    now = _state(night)
+    if now.leader not in night.cluster.alive:
+        alive = [broker for broker in night.cluster.alive if broker in now.isr]
+        could = f", though {listed(alive, 'broker')} {_are(alive)} alive and in sync" if alive else ""
+        return Fall("stood still", f"{error}: nobody who lives leads {TP}{could}.", night.cluster.now())
+    ends = listed([now.ends.get(broker, 0) for broker in now.isr])
+    return Fall("stood still", f"{error}. In sync: {listed(now.isr, 'broker')}, and the log ends at {ends}. The high watermark "
+                f"of broker {now.leader}, which leads, stands at {now.watermark}.", night.cluster.now())
+
+
+def _lost(night: AdversaryNight) -> Fall | None:
+    there = {record.value for record in night.log}
+    lost = sorted(offset for value, offset in night.told.items() if value not in there)
+    if not lost:
+        return None
+    died = f"{listed(night.deaths)} died, " if night.deaths else ""
+    leader = night.cluster.leader(TOPIC)
+    if promise := _promise(night, lost, leader):
+        t, told = promise
+        story = f"{told} Then {died}{leader} leads"
+    else:
+        t, heir, end = _election(night, lost)
+        story = f"Then {died}broker {heir} was made the leader, and its log ended at {end}"
+    return Fall("lost", f"{night.acknowledged} acknowledged. {story}: {len(lost)} {_are(lost)} lost.", t)
+
+
+def _twice(night: AdversaryNight) -> Fall | None:
+    often = [value for value, times in Counter(record.value for record in night.log).items() if times > 1]
+    if not often:
+        return None
+    places = [record.offset for record in night.log if record.value == often[0]]
+    return Fall("duplicated", f"Record {often[0]} was sent once, and stands in the log at {listed(places, 'offset')}.",
+                night.cluster.now())
+
+
+def _gone(night: AdversaryNight) -> Fall | None:
+    there = {(record.offset, record.value) for record in night.log}
+    gone = [record for record in night.reader.records if (record.offset, record.value) not in there]
+    if not gone:
+        return None
+    return Fall("read and gone", f"A reader got record {gone[0].value} at offset {gone[0].offset}. It is in no log any more: "
+                f"{len(gone)} {_are(gone)} read and gone.", gone[0].t)
+
+
+def _two_leaders(night: AdversaryNight) -> Fall | None:
+    seen: dict[int, int] = {}
+    for event in night.cluster.trace.events("role"):
+        if event["tp"] == TP and event["role"] == "leader":
+            other = seen.setdefault(event["epoch"], event["b"])
+            if other != event["b"]:
+                return Fall("two leaders", f"Brokers {other} and {event['b']} both led in epoch {event['epoch']}.", event["t"])
+    return None
+
+
+def _replaced(night: AdversaryNight) -> Fall | None:
+    leader, fenced = -1, set[int]()
+    for event in night.cluster.trace.events("partition", "broker"):
+        if event["k"] == "broker":
+            (fenced.discard if event["state"] == "unfenced" else fenced.add)(event["id"])
+        elif event["tp"] == TP:
+            before, leader = leader, event["leader"]
+            if before not in (-1, leader) and before in event["isr"] and before not in fenced:
+                return Fall("replaced without need", f"Broker {before} led, lived and was in sync, and {leader} was made the "
+                            "leader: all clients had to look for it.", event["t"])
+    return None
+
+
+# --- what the trace says ------------------------------------------------------------------------------------------
+
+@dataclass
+class State:
+    """The partition as the trace tells it."""
+
+    t: float
+    leader: int
+    isr: tuple[int, ...]
+    ends: dict[int, int]
+    watermark: int      # the leader's
+    raised: bool        # by the event just read
+
+
+def _states(night: AdversaryNight) -> Iterator[State]:
+    """Yield the partition's state after each event of the trace."""
+    now = State(0.0, -1, (), {}, 0, False)
+    marks: dict[int, int] = {}
+    for event in night.cluster.trace.events("partition", "append", "truncate", "recover", "hw", "role"):
+        if event["tp"] != TP:
+            continue
+        now.t, now.raised, broker = event["t"], False, event["b"]
+        match event["k"]:
+            case "partition":
+                now.leader, now.isr = event["leader"], tuple(event["isr"])
+            case "append":
+                now.ends[broker] = event["last"] + 1
+            case "truncate":
+                now.ends[broker] = event["to"]
+            case "recover":
+                now.ends[broker] = event["leo"]
+            case "hw":
+                marks[broker], now.raised = event["hw"], broker == now.leader
+        now.watermark = marks.get(now.leader, 0)
+        yield now
+
+
+def _state(night: AdversaryNight) -> State:
+    return list(_states(night))[-1]     # it is one and the same object, as it was left
+
+
+def _promise(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[float, str] | None:
+    """Return when a leader let its high watermark pass a lost record that a member of the ISR had not, and a sentence on it; if
+    there are several such members, on the one that leads now."""
+    for now in _states(night):
+        behind = sorted((broker for broker in now.isr if now.ends.get(broker, 0) <= lost[0]), key=lambda broker: broker != heir)
+        if now.raised and now.watermark > lost[0] and behind:
+            what = str(lost[0]) if len(lost) == 1 else f"{lost[0]} to {lost[-1]}"
+            return now.t, (f"Broker {now.leader} promised {what} while {listed(behind[:1], 'broker')}, in sync, ended at "
+                           f"{now.ends.get(behind[0], 0)}.")
+    return None
+
+
+def _election(night: AdversaryNight, lost: Sequence[int]) -> tuple[float, int, int]:
+    """Return when a broker was made the leader that had not all of the lost records, which one, and where its log ended."""
+    before = -1
+    for now in _states(night):
+        end = now.ends.get(now.leader, 0)
+        if now.leader not in (-1, before) and end <= lost[-1] and before != -1:
+            return now.t, now.leader, end
+        before = before if now.leader == -1 else now.leader
+    return now.t, now.leader, end
+
+
+def _are(several: Sequence[Any]) -> str:
+    return "is" if len(several) == 1 else "are"
+
+
+def listed(numbers: Sequence[Any], what: str = "") -> str:
+    """Return numbers as a reader says them: "brokers 1 and 2"."""
+    words = [str(number) for number in numbers]
+    said = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "none"
+    return f"{what}{'s' * (len(words) > 1)} {said}" if what else said

@@ -1,0 +1,143 @@
+"""`inside(exercise, function)`: the nights of the adversary, then random ones, and what a cell shows of them.
+
+Owns: what is shown. A rule that falls opens the picture of that night at its moment, beside the text as every picture.
+"""
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
+
+from minikafka.lab import guard, wants
+from minikafka.lab.exercise import NotPassed, Unknown, Wrong, find, judge, strict
+from minikafka.lab.hints import NoExercise
+from minikafka.lab.verdict import COLOURS, SIGNS, Outcome, Verdict, panel
+from minikafka.lab.waiting import waiting
+
+if TYPE_CHECKING:
+    from minikafka.lab.inside.became import Fall
+    from minikafka.lab.inside.night import Plot
+    from minikafka.lab.inside.student import Student
+    from minikafka.lab.inside.table import Rule
+
+RANDOM, MOVES = 6, 8  # random nights after those of the adversary, and the moves of each
+
+
+def inside(exercise: str, function: Any = ...) -> Played:
+    """Let brokers run your function of an exercise, such as "6.2", while somebody who knows its weak place breaks the cluster;
+    return what became of the records. It never raises, but with LAB_STRICT=1."""
+    nights = Nights(exercise)
+    try:
+        ask = nights.ask(find(exercise))
+    except (NoExercise, Unknown) as none:
+        return Played(Verdict(str(exercise), Outcome.UNKNOWN, str(none)))
+    if function is ...:
+        return Played(Verdict(exercise, Outcome.UNKNOWN, f'your function goes behind the number: inside("{exercise}", ...)'))
+    with waiting(lambda: nights.now), guard.short_output():
+        verdict = judge(ask, exercise, function)
+    if strict() and not verdict:
+        raise NotPassed(repr(verdict))
+    return Played(verdict, nights.fall, nights.events)
+
+
+class Nights:
+    """The nights of one rule, while they are played."""
+
+    def __init__(self, exercise: str) -> None:
+        self.exercise, self.now = exercise, f"inside {exercise}: the first night begins"
+        self.fall: Fall | None = None
+        self.events: list[dict[str, Any]] = []
+        self._lost_none_of, self._longest = 0, 0.0
+
+    def ask(self, check: Any) -> Any:
+        """Return a check of the same answers as `check` wants, which plays the nights. Raises Unknown if there are none."""
+        from minikafka.lab.inside.table import RULES, rule
+        row = rule(self.exercise)
+        if row is None:
+            raise Unknown(f"{self.exercise} has no place inside a broker; those are: {', '.join(one.exercise for one in RULES)}")
+
+        def ask(answer: Any) -> str:
+            return self._play(row, answer)
+        ask.__annotations__ = {"answer": wants.wanted(check)}
+        return ask
+
+    def _play(self, row: Rule, answer: Any) -> str:
+        from minikafka.lab.inside.night import AdversaryNight, Plot
+        from minikafka.lab.inside.student import Student
+        student = Student(answer)
+        for letter, story in zip(ascii_uppercase, row.nights):
+            self.now = f"inside {row.exercise}: night {letter}, {story.told}"
+            self._one(row, student, story, f"night {letter}")
+        letters = ", ".join(ascii_uppercase[:len(row.nights)])
+
+        def chance(night: AdversaryNight) -> None:
+            for _ in range(MOVES):
+                night.anything()
+            night.ends()
+        for seed in range(1, RANDOM + 1):
+            self.now = f"inside {row.exercise}: a random night, {seed} of {RANDOM}"
+            self._one(row, student, Plot("moves drawn by chance", chance), f"random night {seed}", seed)
+        return (f"nights {letters} and {RANDOM} random ones: {self._lost_none_of} acknowledged, 0 lost; in {letters} "
+                f"no record waited longer than {self._longest:.1f} s. Brokers asked you {student.calls:,} times")
+
+    def _one(self, row: Rule, student: Student, story: Plot, name: str, seed: int | None = None) -> None:
+        """Play one night. Raises Wrong if the rule falls, and what the student's function raised."""
+        from minikafka.lab.inside import became
+        from minikafka.lab.inside.night import SEED, Stood
+        from minikafka.lab.inside.table import in_brokers
+        with in_brokers(row, student):
+            night = story.begin(student, SEED if seed is None else seed)
+            try:
+                try:
+                    story.play(night)
+                    self.fall = became.fallen(night)
+                except Stood as error:
+                    self.fall = became.stood(night, error)
+                    if night.mended():      # what stands still may have lost something, and that is worse
+                        night.acknowledged = len(night.told)
+                        night.reads()
+                        self.fall = became.fallen(night) or self.fall
+                self._lost_none_of += len(night.told)
+                self._longest = max(self._longest, night.longest if seed is None else 0.0)
+                if self.fall is not None:
+                    self.events = night.cluster.trace.events()
+                    raise Wrong(f"{name} ({story.told}): {self.fall.word}. {self.fall.text}")
+            finally:
+                night.close()
+
+
+@dataclass(frozen=True)
+class Played:
+    """The outcome of the nights; the last expression of a cell shows it, with the picture of the moment if the rule fell."""
+
+    verdict: Verdict
+    fall: Fall | None = None
+    events: list[dict[str, Any]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.verdict)
+
+    def __repr__(self) -> str:
+        return f"{SIGNS[self.verdict.outcome]} {self.verdict.id} inside: {self.verdict.why}"
+
+    def _panel(self) -> str:
+        lines = html.escape("\n".join(self.verdict.excerpt))
+        outcome = self.verdict.outcome
+        return panel(COLOURS[outcome], f"{SIGNS[outcome]} {self.verdict.id} inside", self.verdict.why,
+                     f'<pre style="margin: 4px 0">{lines}</pre>' if lines else "")
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+        display({"text/plain": repr(self), "text/html": self._panel()}, raw=True)
+        if self.fall is None:
+            return
+        from minikafka.lab.inside.night import TP
+        from minikafka.lab.picture.facts.run import RecordedRun
+        from minikafka.lab.view import front, show
+        run = RecordedRun(self.events or [], engine="sim", title=f"your rule of {self.verdict.id}, inside")
+        t = self.fall.t - run.events[0]["t"]
+        if front.kind() == front.PAGE:
+            show(run, TP).go(t)
+        elif front.kind() == front.STILL:
+            display(front.Still.of(run, t, TP))

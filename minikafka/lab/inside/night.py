@@ -1,0 +1,183 @@
+"""One night: a simulated cluster whose brokers run the student's rule, what an adversary can do to it, and the count afterwards.
+
+    night = Plot("1 dies", play, (1, 2, 3)).begin(student)      # play: a function of a night, with such lines:
+    night.writes(5)          # acknowledged by all in sync; a rule that lets this wait has stood still
+    night.holds(3)           # broker 3 lives, and copies nothing
+    night.tries(5)           # may wait: the adversary hopes for an answer
+    night.kills(1, 2)
+    night.ends()             # all is mended, one more record, and everything is read
+
+Owns: the cluster, its writer and its reader, and what they were told. Times are seconds of the cluster's clock.
+Invariants
+  a night that has ended without `Fell` has lost nothing that was acknowledged, and kept nobody waiting for longer than PATIENCE
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from minikafka.cluster.errors import BrokerDied, NotReady
+from minikafka.lab.inside.student import Misused, Student
+from minikafka.lab.labs.stage import replicated, simulated
+from minikafka.lab.labs.steady import Read, Reader, read_all
+from minikafka.protocol.errors import KafkaError
+
+TOPIC, TP = "positions", "positions-0"
+PATIENCE = 6.0   # seconds that a record may wait: a death is noticed after three
+SEED = 6
+
+
+class Stood(Exception):
+    """An error: what has to go on in such a night has stood still, from `since` on; its text says what that was."""
+
+    def __init__(self, what: str, since: float) -> None:
+        super().__init__(what)
+        self.since = since
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A night as it is planned: in words, and as a function of it; the replicas, of which the first leads; settings of
+    the topic, with underscores."""
+
+    told: str
+    play: Callable[[AdversaryNight], None]
+    replicas: tuple[int, ...] = (1, 2, 3)
+    configs: dict[str, Any] = field(default_factory=dict)
+
+    def begin(self, student: Student, seed: int = SEED) -> AdversaryNight:
+        return AdversaryNight(student, self.replicas, seed, self.configs)
+
+
+class AdversaryNight:
+    """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait."""
+
+    def __init__(self, student: Student, replicas: tuple[int, ...], seed: int, configs: dict[str, Any]) -> None:
+        self.student, self.told, self.longest = student, {}, 0.0
+        self.deaths: list[int] = []
+        self.acknowledged = 0   # before the last record of all
+        self.log: list[Read] = []
+        self._sent = 0
+        self.cluster: Any = simulated(seed, controllers=1, brokers=max(3, *replicas))
+        replicated(self.cluster, TOPIC, replicas, **configs)
+        self.random = Random(seed)
+        self.reader = Reader(self.cluster, TOPIC, name="map")
+        self._producer = self._truck("truck")
+
+    # --- what an adversary does -----------------------------------------------------------------------------------
+
+    def writes(self, count: int = 1) -> None:
+        """Write records, each of which must be acknowledged within PATIENCE seconds. Raises Stood."""
+        for _ in range(count):
+            began = self.cluster.now()
+            answered = self._send()
+            self.longest = max(self.longest, self.cluster.now() - began)
+            if not answered:
+                raise Stood(f"Record {self._sent} got no answer for {PATIENCE:g} s", began)
+
+    def tries(self, count: int = 1) -> None:
+        """Write records until one gets no answer; that may be right."""
+        for _ in range(count):
+            if not self._send():
+                return
+
+    def holds(self, *brokers: int) -> None:
+        """Let followers live and copy nothing; they have what was written before, and their last Fetches are answered."""
+        self.passes(1)
+        for broker in brokers:
+            self.cluster.hold_follower(broker)
+        self.passes(1)
+
+    def kills(self, *brokers: int) -> None:
+        for broker in brokers:
+            self.cluster.kill(broker)
+            self.deaths.append(broker)
+
+    def frees(self) -> None:
+        """Let all followers copy again, over links that work."""
+        self.cluster.heal()
+
+    def restarts(self, *brokers: int) -> None:
+        self._steps(lambda: self.cluster.restart(*brokers))
+
+    def passes(self, seconds: float) -> None:
+        self._steps(lambda: self.cluster.sleep(seconds))
+
+    def until_in_sync(self, *brokers: int) -> None:
+        """Wait until exactly these brokers are in sync, for half a minute at most. Raises Stood."""
+        since = self.cluster.now()
+        try:
+            self._steps(lambda: self.cluster.wait(lambda: set(self.cluster.isr(TOPIC)) == set(brokers), timeout=30))
+        except NotReady:
+            wanted = " and ".join(map(str, brokers))
+            raise Stood(f"For 30 s {wanted} should be in sync, and {self.cluster.isr(TOPIC)} are", since) from None
+
+    def ends(self) -> None:
+        """Let everything run again, write one more record, and read all there is."""
+        since = self.cluster.now()
+        if not self.mended():
+            raise Stood(f"All brokers run again, and nobody leads {TP}", since)
+        self.acknowledged = len(self.told)
+        self._producer = self._truck("truck-2")    # the first one's sequence may be lost with its records
+        self.writes(1)
+        self.reads()
+
+    def mended(self) -> bool:
+        """Let everything run again; return whether somebody leads then."""
+        try:
+            self._steps(self.cluster.mend)
+            self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))
+        except NotReady:
+            return False
+        return True
+
+    def reads(self) -> None:
+        """Read the whole log."""
+        self.passes(1)
+        self.log = read_all(self.cluster, TOPIC)
+        self._look()
+
+    def close(self) -> None:
+        try:
+            self.cluster.close()
+        except BrokerDied:
+            pass
+
+    def anything(self) -> None:
+        """Make one of the moves, drawn by chance."""
+        alive = self.cluster.alive
+        dead = [broker for broker in self.cluster.ids if broker not in alive]
+        moves: list[Callable[[], None]] = [lambda: self.tries(3), lambda: self.passes(3), self.frees]
+        moves += [lambda: self.holds(self.random.choice(alive)), lambda: self.kills(self.random.choice(alive))] if alive else []
+        moves += [lambda: self.restarts(self.random.choice(dead))] if dead else []
+        self.random.choice(moves)()
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    def _truck(self, name: str) -> Any:
+        return self.cluster.watch(self.cluster.producer(acks=-1, delivery_timeout=PATIENCE, name=name), name)
+
+    def _send(self) -> bool:
+        value, self._sent = str(self._sent + 1), self._sent + 1
+        try:
+            self._steps(lambda: self.told.update({value: self._producer.send(TOPIC, value, partition=0)[1]}))
+        except KafkaError:
+            return False
+        return True
+
+    def _steps(self, act: Any) -> None:
+        """Do what takes time, then look whether the student's function has failed meanwhile: then nothing else counts."""
+        try:
+            act()
+        except BrokerDied as died:
+            self._look()
+            first = str(died).split(" The end of its log")[0]
+            raise Misused(f"with this rule a broker cannot go on: {first}") from None
+        finally:
+            self._look()
+
+    def _look(self) -> None:
+        if self.student.error is not None:
+            raise self.student.error

@@ -1,0 +1,52 @@
+"""The rules that a student's function can be in brokers: for each exercise the place, the adaptor and the adversary's nights.
+
+    rule("6.2").nights        night A, B, C
+
+Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.broker.controller import leader_election
+from minikafka.broker.replication.replica import Replica
+from minikafka.lab.inside import election, high_watermark
+from minikafka.lab.inside.night import Plot
+from minikafka.lab.inside.student import Student
+from minikafka.sim.world.replaced import replaced
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row: `owner.name` is replaced by what `in_place` makes of the student's function."""
+
+    exercise: str
+    owner: Any
+    name: str
+    in_place: Callable[[Student], Callable[..., Any]]
+    nights: tuple[Plot, ...]
+    asserts: tuple[str, ...] = ()   # of the same owner: they would end a broker before a client sees what the rule does
+
+
+RULES = (
+    Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
+    Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS, ("_check_election", "_check_elr")),
+)
+
+
+@contextmanager
+def in_brokers(row: Rule, student: Student) -> Iterator[None]:
+    """Let brokers run by the student's function for a while."""
+    with ExitStack() as until_the_end:
+        until_the_end.enter_context(replaced(row.owner, row.name, row.in_place(student)))
+        for name in row.asserts:
+            until_the_end.enter_context(replaced(row.owner, name, lambda *_: None))
+        yield
+
+
+def rule(exercise: str) -> Rule | None:
+    """Return the row of an exercise; None if its function has no place in a broker."""
+    return next((row for row in RULES if row.exercise == exercise), None)

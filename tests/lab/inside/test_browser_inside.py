@@ -1,0 +1,45 @@
+"""The verdicts of `inside` in a real JupyterLab: the sentence, and the picture at its moment; see build/screenshots."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.view.page import MARKS, chromium, jupyter, visit, write_notebook
+
+pytestmark = MARKS
+START = """from minikafka.lab import check, inside
+def longest(leo, isr): return max(leo[b] for b in isr)
+def everybody(leo, isr): return min(leo.values())
+def right(leo, isr): return min(leo[b] for b in isr)
+def endless(leo, isr):
+    while True: pass"""
+CELLS = {"lost": 'inside("6.2", longest)', "stood": 'inside("6.2", everybody)', "right": 'inside("6.2", right)',
+         "endless": 'inside("6.2", endless)', "offer": 'check("6.2", longest)'}
+MOMENT = """() => [document.querySelector('.mk-dock .mk-slider')?.getAttribute('aria-valuetext'),
+    document.querySelectorAll('.mk-dock .mk-stage svg').length]"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+def test_a_rule_that_falls_opens_its_picture(folder: Path):
+    """Fails if a wrong rule shows no picture beside the text, or one of another moment than that of the promise; if a right rule
+    opens one; if a loop without an end stops the notebook."""
+    write_notebook(folder, "06-inside.ipynb", start=START, **CELLS)
+    with jupyter(folder, "06") as address, chromium() as opened, visit(opened, address, "06-inside") as page:
+        assert page.run("start") and page.run("right"), page.errors()
+        assert "0 lost" in page.words("right") and page.page.locator(".mk-dock").count() == 0
+        page.picture("inside-right")
+        assert page.run("offer") and 'inside("6.2", longest)' in page.words("offer"), page.errors()
+        assert page.run("lost") and "15 acknowledged. Broker 1 promised 10 to 14" in page.words("lost"), page.errors()
+        page.page.wait_for_selector(".mk-dock .mk-stage svg")
+        page.page.wait_for_function("() => document.querySelector('.mk-live').getAttribute('aria-pressed') === 'false'")
+        page.picture("inside-lost")
+        assert page.run("stood") and "stood still" in page.words("stood"), page.errors()
+        page.picture("inside-stood")
+        assert page.run("endless") and "a loop that never ends" in page.words("endless"), page.errors()
+        page.picture("inside-endless")
+        assert page.strangers == set() and page.complaints == []

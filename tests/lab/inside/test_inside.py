@@ -1,0 +1,89 @@
+"""`inside`: the adversary finds each wrong answer of solutions/wrong by name, and lets each right one through."""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from minikafka.lab import Todo, check
+from minikafka.lab.inside import front, inside, student
+from minikafka.lab.inside.table import RULES
+from tests.lab.inside.falls import FALLS, HARMLESS
+
+
+def answers(kind: str, exercise: str) -> dict[str, Any]:
+    return getattr(importlib.import_module(f"solutions.{kind}.lab{int(exercise.split('.')[0]):02}"), kind.upper())[exercise]
+
+
+def each(kind: str) -> list[Any]:
+    return [pytest.param(row.exercise, name, answer, id=f"{row.exercise}: {name}")
+            for row in RULES for name, answer in answers(kind, row.exercise).items()]
+
+
+def high_watermark(leo: dict[int, int], isr: list[int]) -> int:
+    return min(leo[broker] for broker in isr)
+
+
+@pytest.mark.parametrize("exercise, name, answer", each("wrong"))
+def test_the_adversary_finds_each_wrong_answer(exercise, name, answer, monkeypatch):
+    """Fails if a wrong answer withstands the nights, or falls for another reason than the one that falls.py names."""
+    monkeypatch.setattr(front, "RANDOM", 0)
+    played = inside(exercise, answer[0])
+    assert bool(played) == (FALLS[exercise][name] is HARMLESS) and FALLS[exercise][name] in repr(played), played
+
+
+@pytest.mark.parametrize("exercise, name, answer", each("right"))
+def test_the_adversary_lets_each_right_answer_through(exercise, name, answer, monkeypatch):
+    """Fails if a right answer falls in a night that was made for its rule."""
+    monkeypatch.setattr(front, "RANDOM", 0)
+    played = inside(exercise, answer)
+    assert played and " 0 lost" in repr(played), (played, played.verdict.excerpt)
+
+
+@pytest.mark.parametrize("row", RULES, ids=lambda row: row.exercise)
+def test_a_right_rule_withstands_nights_of_chance(row):
+    """Fails if a random night accuses a right rule, or if a broker keeps the student's rule afterwards."""
+    before = getattr(row.owner, row.name)
+    played = inside(row.exercise, next(iter(answers("right", row.exercise).values())))
+    assert played and f"{front.RANDOM} random ones" in repr(played), played
+    assert getattr(row.owner, row.name) is before
+
+
+def endless(leo, isr):
+    while True:
+        pass
+
+
+def unsolved(leo, isr):
+    raise Todo("who counts?")
+
+
+@pytest.mark.parametrize("answer, told", [
+    (endless, "a loop that never ends"), (lambda leo, isr: None, "returned None"), (lambda leo, isr: "47", "a number is wanted"),
+    (lambda leo, isr: float("inf"), "a whole number is wanted"), (lambda leo: 3, "gets 2 arguments"),
+    (lambda leo, isr: leo[17], "KeyError: 17"), (lambda leo, isr: exit(3), "ends the program"),
+    (lambda leo, isr: 10 ** 6, "nobody has what it would promise"), (47, "the name of your function"),
+    (unsolved, "not solved yet. Hint: who counts?"), (..., "goes behind the number")])
+def test_whatever_a_function_does_in_a_broker_is_a_sentence(answer, told, monkeypatch):
+    """Fails if an error, a loop or a value of another kind ends a broker or the notebook instead of being told."""
+    monkeypatch.setattr(student, "LIMIT", 0.2)
+    played = inside("6.2", answer)
+    assert not played and told in repr(played)
+
+
+def test_an_exercise_without_a_place_in_brokers():
+    """Fails if `inside` raises for a number that it does not know, or does not say which it knows."""
+    assert "6.2" in repr(inside("6.4", high_watermark)) and not inside("6.99", high_watermark) and not inside(6.2, high_watermark)
+
+
+def longest(leo: dict[int, int], isr: list[int]) -> int:
+    return max(leo.values())
+
+
+def test_a_failed_check_offers_it(monkeypatch):
+    """Fails if a FAIL does not name the call, or if one is named where there is none."""
+    monkeypatch.setenv("LAB_STRICT", "0")
+    failed = check("6.2", longest)
+    assert 'inside("6.2", longest)' in repr(failed) and "inside(&quot;6.2&quot;, longest)" in failed._repr_html_()
+    assert "a cluster" not in repr(check("6.2", high_watermark)) and not check("6.4", lambda b, p, c: []).offer
