@@ -215,7 +215,7 @@ def _progress(scene: PictureScene, name: str, g: GroupFacts, called: dict[str, s
     mark = scene.state.partitions[tp].high_watermark
     member = called[owner] if owner is not None else position[0] if position is not None else None
     lag = mark - committed if mark is not None and committed is not None else None
-    rate = sum(event["records"] for event in scene.recent
+    rate = sum(event.get("records", 0) for event in scene.recent
                if event["k"] == "position" and event["tp"] == tp and event.get("group") == name)
     return f.ShownProgress(tp, member, position[1] if position is not None else None, committed, lag, rate)
 

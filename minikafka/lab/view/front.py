@@ -21,6 +21,7 @@ from typing import Any
 from minikafka.lab.picture.draw.element import image
 from minikafka.lab.picture.draw.svg import to_svg
 from minikafka.lab.picture.draw.text import to_text
+from minikafka.lab.picture.draw.theme import STILL_WIDTH
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 
@@ -109,7 +110,7 @@ class Still:
     def of(cls, run: RecordedRun, t: float | None = None, tp: str | None = None) -> Still:
         """Return the picture of a run at `t` seconds (None: its end), with the partition `tp` in full."""
         frame = run.at(t, tp)
-        return cls(to_svg(frame), to_text(frame), recorded(run, frame))
+        return cls(to_svg(frame, pixels=STILL_WIDTH), to_text(frame), recorded(run, frame))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {**still(self.svg, self.text), **self._film}

@@ -400,14 +400,15 @@ function watchSight(stage, model, session, rests) {
 // finds the place again. A file with a widget in it would say "model not found" to everybody else.
 
 const LAST = "The last picture of this run. Run the cell again for a live one.";  // as in front.py
-const LEGIBLE = 10 / 14;  // pixels for a unit of the picture, at least; as in element.py
+const LEGIBLE = 9 / 14, LARGE = 16 / 14;  // pixels for a unit of the picture, at least and at most; as in element.py
 const WIDGET = "application/vnd.jupyter.widget-view+json", MARK = "minikafka_view", CONTROLS = "minikafka_panel";
 
 function still(output, id, text) {
   const label = new DOMParser().parseFromString(text, "image/svg+xml").documentElement.getAttribute("aria-label") ?? "";
   const code = btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(""));
-  const wide = Number(/viewBox="0 0 ([0-9.]+) /.exec(text)?.[1] ?? 0), least = Math.round(wide * LEGIBLE);
-  const image = make("img", {width: "100%", style: `min-width: ${least}px; max-width: none`, alt: label,
+  const wide = Number(/viewBox="0 0 ([0-9.]+) /.exec(text)?.[1] ?? 0);
+  const [least, most] = [LEGIBLE, LARGE].map(pixels => Math.round(wide * pixels));
+  const image = make("img", {width: "100%", style: `min-width: ${least}px; max-width: ${most}px`, alt: label,
                              src: `data:image/svg+xml;base64,${code}`});
   const html = make("div", {style: "overflow-x: auto"}, image).outerHTML + make("small", {}, LAST).outerHTML;
   return {...output, data: {"text/html": html, "text/plain": label}, metadata: {...output.metadata, [MARK]: id}};

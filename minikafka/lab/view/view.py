@@ -24,7 +24,7 @@ from typing import Any
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
 from minikafka.lab.picture.draw.head import LOOKS
 from minikafka.lab.picture.draw.tasks import picture as picture_of_tasks
-from minikafka.lab.picture.draw.theme import LIGHT, WIDTHS
+from minikafka.lab.picture.draw.theme import LIGHT, STILL_WIDTH, WIDTHS
 from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.picture.frame import Frame
 from minikafka.lab.picture.sentences.words import clock
@@ -241,7 +241,7 @@ class View:
     def _still(self, frame: Frame) -> tuple[str, str]:
         """Return the SVG and the text of a frame that will not move: nothing on it is "now"."""
         frame = replace(frame, live=False)
-        return self._film.svg(frame), self._film.text(frame)
+        return self._film.svg(frame, STILL_WIDTH if self._fixed["size"] == "page" else None), self._film.text(frame)
 
     def _leave_still(self) -> None:
         if not self._shown:

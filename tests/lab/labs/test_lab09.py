@@ -20,7 +20,7 @@ def test_the_metadata_log_as_a_lane(fallen: lab09.Failover) -> None:
     """I-METALANE-1. Fails if a cell is missing or out of order, or a letter is too small."""
     svg, text = picture(fallen.log, fallen.killed)
     assert len(re.findall(r'font-size="18"[^>]*>[A-Za-z]<', svg)) == len(fallen.log)
-    assert {float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)} == {14.0, 16.0, 18.0} and "var(" not in svg
+    assert {float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)} == {14.0, 18.0} and "var(" not in svg
     assert len(text.splitlines()) == len(fallen.log) and text.splitlines()[-1].endswith("broker 1 is fenced") and "epoch 2" in svg
 
 

@@ -216,7 +216,7 @@ def slow_follower() -> Frame:
     )
     return frame(
         chosen,
-        "Broker 3 has not caught up for 7.2 s of 10 s. Until it does, or leaves the ISR, the high "
+        "Broker 3 has not caught up for 7.2 s; the limit is 10 s. Until it catches up or leaves the ISR, the high "
         "watermark waits at 47: 47-50 are written, not readable.",
         brokers=(*BROKERS[:2], ShownBroker(3, "slow", 0, False)),
     )

@@ -10,8 +10,8 @@ def test_a_follower_that_holds_up_the_high_watermark() -> None:
     s = Script(records=47).append(1, 47, 51).append(2, 47, 51)
     s.after(0.7).say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.7, check_in=4.0, every=5.0).after(6.5)
     said = s.frame().sentence
-    assert said.text == ("Broker 3 has not caught up for 7.2 s of 10 s. Until it does, or leaves the ISR, the high watermark "
-                         "waits at 47: 47-50 are written, not readable.")
+    assert said.text == ("Broker 3 has not caught up for 7.2 s; the limit is 10 s. Until it catches up or leaves the ISR, "
+                         "the high watermark waits at 47: 47-50 are written, not readable.")
     assert said.level is Level.WAIT
     lane = s.frame().chosen.lanes[2]                                                    # type: ignore[union-attr]
     assert (round(lane.behind_for, 3), lane.lag_limit, round(lane.next_check, 3)) == (7.2, 10.0, 2.5)  # type: ignore[arg-type]
@@ -28,7 +28,8 @@ def test_a_follower_past_the_limit_waits_for_the_next_look() -> None:
 def test_two_followers_are_named_together() -> None:
     """Fails if a sentence about two brokers speaks of one."""
     s = Script(records=5).append(1, 5, 6).after(2.0)
-    assert s.sentence().startswith("Brokers 2 and 3 have not caught up for 2.0 s of 10 s. Until they do, or leave the ISR")
+    assert s.sentence().startswith("Brokers 2 and 3 have not caught up for 2.0 s; the limit is 10 s. "
+                                 "Until they catch up or leave the ISR")
 
 
 def test_a_follower_on_its_way_is_not_worth_a_word() -> None:
@@ -83,7 +84,7 @@ def test_a_follower_out_but_not_fenced() -> None:
     cut = Script(records=5).fault("cut", 1, 3, False).after(1.0)
     assert cut.sentence().startswith("Broker 3 has been cut from the active controller, broker 1, for 1.0 s.")
     fenced = Script(records=5).fault("kill", 3).after(3.1).say("broker", 1, id=3, state="fenced").isr([1, 2])
-    assert fenced.sentence() == "Broker 3 is out. flights-0 goes on with 2 of 3 replicas in sync, min.insync.replicas is 1."
+    assert fenced.sentence() == "Broker 3 does not run. flights-0 goes on with 2 of 3 replicas in sync, min.insync.replicas is 1."
 
 
 def test_too_few_in_sync() -> None:

@@ -120,6 +120,8 @@ def _draw_pause(sheet: Sheet, begin: float, end: float, y: float, seconds: float
         sheet.rect(begin, y + 2, end - begin, LANE - 10, PALE[SLOW], "none")
         if end - begin > width("M2 works") + 4:
             sheet.text((begin + end) / 2, y + 19, "M2 works", SOFT, anchor="middle")
-    elif end - begin > 20:
-        told = "nobody" if seconds is None else f"{seconds:.1f} s" if end - begin > 36 else f"{seconds:.0f} s"
-        sheet.text((begin + end) / 2, y + 19, told, VERMILLION, bold=True, anchor="middle")
+        return
+    told = ("nobody",) if seconds is None else (f"{seconds:.1f} s", f"{seconds:.0f} s", f"{seconds:.0f}")
+    fits = [text for text in told if width(text, 14, True) + 4 <= end - begin]  # no label lies under the next bar
+    if fits:
+        sheet.text((begin + end) / 2, y + 19, fits[0], VERMILLION, bold=True, anchor="middle")

@@ -134,7 +134,7 @@ class Panel:
             found = decades(low, high)
         else:
             found = ticks(low, high, (right - left) / 75 if which == "x" else (bottom - top) / 34)
-        yield from ((value, f"{value:,g}") for value in found)
+        yield from ((value, written(value)) for value in found)
 
 
 def _draw_panel(paper: Paper, panel: Panel) -> None:
@@ -273,6 +273,11 @@ def decades(low: float, high: float) -> Iterator[float]:
     digits = (1, 2, 5) if high - low <= 3 else (1,)
     for power in range(math.ceil(low), math.floor(high) + 1):
         yield from (digit * 10.0 ** power for digit in digits if math.log10(digit) + power <= high + 1e-9)
+
+
+def written(value: float) -> str:
+    """Return how an axis writes a value: 0.1, 2, 1,000,000."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
 
 
 def thinned(places: Iterable[Place]) -> list[Place]:

@@ -11,7 +11,7 @@ from hashlib import blake2s
 from minikafka.lab.picture.draw.paper import Paper, escape
 from minikafka.lab.picture.draw.theme import coloured, ink, style
 
-LETTER, LEGIBLE = 14, 10  # units of a letter; pixels that it has at least
+LETTER, LEGIBLE, LARGE = 14, 9, 16  # units of a letter; pixels that it has at least, and at most
 FONT = "Inter,system-ui,'DejaVu Sans',Verdana,sans-serif"
 
 
@@ -37,12 +37,12 @@ def image(svg: str) -> str:
     """Return a picture as an <img>, which is what most pages show.
 
     JupyterLab shows no image/svg+xml of a file that it does not trust, and some repositories' pages take its style sheet out.
-    A page that refuses images in data: addresses shows the picture's sentence instead. On a phone the picture is scrolled:
-    its letters do not become smaller than LEGIBLE.
+    A page that refuses images in data: addresses shows the picture's sentence instead. The picture is as wide as its place, as
+    long as its letters are neither smaller than LEGIBLE (in a narrower place it is scrolled) nor larger than LARGE.
     """
     wide = re.search('viewBox="0 0 ([0-9.]+) ', svg)
-    least = round(float(wide[1]) * LEGIBLE / LETTER) if wide else 0
+    least, most = (round(float(wide[1] if wide else 0) * pixels / LETTER) for pixels in (LEGIBLE, LARGE))
     said = re.search('aria-label="([^"]*)"', svg)
     code = b64encode(svg.encode()).decode()
-    return (f'<div style="overflow-x: auto"><img width="100%" style="min-width: {least}px; max-width: none" '
+    return (f'<div style="overflow-x: auto"><img width="100%" style="min-width: {least}px; max-width: {most}px" '
             f'alt="{said[1] if said else ""}" src="data:image/svg+xml;base64,{code}"></div>')

@@ -72,7 +72,7 @@ def _draw_fingers(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, ri
     rows = Rows(ROWS)
     for offset, names in _merged(chosen.fingers):
         x = axis.x(offset) - GAP / 2
-        label = shorten(" · ".join(f"{', '.join(who)} {kind}" for kind, who in names.items()), 300) + f" {offset}"
+        label = shorten(_said(names), 300) + f" {offset}"
         wide, icons = width(label), 16 * len(names)
         sides = [(left, end, at, anchor) for left, end, at, anchor in (
             (x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end"))
@@ -114,6 +114,14 @@ def _draw_icons(paper: Paper, offset: int, names: dict[str, list[str]], x: float
         shape, look = (POSITION, "fgood") if kind == "position" else (COMMITTED, "flag")
         paper.path(shape, look, x + 13 * place, top + 2)
         paper.close()
+
+
+def _said(names: dict[str, list[str]]) -> str:
+    """Return who stands at a place, and how; those who are there in several ways are named once."""
+    ways: dict[tuple[str, ...], list[str]] = {}
+    for kind, who in names.items():
+        ways.setdefault(tuple(who), []).append(kind)
+    return " · ".join(f"{', '.join(who)} {' and '.join(kinds)}" for who, kinds in ways.items())
 
 
 def _merged(fingers: tuple[Finger, ...]) -> list[tuple[int, dict[str, list[str]]]]:

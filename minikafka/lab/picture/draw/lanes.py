@@ -108,7 +108,9 @@ def _draw_stopwatch(paper: Paper, lane: Lane, behind: float, y: float) -> None:
     if lane.next_check is not None and lane.lag_limit:
         x = WORDS + round(BAR * min(1.0, (behind + lane.next_check) / limit), 1)
         paper.path(f"M{x:g} {y - 4:g}V{y + 15:g}", "pen", extra=' data-part="check"')
-    paper.text(WORDS + BAR + 9, y + 11, words.stopwatch(lane), look, 14, share >= 0.5, room=LOG - WORDS - BAR - 17)
+    room, bold = LOG - WORDS - BAR - 17, share >= 0.5
+    long, brief = words.stopwatch(lane), words.stopwatch(lane, brief=True)
+    paper.text(WORDS + BAR + 9, y + 11, long if width(long, 14, bold) <= room else brief, look, 14, bold, room=room)
     paper.close()
 
 
@@ -147,7 +149,7 @@ def _draw_end(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: f
     label = f"end {lane.end}"
     wide = max(width(label), width(f"+{words.rate(lane.rate)}") if lane.rate else 0)
     x = axis.x(lane.end) + 7
-    for line in (chosen.high_watermark, chosen.last_stable):
+    for line in (chosen.last_stable, chosen.high_watermark):  # in the order of their offsets: behind one it may stand on the next
         if line is not None and lane.end != line and x - 5 < axis.x(line) < x + wide + 4:
             x = axis.x(line) + 7
     x = min(x, paper.width - SIDE - wide)

@@ -16,8 +16,8 @@ from typing import Any
 
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, SOFT, Sheet
 
-WIDE, LEFT, CELL, TOP, LINES = 1280, 24, 40, 66, 26
-COLUMN, TIME, PLACE, TOLD = (WIDE - 2 * LEFT) / 2, 64, 100, 116  # of a line: where time and offset end, where words begin
+WIDE, LEFT, CELL, TOP, LINES = 1000, 24, 40, 66, 22
+TIME, PLACE, TOLD = 64, 100, 116  # of a line: where time and offset end, where words begin
 LOOKS = {"LeaderChangeMessage": ("E", "#ffffff", "election of a controller"),
          "RegisterBrokerRecord": ("B", "#56b4e9", "broker"), "BrokerRegistrationChangeRecord": ("b", "#a9d8f4", "fenced or not"),
          "TopicRecord": ("T", "#7fd0b6", "topic"), "PartitionRecord": ("P", "#f0e442", "partition"),
@@ -26,7 +26,7 @@ LOOKS = {"LeaderChangeMessage": ("E", "#ffffff", "election of a controller"),
 
 
 def picture(entries: Sequence[Any], since: float | None = None, last: int = 20) -> tuple[str, str]:
-    """Return the end of the log as SVG and in words: the `last` entries, in two columns. Seconds are counted from `since`."""
+    """Return the end of the log as SVG and in words: the `last` entries, one below the other. Seconds count from `since`."""
     room = int((WIDE - 2 * LEFT) / CELL)
     shown = list(entries[-room:])
     sheet = Sheet(WIDE)
@@ -43,19 +43,18 @@ def picture(entries: Sequence[Any], since: float | None = None, last: int = 20) 
         sheet.text(x + CELL / 2, TOP + 54, str(entry.offset), SOFT, anchor="middle")
     _draw_epochs(sheet, shown)
     told = shown[-last:]
-    rows = (len(told) + 1) // 2
     for number, entry in enumerate(told):
-        _draw_line(sheet, LEFT + COLUMN * (number // rows), TOP + 124 + number % rows * LINES, entry, since)
+        _draw_line(sheet, LEFT, TOP + 124 + number * LINES, entry, since)
     lines = [_line(entry, since) for entry in told]
     said = f"{len(entries)} decisions; the last: {lines[-1] if told else 'none'}"
-    return sheet.svg(TOP + 124 + rows * LINES, said), "\n".join(lines)
+    return sheet.svg(TOP + 124 + len(told) * LINES, said), "\n".join(lines)
 
 
 def _draw_line(sheet: Sheet, x: float, y: float, entry: Any, since: float | None) -> None:
     if since is not None:
         sheet.text(x + TIME, y, f"{entry.t - since:+.2f} s", SOFT, anchor="end")
-    sheet.text(x + PLACE, y, str(entry.offset), INK, size=16, bold=True, anchor="end")
-    sheet.text(x + TOLD, y, entry.text, INK, size=16, room=COLUMN - TOLD - 12)
+    sheet.text(x + PLACE, y, str(entry.offset), INK, bold=True, anchor="end")
+    sheet.text(x + TOLD, y, entry.text, INK, room=WIDE - x - TOLD - LEFT)
 
 
 def _draw_epochs(sheet: Sheet, shown: Sequence[Any]) -> None:

@@ -20,7 +20,8 @@ from typing import Any
 from minikafka.lab.picture.draw.flipbook import Flipbook
 from minikafka.lab.picture.draw.sheet import BLUE, GREEN, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
 
-WIDE, LEFT, RIGHT, TOP, ROW = 1280, 150, 30, 112, 46
+WIDE, LEFT, RIGHT, TOP, ROW = 1000, 150, 30, 112, 46
+NEAR = 42  # units between two records of a step, below which their numbers stand above them, not beside
 OPEN, SHUT, PAST = "#d9ecf7", "#d6efe4", "#eceef1"
 DOTS = ((BLUE, 8), (ORANGE, 0))  # of each partition: colour, and how round
 
@@ -106,6 +107,8 @@ def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) ->
     sheet.path(f"M8 {y + ROW / 2:g}H{WIDE - 8}", LINE, wide=1)
     sheet.text(16, y + 5, f"step {number + 1}", bold=True)
     sheet.text(84, y + 5, f"state {step.state}", SOFT, room=LEFT - 92)
+    places = sorted(second * scale for second in step.arrived)
+    near = any(after - place < NEAR for place, after in zip(places, places[1:]))
     for second in step.arrived:
         x = LEFT + second * scale
         if too_late(second, step.before, size):
@@ -113,7 +116,8 @@ def _draw_step(sheet: Sheet, number: int, step: Any, size: int, scale: float) ->
         else:
             colour, radius = DOTS[_partition(step) % len(DOTS)]
             sheet.rect(x - 8, y - 8, 16, 16, colour, "#ffffff", radius=radius)
-        sheet.text(x + 12, y + 5, f"{second:g}", VERMILLION if too_late(second, step.before, size) else INK)
+        look = VERMILLION if too_late(second, step.before, size) else INK
+        sheet.text(x + (0 if near else 12), y + (-10 if near else 5), f"{second:g}", look, anchor="middle" if near else "start")
 
 
 def _draw_watermark(sheet: Sheet, steps: Sequence[Any], scale: float) -> None:

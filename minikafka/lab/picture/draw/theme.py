@@ -36,6 +36,7 @@ WIDTHS = {"page": 1280, "projector": 1120, "dock": 1280}
 """Width of the paper in units: letters are 14 units, so on the same screen a narrower paper has bigger type."""
 SCREENS = {"page": 1280, "projector": 1920, "dock": 1280}
 """Pixels for which those widths are meant: a page's letters are 14 pixels, a projector's 24."""
+STILL_WIDTH = 1000  # units of a still picture, as of every other drawing below a cell: its place is 600 to 1000 pixels wide
 NARROWEST = 640  # units; on less there is no room for a log beside its replica
 
 RULES = """.b{font-weight:700}

@@ -11,6 +11,7 @@ from minikafka.lab.picture.sentences import words
 
 SIDE = 40
 ROW = 20
+LABEL = 360     # units of a label, at most
 SHAPES = {  # one shape a kind; the colour is the level's
     MomentKind.FAULT: "M0-11L8 0L0 11L-8 0Z",
     MomentKind.ELECTION: "M-9 7L-10-6L-4-1L0-9L4-1L10-6L9 7Z",
@@ -66,7 +67,7 @@ def _draw_ends(paper: Paper, frame: Frame, rows: Rows, at: float, now: str, y: f
 
 def _place(mark: Mark, x: float, rows: Rows, left: float, right: float) -> tuple[str, float, int] | None:
     """Return (label, its middle, its row), or None where there is no room for it."""
-    text = shorten(mark.text, 300)
+    text = shorten(mark.text, LABEL)
     half = width(text) / 2
     middle = min(max(x, left + half), right - half)
     row = rows.take(middle - half, middle + half)

@@ -64,9 +64,10 @@ def _assigned(state: RunState, event: Event) -> None:
 
 
 def _member(state: RunState, event: Event) -> None:
-    """Take note of what became of a consumer's process; a new process of that name has read nothing yet."""
+    """Take note of what became of a consumer's process. A new process of that name has read nothing yet; one that has left stands
+    nowhere any more."""
     consumer = state.consumers.setdefault(event["client"], ConsumerFacts())
-    if event["state"] == "running":
+    if event["state"] in ("running", "left"):
         consumer.positions, consumer.member = {}, None
     consumer.group, consumer.session, consumer.since = event["group"], event.get("session"), event["t"]
     consumer.process = "running" if event["state"] == "resumed" else event["state"]

@@ -66,11 +66,12 @@ class Account:
 
     def deliver(self, who: str, tp: str, parts: Iterable[Part], records: int | None = None) -> None:
         """Note that these records were handed to `who` (a group, or a consumer without one); `records`: how many there were."""
-        mine, offsets, known = self.by_group.setdefault(who, {}), 0, 0
+        mine, offsets, known, again = self.by_group.setdefault(who, {}), 0, 0, 0
         for epoch, start, end in parts:
             offsets += end - start
-            self.duplicates += _add(mine, tp, epoch, start, end)
+            again += _add(mine, tp, epoch, start, end)
             known += _add(self.delivered, tp, epoch, start, end)
+        self.duplicates += again if records is None else min(again, records)  # an offset without a record comes to nobody
         if records is not None and not known:
             self.gaps += offsets - records
 

@@ -127,5 +127,6 @@ def _until_fenced(scene: PictureScene, broker: int, since: float) -> str:
     left = session - (scene.t - max(since, scene.state.quorum.since or since))
     if left <= 0:
         return f" {limit(session)} without a heartbeat are over: the controller is about to count it as dead."
-    return (f" The controller counts it as dead after {limit(session)} without a heartbeat: in at most {seconds(left)}, "
-            "then others lead what it led.")
+    leads = any(p.leader == broker for p in scene.state.partitions.values())
+    return (f" The controller counts it as dead after {limit(session)} without a heartbeat: in at most {seconds(left)}"
+            f"{', then others lead what it led' if leads else ''}.")

@@ -46,14 +46,15 @@ def slow_follower(scene: PictureScene) -> Sentence | None:
 
 def _waits_for(scene: PictureScene, p: PartitionFacts, late: dict[int, float], mark: int, end: int, limit_s: float) -> str:
     one, longest = len(late) == 1, max(late.values())
-    who = f"{upper(brokers(late))} {verb(len(late), 'has', 'have')} not caught up for {seconds(longest)} of {limit(limit_s)}."
+    who = f"{upper(brokers(late))} {verb(len(late), 'has', 'have')} not caught up for {seconds(longest)}; " \
+          f"the limit is {limit(limit_s)}."
     unread = f"{offsets(mark, end)} {verb(end - mark, 'is', 'are')} written, not readable"
     if longest > limit_s:
         check = scene.next_check(p, max(late, key=lambda b: late[b]))
         when = f" at its next look, in {seconds(check)}" if check is not None else " at its next look"
         return f"{who} The leader drops {'it' if one else 'them'} from the ISR{when}; until then the high watermark " \
                f"waits at {mark}: {unread}."
-    return f"{who} Until {'it does, or leaves' if one else 'they do, or leave'} the ISR, the high watermark waits at " \
+    return f"{who} Until {'it catches up or leaves' if one else 'they catch up or leave'} the ISR, the high watermark waits at " \
            f"{mark}: {unread}."
 
 
@@ -130,7 +131,7 @@ def replica_out(scene: PictureScene) -> Sentence | None:
         minimum = p.settings.min_isr
         spare = f", min.insync.replicas is {minimum}" if minimum is not None else ""
         down = [b for b in out if not scene.runs(b)]
-        who = f"{upper(brokers(down))} {verb(len(down), 'is', 'are')} out" if down else \
+        who = f"{upper(brokers(down))} {verb(len(down), 'does', 'do')} not run" if down else \
               f"{upper(brokers(out))} {verb(len(out), 'is', 'are')} not in sync"
         return Sentence(Level.WAIT, f"{who}. {p.name} goes on with {len(p.isr)} of {len(p.assigned)} replicas in sync{spare}.")
     return None

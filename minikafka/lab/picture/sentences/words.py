@@ -174,14 +174,14 @@ def standing(lane: Lane) -> tuple[str, ...]:
     return () if lane.process in ("running", "unknown") else (lane.process,)
 
 
-def stopwatch(lane: Lane) -> str:
+def stopwatch(lane: Lane, brief: bool = False) -> str:
     """Return how long ago the follower was last caught up: against the limit while it is in sync, alone once it is not."""
     if lane.behind_for is None:
         return "caught up ?"
     behind = f"{lane.behind_for:.1f}" if lane.behind_for < 99.95 else f"{lane.behind_for:.0f}"
     if lane.lag_limit is None or lane.in_sync is False:
         return f"{behind} s"
-    return f"{behind} {'of' if lane.behind_for <= lane.lag_limit else 's, limit'} {lane.lag_limit:g} s"
+    return f"{behind} {'of' if lane.behind_for <= lane.lag_limit else 's >' if brief else 's, limit'} {lane.lag_limit:g} s"
 
 
 def ghost(ghost: Ghost) -> str:
