@@ -119,7 +119,8 @@ class Trial:
             return self._raised(error)
         what = f"{self.last.who} returned {wants.kind(self.last.returned)}" if self.last else f"you gave {wants.kind(self.given)}"
         said = self.last.returned if self.last else self.given
-        is_one = self.form in wants.WORDS.values() and wants.fits(self.kind, said)  # a list is wanted, and a list it is
+        # a list is wanted, and a list it is
+        is_one = self.kind is not None and self.form in wants.WORDS.values() and wants.fits(self.kind, said)
         if is_one or not self.form:
             return f"{what}; something in it has another form than the exercise asks for"
         return f"{what}; {self.form} is wanted"
