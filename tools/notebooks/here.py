@@ -45,10 +45,10 @@ def drawing(parts: Sequence[str]) -> str:
         shapes += _broker(broker, parts)
     shapes += [_text("controllers", 206, 114, "controllers" in parts)]
     shapes += [_shape(f'circle cx="{x}" cy="109" r="7"', "controllers" in parts) for x in (270, 318, 366)]
-    shapes += [_arrow(494, 38, 544, 38, "group" in parts), *_box("consumer group", 548, 8, 168, 40, "group" in parts)]
-    shapes += [_arrow(548, 20, 498, 20, "commits" in parts), _text("commit", 519, 14, "commits" in parts)]
-    shapes += [_arrow(494, 80, 544, 80, "spark" in parts), *_box("Spark", 548, 62, 60, 36, "spark" in parts)]
-    shapes += _box("checkpoint", 616, 62, 100, 36, "checkpoint" in parts)
+    shapes += [_arrow(494, 38, 554, 38, "group" in parts), *_box("consumer group", 558, 8, 158, 40, "group" in parts)]
+    shapes += [_arrow(558, 20, 498, 20, "commits" in parts), _text("commit", 526, 14, "commits" in parts)]
+    shapes += [_arrow(494, 80, 554, 80, "spark" in parts), *_box("Spark", 558, 62, 56, 36, "spark" in parts)]
+    shapes += _box("checkpoint", 620, 62, 96, 36, "checkpoint" in parts)
     shapes += [_text("You are here", 62, 108, True)]
     body = "\n".join(shapes)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
