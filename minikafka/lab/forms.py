@@ -52,9 +52,9 @@ def _fitted(form: Any, guess: Any) -> Any:
             return {name.lower(): name for name in form}[str(guess).strip().lower()]
         case [str(), *_]:
             return {_fitted(set(form), each) for each in ([guess] if isinstance(guess, str) else guess)}
-        case dict() if isinstance(guess, Mapping):
+        case dict() if isinstance(guess, Mapping) and len(guess) == len(form):
             said = {str(key).strip().lower(): value for key, value in guess.items()}
-            return {key: _fitted(each, said.pop(key)) for key, each in form.items()} if len(said) == len(form) else {}[said]
+            return {key: _fitted(each, said.pop(key)) for key, each in form.items()}
         case dict():
             return dict(zip(form, _fitted(tuple(form.values()), guess)))
     if not isinstance(guess, (list, tuple)):

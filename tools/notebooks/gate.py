@@ -205,8 +205,8 @@ def show(sources: list[Path]) -> int:
     """Prints the rows of these labs and what is wrong; 1 if anything is. If nothing is, it writes the rows into the table."""
     results = [result for path in sources for result in apart(path)]
     problems = [problem for result in results for problem in result.problems]
-    killed, right = (sum(len(found) for found in kind) for kind in ([r.wrong for r in results], [r.right for r in results]))
-    print(*map(row, results), *problems, f"{len(results)} exercises, {right} right answers, {killed} wrong ones", sep="\n")
+    right, wrong = sum(len(r.right) for r in results), sum(len(r.wrong) for r in results)
+    print(*map(row, results), *problems, f"{len(results)} exercises, {right} right answers, {wrong} wrong ones", sep="\n")
     if not problems:
         judged = {int(path.stem[:2]) for path in sources}
         kept = [line for line in TABLE.read_text().splitlines() if not (line[2:3].isdigit() and lab_of(line) in judged)]

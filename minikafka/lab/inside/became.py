@@ -28,7 +28,7 @@ def fallen(night: AdversaryNight) -> Fall | None:
 
 
 def stood(night: AdversaryNight, error: Stood) -> Fall:
-    """Return what is told of a night in which something stood still."""
+    """Return the fall of a night in which something stood still."""
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]

@@ -71,6 +71,12 @@ def test_a_dead_leader_that_nobody_has_replaced() -> None:
                             "without a heartbeat: in at most 1.8 s, then others lead what it led.")
 
 
+def test_a_dead_broker_that_leads_nothing_is_replaced_by_nobody() -> None:
+    """Fails if the picture announces leaders in the place of a broker that led nothing."""
+    s = Script(records=5).fault("kill", 3).append(1, 5, 6).append(2, 5, 6).after(1.2)
+    assert "in at most 1.8 s" in s.sentence() and "others lead" not in s.sentence(), s.sentence()
+
+
 def test_a_new_controller_gives_everybody_a_whole_session() -> None:
     """Fails if the time until a broker is fenced is not counted from the controller's election."""
     s = Script(records=5).lead(2, 1).fault("kill", 2).after(1.0).say("raft", 3, role="leader", epoch=2, leader=3).after(0.5)

@@ -130,7 +130,9 @@ def test_the_dead_stay_in_the_picture_of_their_group() -> None:
     for name in ("C1", "C2"):
         s.say("member", client=name, group="jobs", state="running", session=6.0)
     s.say("position", client="C1", group="jobs", tp=TP, first=0, position=12)
+    s.say("position", client="C2", group="jobs", tp=TP, first=0, position=7)
     s.say("member", client="C1", group="jobs", state="killed", session=6.0).say("member", client="C2", group="jobs", state="left")
+    assert [finger.who for finger in s.frame().chosen.fingers] == ["C1"]                # type: ignore[union-attr]
     s.say("group", 1, group="jobs", state="Empty", generation=3, members=[], assignment={})
     group = s.frame().groups[0]
     assert [(each.name, each.process) for each in group.processes] == [("C1", "killed")] and group.members == ()
