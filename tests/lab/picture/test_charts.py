@@ -11,6 +11,7 @@ import pytest
 from minikafka.lab.picture.draw import chart
 from minikafka.lab.picture.draw.chart import BLUE, thinned
 from minikafka.lab.picture.draw.charts import charts, rates, read
+from minikafka.lab.picture.draw.element import image
 from minikafka.lab.picture.facts.run import RecordedRun
 from tests.lab.picture.test_theme import contrast
 
@@ -143,3 +144,14 @@ def test_the_legend_is_below_and_the_axis_opens_where_one_looks() -> None:
     drawn = ElementTree.fromstring(b64decode(figure._repr_mimebundle_()["text/html"].split("base64,")[1].split('"')[0]))
     inside = [panel for each in drawn.iter() if each.get("data-part") == "panel" for panel in each if panel.tag.endswith("}svg")]
     assert len(inside) == 4 and not any(text.text == "20" for text in drawn.iter() if text.tag.endswith("text"))
+
+
+def test_an_axis_writes_plain_numbers() -> None:
+    """Fails if an axis says 1e+06, or 0 for a tenth."""
+    assert [chart.written(value) for value in (0.1, 2.0, 1_000_000.0)] == ["0.1", "2", "1,000,000"]
+
+
+def test_an_image_fits_its_place() -> None:
+    """Fails if the letters of a still picture, of 14 units, can be smaller than 9 pixels or larger than 16."""
+    said = image('<svg viewBox="0 0 1400 20" aria-label="a"></svg>')
+    assert "min-width: 900px; max-width: 1600px" in said
