@@ -105,9 +105,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The kernel of a notebook inherits this process's environment when its first cell is set up."""
-    if item.path.suffix == ".ipynb":
-        os.environ["LAB_STRICT"] = "1" if item.path.parent == ROOT / "solutions" else "0"
+    """Only a solved notebook is strict: its kernel inherits this process's environment when its first cell is set up."""
+    os.environ["LAB_STRICT"] = "1" if item.path.suffix == ".ipynb" and item.path.parent == ROOT / "solutions" else "0"
 
 
 @pytest.hookimpl(wrapper=True)

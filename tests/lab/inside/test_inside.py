@@ -81,9 +81,8 @@ def longest(leo: dict[int, int], isr: list[int]) -> int:
     return max(leo.values())
 
 
-def test_a_failed_check_offers_it(monkeypatch):
+def test_a_failed_check_offers_it():
     """Fails if a FAIL does not name the call, or if one is named where there is none."""
-    monkeypatch.setenv("LAB_STRICT", "0")
     failed = check("6.2", longest)
     assert 'inside("6.2", longest)' in repr(failed) and "inside(&quot;6.2&quot;, longest)" in failed._repr_html_()
     assert "a cluster" not in repr(check("6.2", high_watermark)) and not check("6.4", lambda b, p, c: []).offer

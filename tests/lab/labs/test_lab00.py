@@ -19,11 +19,6 @@ from minikafka.machine.jars import KAFKA
 from minikafka.machine.java import NoJava
 
 
-@pytest.fixture(autouse=True)
-def lenient(monkeypatch):
-    monkeypatch.setenv("LAB_STRICT", "0")
-
-
 def test_the_doctor_tells_what_is_here():
     """Fails if a version, Java or the workers' Python is left out of what a student can send to a teacher."""
     told = check("0.0", minikafka).why

@@ -30,7 +30,6 @@ def doubling(monkeypatch):
     monkeypatch.setattr(exercise, "CHECKS", {})
     monkeypatch.setattr(exercise, "SECONDS", {})
     monkeypatch.setattr(guard, "LIMIT", 0.3)
-    monkeypatch.delenv("LAB_STRICT", raising=False)
 
     @checks("99.1")
     def _(answer: Callable[[int], int]) -> str:
