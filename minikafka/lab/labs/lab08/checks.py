@@ -161,15 +161,15 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
     again."""
     said, right = sorted(ask(isr, case), key=str), sorted(members(case))
     odd = min({*said} ^ {*right}, key=str)
-    return (f"{count} of 40 logs come out wrong. In the shortest you say {{{_list(said)}}}, the broker says "
-            f"{{{_list(right)}}}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
+    return (f"{count} of 40 logs come out wrong. In the shortest you say {_set(said)}, the broker says "
+            f"{_set(right)}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
             f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
             f"python -m minikafka.lab.labs.lab08.traces {case.number}")
 
 
-def _list(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, brokers))
+def _set(brokers: list[int]) -> str:
+    return f"{{{shown(brokers)[1:-1]}}}"
 
 
 def reason(name: int, case: Case) -> str:
