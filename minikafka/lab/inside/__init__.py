@@ -10,8 +10,10 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     student.py           the function while brokers call it: a limit of time, and the first error
     night.py             one night: what an adversary can do, and what is asked afterwards
     became.py            what became of the records: lost, twice, read and gone, two leaders, stood still
+    by_hand.py           a producer whose batches, and their numbers, are those of a night's story
     high_watermark.py    exercise 6.2
     election.py          exercise 9.3
+    sequences.py         exercise 10.3
 
 A file per rule has its adaptor (the exercise's arguments made from the broker's, some ten lines) and its nights.
 

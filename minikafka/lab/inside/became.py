@@ -1,5 +1,5 @@
-"""What became of a night: lost, twice, read and gone, two leaders, replaced without need, stood still; each with the
-moment to look at and a sentence.
+"""What became of a night: lost, twice, a wrong offset, out of order, read and gone, two leaders, replaced without need, refused,
+stood still; each with the moment to look at and a sentence.
 
 Owns: the sentences. Nothing is computed by a rule of ours: a record is lost if it was acknowledged and is not in the log.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from minikafka.lab.inside.night import TOPIC, TP, AdversaryNight, Stood
+from minikafka.lab.inside.night import TOPIC, TP, AdversaryNight, Refused, Stood
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,13 @@ class Fall:
 
 def fallen(night: AdversaryNight) -> Fall | None:
     """Return the worst that has become of a night that has ended; None if everything is as it was promised."""
-    return next((fall for judge in (_lost, _twice, _gone, _two_leaders, _replaced) if (fall := judge(night)) is not None), None)
+    return next((fall for judge in JUDGES if (fall := judge(night)) is not None), None)
 
 
 def stood(night: AdversaryNight, error: Stood) -> Fall:
     """Return the fall of a night in which something stood still."""
+    if isinstance(error, Refused):
+        return Fall("refused", f"{error}.", night.cluster.now())
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]
@@ -37,6 +40,17 @@ def stood(night: AdversaryNight, error: Stood) -> Fall:
     ends = listed([now.ends.get(broker, 0) for broker in now.isr])
     return Fall("stood still", f"{error}. In sync: {listed(now.isr, 'broker')}, and the log ends at {ends}. The high watermark "
                 f"of broker {now.leader}, which leads, stands at {now.watermark}.", night.cluster.now())
+
+
+def _never_stored(night: AdversaryNight) -> Fall | None:
+    values = {record.value: record.offset for record in night.log}
+    cut = min((event["to"] for event in night.cluster.trace.events("truncate") if event["tp"] == TP), default=float("inf"))
+    for value, offset in night.told.items():
+        there = [other for other, place in values.items() if place == offset]
+        if value not in values and offset < cut and there:
+            return Fall("lost", f"Record {value} was acknowledged with offset {offset}. There stands record {there[0]}, and "
+                        f"{value} is in no log: it is lost.", night.cluster.now())
+    return None
 
 
 def _lost(night: AdversaryNight) -> Fall | None:
@@ -60,8 +74,25 @@ def _twice(night: AdversaryNight) -> Fall | None:
     if not often:
         return None
     places = [record.offset for record in night.log if record.value == often[0]]
-    return Fall("duplicated", f"Record {often[0]} was sent once, and stands in the log at {listed(places, 'offset')}.",
+    return Fall("duplicated", f"Record {often[0]} was to be stored once. It stands in the log at {listed(places, 'offset')}.",
                 night.cluster.now())
+
+
+def _elsewhere(night: AdversaryNight) -> Fall | None:
+    there = {record.value: record.offset for record in night.log}
+    for value, offset in night.told.items():
+        if there[value] != offset:
+            return Fall("a wrong offset", f"The producer learned that record {value} stands at offset {offset}. It stands at "
+                        f"{there[value]}.", night.cluster.now())
+    return None
+
+
+def _order(night: AdversaryNight) -> Fall | None:
+    for (value, offset), (after, behind) in pairwise(night.told.items()):
+        if behind < offset:
+            return Fall("out of order", f"Record {after} was sent after {value}. It stands before it, at offset {behind}.",
+                        night.cluster.now())
+    return None
 
 
 def _gone(night: AdversaryNight) -> Fall | None:
@@ -94,6 +125,9 @@ def _replaced(night: AdversaryNight) -> Fall | None:
                 return Fall("replaced without need", f"Broker {before} led, lived and was in sync, and {leader} was made the "
                             "leader: all clients had to look for it.", event["t"])
     return None
+
+
+JUDGES = (_never_stored, _lost, _twice, _elsewhere, _order, _gone, _two_leaders, _replaced)
 
 
 # --- what the trace says ------------------------------------------------------------------------------------------

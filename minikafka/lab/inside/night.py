@@ -13,10 +13,10 @@ Invariants
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from minikafka.cluster.errors import BrokerDied, NotReady
 from minikafka.lab.inside.student import Misused, Student
@@ -28,6 +28,8 @@ TOPIC, TP = "positions", "positions-0"
 PATIENCE = 6.0   # seconds that a record may wait: a death is noticed after three
 SEED = 6
 
+T = TypeVar("T")
+
 
 class Stood(Exception):
     """An error: what has to go on in such a night has stood still, from `since` on; its text says what that was."""
@@ -35,6 +37,10 @@ class Stood(Exception):
     def __init__(self, what: str, since: float) -> None:
         super().__init__(what)
         self.since = since
+
+
+class Refused(Stood):
+    """An error: a leader has refused what was right; its text says all."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,12 @@ class AdversaryNight:
 
     def passes(self, seconds: float) -> None:
         self._steps(lambda: self.cluster.sleep(seconds))
+
+    def during(self, story: Coroutine[Any, Any, T]) -> T | None:
+        """Return what a client's story returns, None if its broker is gone."""
+        found: list[T] = []
+        self._steps(lambda: found.append(self.cluster.run(story)))
+        return found[0]
 
     def until_in_sync(self, *brokers: int) -> None:
         """Wait until exactly these brokers are in sync, for half a minute at most. Raises Stood."""

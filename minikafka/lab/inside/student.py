@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from minikafka.lab import guard
+from minikafka.lab.values import shown
 
 LIMIT = 2.0   # seconds for one call
 WHOLE = 8.0   # seconds for all calls
+
+T = TypeVar("T")
 
 
 class Misused(AssertionError):
@@ -53,12 +56,19 @@ class Student:
 
     def number(self, otherwise: int, *arguments: Any) -> int:
         """Return what the function returns, as a whole number, or `otherwise` if it has failed, now or before."""
+        return self.read(int, "a whole number", otherwise, *arguments)
+
+    def read(self, form: Callable[[Any], T], wanted: str, otherwise: T, *arguments: Any) -> T:
+        """Return what the function returns, in a form of which `wanted` is the name, or `otherwise` as above. `form` raises
+        an AssertionError whose text is a verdict, or another error if the answer is of another kind."""
         said = self(otherwise, *arguments)
         try:
-            return int(said)
+            return form(said)
+        except AssertionError as wrong:
+            self.refuse(str(wrong))
         except (OverflowError, TypeError, ValueError):
-            self.refuse(f"your function returned {said}; a whole number is wanted")
-            return otherwise
+            self.refuse(f"your function returned {shown(said)}; {wanted} is wanted")
+        return otherwise
 
     def refuse(self, why: str) -> None:
         """Note that an answer cannot be acted on."""

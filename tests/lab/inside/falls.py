@@ -1,6 +1,6 @@
 """How each wrong answer falls in the adversary's nights: words of the verdict.
 
-HARMLESS: `check` refuses the answer, and no client can see why.
+HARMLESS: `check` refuses the answer, and no client can see why; the comment says the reason where it is not plain.
 """
 
 HARMLESS = "0 lost"
@@ -31,5 +31,28 @@ FALLS = {
         "never changes": "nobody who lives leads",
         "a list of who may": "is wanted",
         "text": "is wanted",
+    },
+    "10.3": {
+        "remembers only the last batch": "night B (five batches are on the way, and all five answers are lost): refused. Batch b "
+        "of producer 7, epoch 0, sequence 1, was right, and the leader answered OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "lets zombies write": "duplicated. Record x was to be stored once. It stands in the log at offsets 4 and 5.",
+        "remembers every batch": HARMLESS,      # five is a limit of memory; a producer sends no older one again
+        "never fences": "night D (a batch is late",
+        "an old epoch's batches are duplicates": "lost. Record b was acknowledged with offset 0. There stands record a",
+        "gaps pass": "night C (a batch overtakes another; a second producer has the same numbers): duplicated.",
+        "strangers begin at 0": "refused. Batch p of producer 9, epoch 0, sequence 40, was right",
+        "the offset is the end for a duplicate": "refused. Batch a of producer 7, epoch 0, sequence 0, was right",
+        "the word only": "a pair such as ('append', 0) is wanted",
+        "a word of its own": "'appended' is none of the four words",
+        "the offset first": "a pair of a word and an offset is wanted",
+        "the offset as a text": "behind 'append' stands '0', of type str",
+        "everything is new": "night A (an answer is lost, and the producer sends its batch again; then 1, the leader, dies): "
+        "duplicated.",
+        "0 for nothing": HARMLESS,      # a refusal carries no offset
+        "looks at the first sequence only": HARMLESS,   # a producer never sends half of a batch again
+        "one table for all producers": "is in no log: it is lost",
+        "offset 0 is taken for none": "refused. Batch a of producer 7",
+        "writes the new epoch down before it refuses": "lost. Record b was acknowledged with offset 0",
+        "its sequence for its offset": "you append a batch at offset 0, and the log ends at",
     },
 }

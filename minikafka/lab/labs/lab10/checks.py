@@ -4,12 +4,9 @@ one transaction (10.8), the size of a transaction (10.9), a store that books onc
 from __future__ import annotations
 
 import random
-import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from numbers import Number
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minikafka.broker.server.live import LiveFs
@@ -19,6 +16,7 @@ from minikafka.lab.labs.lab10.clients import ApplicationProcess, simulated
 from minikafka.lab.labs.lab10.exactly import ALL_OF_IT, COMMITTED, ExactlyOnceCluster, billed, printed
 from minikafka.lab.labs.lab10.experiment import TOPIC
 from minikafka.lab.labs.lab10.outside import ConsumedOrder, bill, database, naive, rows
+from minikafka.lab.labs.lab10.sequences import Answer, Batch, pair
 from minikafka.lab.labs.stage import replicated
 from minikafka.lab.values import shown
 from minikafka.log.batch import BatchHeader, build, stamp
@@ -29,30 +27,10 @@ PAYMENTS = "payments"
 
 # --- 10.3 ---------------------------------------------------------------------------------------------------------
 
-Answer = tuple[str, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch as it arrives: whose it is, the sequence of its first record, and how many records it has."""
-
-    producer: int
-    epoch: int
-    sequence: int
-    count: int
-
-    @property
-    def last(self) -> int:
-        return self.sequence + self.count - 1
-
-
 hints("10.3", "The same batch comes a second time. How can you tell it from a new one, and which offset did the first one get?",
       "For each producer id keep its epoch and its last five batches with their offsets. The same first and last sequence: old "
       "offset. Otherwise it must begin right after the last one; in a new epoch at 0.",
       "minikafka/log/producers.py, `find_duplicate` and `_check_sequence`")
-
-
-WORDS = ("append", "duplicate", "out of order", "fenced")
 
 
 @checks("10.3", wants="a pair such as ('append', 0)",
@@ -66,7 +44,7 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
         with tempfile.TemporaryDirectory() as folder:
             states = ProducerStates(LiveFs(), folder, "orders-0")
             for batch in story:
-                expected, said = judge(states, end, batch), _pair(answer(table, end, batch))
+                expected, said = judge(states, end, batch), pair(answer(table, end, batch))
                 told.append(f"producer {batch.producer}, epoch {batch.epoch}, "
                             f"sequence {batch.sequence} to {batch.last}: {expected}")
                 if said != expected:
@@ -77,19 +55,6 @@ def broker(answer: Callable[[dict[Any, Any], int, Batch], Answer]) -> str:
                     end += batch.count
                 count += 1
     return f"{count} batches judged as the broker judges them"
-
-
-def _pair(said: Iterable[Any]) -> Answer:
-    """Return the word and the offset of an answer; letters, blanks and lines between words may be as one likes."""
-    pair = tuple(said)
-    if len(pair) != 2 or not isinstance(pair[0], str):
-        raise Wrong(f"a pair of a word and an offset is wanted, such as ('append', 0); you returned {shown(said)}")
-    word, offset = " ".join(re.split(r"[\s_-]+", pair[0].lower())).strip(), pair[1]
-    if word not in WORDS:
-        raise Wrong(f"{shown(pair[0])} is none of the four words: {', '.join(map(repr, WORDS))}")
-    if offset is not None and not isinstance(offset, Number):
-        raise Wrong(f"behind {word!r} stands {wants.kind(offset)}; an offset is a number, or None where nothing is stored")
-    return word, offset
 
 
 def why(past: list[Batch], batch: Batch, said: Answer, expected: Answer) -> str:
