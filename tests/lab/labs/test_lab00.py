@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 import minikafka
+from minikafka.cluster import wire
 from minikafka.cluster.doctor import Finding
 from minikafka.lab import check
 from minikafka.lab.labs import console
@@ -61,6 +63,16 @@ def test_an_answer_of_another_kind_is_refused_with_the_wanted_kind(exercise, ans
     """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""
     verdict = check(exercise, answer)
     assert verdict.outcome.value == "FAIL" and wanted in verdict.why
+
+
+def test_a_new_topic_is_found_when_every_broker_knows_it():
+    """Fails if a right topic is judged while a broker knows it late: asked for its settings, such a broker names none."""
+    with minikafka.Cluster(brokers=3, controllers=1) as cluster, \
+            closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+        cluster.slow(cluster.controller(), 3, latency=0.5)
+        new_topic(admin, "late")
+        assert len(lab00._found(cluster, "late")) == 3
+        assert all(wire.partitions(cluster.address(broker), ["late"]) for broker in cluster.ids)
 
 
 def test_a_fleet_names_what_is_lost():

@@ -12,7 +12,7 @@ import platform
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
@@ -20,9 +20,9 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
-from minikafka.cluster import Cluster
+from minikafka.cluster import Cluster, wire
 from minikafka.cluster.doctor import findings
 from minikafka.lab import wants
 from minikafka.lab.again import names
@@ -99,18 +99,30 @@ def _trial(brokers: int) -> Iterator[tuple[Cluster, KafkaAdminClient, str]]:
     try:
         yield cluster, admin, topic
     finally:
-        if topic in admin.list_topics():
+        with suppress(UnknownTopicOrPartitionError):  # of the controller, the first that knows
             admin.delete_topics([topic])
         admin.close()
 
 
-def _new_topic(admin: KafkaAdminClient, topic: str) -> None:
+def _found(cluster: Cluster, topic: str) -> list[wire.PartitionInfo]:
+    """Return the partitions of a topic when every living broker knows it: one that does not yet describes it without settings."""
+    def known() -> list[list[wire.PartitionInfo]]:
+        """every living broker knows the new topic"""
+        with suppress(OSError):  # one that is too busy to answer is asked again
+            views = [list(wire.partitions(cluster.address(broker), [topic]).values()) for broker in cluster.alive]
+            return views if all(views) else []
+        return []
+    return cluster.wait(known, timeout=30)[0]
+
+
+def _new_topic(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:
     """Make a topic of three partitions. Raises Unknown where the brokers cannot."""
     try:
-        admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}}, wait_for_metadata=True)
+        admin.create_topics({topic: {"num_partitions": 3, "replication_factor": 1}})
     except KafkaError as error:
         raise Unknown(f"the brokers made no topic on which your function could be tried ({type(error).__name__}). Mend them with "
                       "`cluster.mend()` in a cell of your own, and try again") from None
+    _found(cluster, topic)
 
 
 def _stored(cluster: Cluster, topic: str) -> list[Any]:
@@ -143,7 +155,7 @@ def create(make: Callable[[Any, str], Any]) -> str:
             pass
         else:
             raise Wrong(f"the brokers know no topic of the name that your function got, {shown(topic)}")
-        found = cluster.wait(lambda: cluster.partitions(topic), timeout=30).values()
+        found = _found(cluster, topic)
         setting = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
         least = setting["topic"][topic].get("min.insync.replicas", {}).get("value", "1")
     copies = {len(each.replicas) for each in found}
@@ -167,7 +179,7 @@ hints("0.3", "`send` returns before any broker has answered. Which call waits fo
 def report(send: Callable[[Any, str, str, str], tuple[Any, Any] | list[Any]]) -> str:
     """Check what stands in the log after four reports of three trucks."""
     with _trial(brokers=1) as (cluster, admin, topic):
-        _new_topic(admin, topic)
+        _new_topic(cluster, admin, topic)
         with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
             said = [_place(send(producer, topic, *each)) for each in REPORTS]
         log = {(record.partition, record.offset): record for record in _stored(cluster, topic)}
@@ -218,7 +230,7 @@ hints("0.4", "After how many calls of `poll` do you have everything? How do you 
 def read_all(read: Callable[[Any, str], list[Any]]) -> str:
     """Check with three partitions: five records, none, and more than one poll returns."""
     with _trial(brokers=1) as (cluster, admin, topic):
-        _new_topic(admin, topic)
+        _new_topic(cluster, admin, topic)
         with KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all") as producer:
             for partition, many in FILLED.items():
                 for number in range(many):
