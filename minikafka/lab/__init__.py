@@ -6,6 +6,7 @@
 * `check(id, fn)`    returns whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN); it never raises
 * `hint(id)`         the next of three hints: a question, the concept, where to read
 * `inside(id, fn)`   brokers run by that answer, and an adversary looks for the record that it loses
+* `Night()`          your own night: the moves that shall make weakened brokers lose a record
 * `predict(id, x)`   keeps a guess before the experiment, `reveal(id, y)` sets it beside what was measured
 * `progress()`       where you stand, over all labs
 
@@ -55,12 +56,12 @@ Invariants
 from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
-from minikafka.lab.inside import inside
+from minikafka.lab.inside import Night, inside
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.recall import recall
 from minikafka.lab.report import progress
 from minikafka.lab.verdict import Verdict
 
-__all__ = ["Todo", "Verdict", "check", "hint", "inside", "predict", "progress", "recall", "reveal", "strict", "todo"]
+__all__ = ["Night", "Todo", "Verdict", "check", "hint", "inside", "predict", "progress", "recall", "reveal", "strict", "todo"]
 
 install()

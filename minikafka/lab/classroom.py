@@ -7,7 +7,8 @@
 A hand-in has the exercises, predictions and minutes of the student's file (record.py), and the name that the student typed; no
 times of day, no paths, nothing of the machine.
 
-Owns: the file that is handed in, and the three tables: who is where, which exercise falls most, which prediction surprised most.
+Owns: the file that is handed in, and the tables: who is where, which exercise falls most, which prediction surprised most, and
+the wall of the shortest nights.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from typing import Any
 
 from minikafka.lab import record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
-from minikafka.lab.report import Lab, Table, found
+from minikafka.lab.report import Lab, Table, found, shortest
 from minikafka.machine.files import write_atomic
 
 KIND = "minikafka hand-in"
@@ -116,6 +117,12 @@ def surprises(class_: list[HandIn], labs: list[Lab]) -> Table:
     return Table(head, tuple(row for _, row in sorted(rows)))
 
 
+def nights(class_: list[HandIn]) -> Table:
+    """Return the wall: a row for each night that broke a rule, the shortest of an exercise first."""
+    rows = sorted((exercise, moves, one.name, known) for one in class_ for exercise, moves, known in shortest(one.kept))
+    return Table(("exercise", "moves", "student", "shortest known"), tuple(tuple(map(str, row)) for row in rows))
+
+
 # --- the command ------------------------------------------------------------------------------------------------------------
 
 def main(arguments: list[str]) -> int:
@@ -149,6 +156,8 @@ def _read_all(folder: Path) -> int:
     labs = list(found(record.ROOT / "labs"))
     tables = {f"{len(class_)} students": who(class_, labs), "exercises": falls(class_, labs),
               "predictions": surprises(class_, labs)}
+    if (wall := nights(class_)).rows:
+        tables["shortest nights"] = wall
     for title, table in tables.items():
         print(f"{title}\n\n{table}\n")
     write_atomic(folder / "class.html", page(tables))

@@ -110,9 +110,11 @@ def _asked(ask: Check, exercise: str, answer: Any) -> Verdict:
 
 def _offer(exercise: str, answer: Any) -> str:
     """Return how to see a wrong answer at work in brokers, "" where it has no place in them."""
+    from minikafka.lab.inside.goals import GOALS
     from minikafka.lab.inside.table import rule
     name = getattr(answer, "__name__", "")
-    return f'inside("{exercise}", {name if name.isidentifier() else "your_function"})' if rule(exercise) else ""
+    there = rule(exercise) or exercise in GOALS
+    return f'inside("{exercise}", {name if name.isidentifier() else "your_function"})' if there else ""
 
 
 def limit_of(exercise: str) -> float:
@@ -126,6 +128,8 @@ def note(verdict: Verdict) -> None:
         entry = kept["exercises"].setdefault(verdict.id, {"tried": 0, "passed": False})
         entry["tried"] = entry.get("tried", 0) + 1
         entry["passed"] = bool(entry.get("passed") or verdict)
+        if verdict.moves:
+            entry["moves"] = min(verdict.moves, entry.get("moves", verdict.moves))
     if verdict.outcome is not Outcome.UNKNOWN:
         record.change(verdict.id.split(".")[0], alter)
 
@@ -142,7 +146,8 @@ def judge(ask: Check, exercise: str, answer: Any) -> Verdict:
     try:
         if told := wants.misfit(wants.wanted(ask), answer):
             return _fail(exercise, told)
-        return Verdict(exercise, Outcome.PASS, ask(trial.answer), matters=MATTERS.get(exercise, ""))
+        told = ask(trial.answer)
+        return Verdict(exercise, Outcome.PASS, told, matters=MATTERS.get(exercise, ""), moves=getattr(told, "moves", 0))
     except Todo as hint:
         return Verdict(exercise, Outcome.UNKNOWN, f"not solved yet. Hint: {hint}")
     except Unknown as reason:

@@ -70,6 +70,7 @@ class Page:
     next: str
     place: str
     recalled: str
+    nights: tuple[str, ...] = ()
 
     @property
     def met(self) -> str:
@@ -86,10 +87,11 @@ class Page:
             return f"not written: {error}"
 
     def __repr__(self) -> str:
-        return "\n".join([repr(self.labs), "", *self.surprises, self.met, self.recalled, f"next: {self.next}", self.place])
+        told = (*self.surprises, *self.nights)
+        return "\n".join([repr(self.labs), "", *told, self.met, self.recalled, f"next: {self.next}", self.place])
 
     def _repr_html_(self) -> str:
-        surprises = "".join(f"<li>{html.escape(line)}</li>" for line in self.surprises)
+        surprises = "".join(f"<li>{html.escape(line)}</li>" for line in (*self.surprises, *self.nights))
         return (f"<div {AS_IT_IS}>" + self.labs._repr_html_() + (f"<ul>{surprises}</ul>" if surprises else "")
                 + f"<p>{html.escape(self.met)}<br>{html.escape(self.recalled)}</p><p><b>Next:</b> {html.escape(self.next)}</p>"
                 + f"<p>{html.escape(self.place)}</p></div>")
@@ -102,8 +104,10 @@ def progress(root: Path = record.ROOT) -> Page:
                       for lab in labs for p in lab.predictions
                       if (e := kept["predictions"].get(p, {})).get("word") == SURPRISE)
     where = "nothing is kept: MINIKAFKA_PROGRESS is off, or this is a test" if place is None else f"kept in {shown(place, root)}"
+    nights = tuple(f"your shortest night of {exercise}: {moves} moves; the shortest known has {known}"
+                   for exercise, moves, known in shortest(kept))
     rows = tuple(lab.row(kept) for lab in labs)
-    return Page(Table(HEAD, rows), surprises, misconceptions(labs, kept), to_do(labs, kept), where, recalled(kept))
+    return Page(Table(HEAD, rows), surprises, misconceptions(labs, kept), to_do(labs, kept), where, recalled(kept), nights)
 
 
 def misconceptions(labs: list[Lab], kept: record.Record) -> Table:
@@ -125,6 +129,14 @@ def recalled(kept: record.Record) -> str:
     """Say how the questions from earlier labs went, each by its last answer."""
     right = sum(bool(entry.get("right")) for entry in kept["recalled"].values())
     return f"questions from earlier labs: {right} of {len(kept['recalled'])} right when last asked"
+
+
+def shortest(kept: record.Record) -> Iterator[tuple[str, int, int]]:
+    """Yield (exercise, moves, moves of the shortest known) for each rule that a night of this student has broken."""
+    from minikafka.lab.inside.goals import GOALS
+    for exercise, goal in GOALS.items():
+        if isinstance(moves := kept["exercises"].get(exercise, {}).get("moves"), int):
+            yield exercise, moves, goal.shortest
 
 
 def found(folder: Path) -> Iterator[Lab]:

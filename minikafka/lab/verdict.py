@@ -40,6 +40,7 @@ class Verdict:
     replay: str = ""                # a command
     matters: str = ""               # in production
     offer: str = ""                 # a call that shows what a wrong answer does in a cluster
+    moves: int = 0                  # of a night that breaks a rule: how many it took
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS

@@ -7,6 +7,8 @@ from functools import partial, reduce
 import numpy as np
 import pandas as pd
 
+from minikafka.lab import Night
+
 # 6.2: the high watermark
 
 
@@ -205,6 +207,43 @@ def stop_by_eating(left, isr, least):
     return None
 
 
+# 6.8: a night that breaks the majority
+
+
+def night_by_holding():
+    night = Night()
+    night.holds(2)
+    night.writes(3)
+    night.kills(1)
+    return night
+
+
+def night_in_one_line():
+    return Night().slows(2).writes(20).kills(1)
+
+
+def night_of_two_deaths():
+    night = Night()
+    night.holds(3)
+    night.writes()
+    night.kills(1, 2)
+    night.passes(5)
+    return night
+
+
+def night_with_a_cut():
+    return Night().cuts(1, 3).writes(1).kills(2, 1).passes(4.5)
+
+
+def night_by_a_loop():
+    night = Night()
+    for broker, move in ((2, night.holds), (2, night.writes), (1, night.kills)):
+        move(broker)
+    return night
+
+
+NIGHT_AS_A_VALUE = Night().holds(2).writes(np.int64(4)).kills(1).restarts(1)
+
 RIGHT = {
     "6.2": {
         "a loop": mark_by_loop,
@@ -243,5 +282,12 @@ RIGHT = {
         "pandas": stop_by_pandas,
         "eats the list": stop_by_eating,
         "numpy's integer": lambda left, isr, least: None if (b := stop_by_counting(left, isr, least)) is None else np.int64(b),
+    },    "6.8": {
+        "holds one": night_by_holding,
+        "slow, in one line": night_in_one_line,
+        "two deaths": night_of_two_deaths,
+        "a cut": night_with_a_cut,
+        "a loop": night_by_a_loop,
+        "a value, no function": NIGHT_AS_A_VALUE,
     },
 }

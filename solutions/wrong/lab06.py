@@ -4,6 +4,7 @@ from __future__ import annotations
 import random
 from itertools import cycle, islice, permutations
 
+from minikafka.lab import Night
 from solutions.right.lab06 import place_by_strides, readable_by_ifs
 
 # --- 6.2 --------------------------------------------------------------------------------------------------------------
@@ -297,6 +298,72 @@ def stop_with_a_partition(left, isr, least):
     return next((p for p, m in isr.items() if len(m) > least), None)
 
 
+# --- 6.8 --------------------------------------------------------------------------------------------------------------
+
+
+def night_of_a_death():
+    return Night().writes(5).kills(1)
+
+
+def night_of_the_wrong_follower():
+    "The next in the list has everything."
+    return Night().holds(3).writes(5).kills(1)
+
+
+def night_of_two_held():
+    return Night().holds(2, 3).writes(5).kills(1)
+
+
+def night_that_frees_first():
+    return Night().holds(2).writes(5).frees().passes(1).kills(1)
+
+
+def night_that_waits_too_long():
+    "Broker 2 is out of the ISR then."
+    return Night().holds(2).writes(5).passes(20).kills(1)
+
+
+def night_of_all_deaths():
+    return Night().writes(5).kills(1, 2, 3)
+
+
+def night_without_a_death():
+    return Night().holds(2).writes(5)
+
+
+def night_that_writes_nothing():
+    return Night().holds(2).kills(1)
+
+
+def night_of_too_many_moves():
+    return Night().holds(3).writes(5).kills(1, 2).passes(5).frees()
+
+
+def night_of_broker_0():
+    return Night().holds(1).writes(5).kills(0)
+
+
+def night_that_kills_twice():
+    return Night().holds(3).writes(5).kills(1, 1)
+
+
+def night_that_restarts_the_living():
+    return Night().holds(2).writes(5).restarts(1)
+
+
+def night_without_return():
+    night = Night()
+    night.holds(2).writes(5).kills(1)
+
+
+def night_with_another_move():
+    return Night().stops(2)
+
+
+def night_of_many_records():
+    return Night().holds(2).writes(500).kills(1)
+
+
 WRONG = {
     "6.2": {
         "looks at the leader and one follower": (the_first_two_in_sync, ""),
@@ -361,5 +428,22 @@ WRONG = {
         "one that is not left": (stop_one_that_is_done, r"a broker of `left`, or None, is wanted"),
         "True": (stop_says_true, r""),
         "a partition": (stop_with_a_partition, r""),
+    },    "6.8": {
+        "a death only": (night_of_a_death, r"5 acknowledged, and all are in the log of broker \d"),
+        "the wrong follower": (night_of_the_wrong_follower, r"all are in the log of broker 2"),
+        "both followers": (night_of_two_held, r"no record was acknowledged"),
+        "frees first": (night_that_frees_first, r"5 acknowledged, and all are in the log of broker 2"),
+        "waits too long": (night_that_waits_too_long, r"5 acknowledged, and all are in the log of broker 3"),
+        "everybody dies": (night_of_all_deaths, r"5 acknowledged, and all are in the log"),
+        "nobody dies": (night_without_a_death, r"all are in the log of broker 1"),
+        "nothing is written": (night_that_writes_nothing, r"writes nothing, so there is no record to lose"),
+        "six moves": (night_of_too_many_moves, r"6 moves, and 5 are allowed"),
+        "a broker that is not there": (night_of_broker_0, r"move 3, kills\(0\): there is no broker 0; there are 1, 2, 3"),
+        "dead already": (night_that_kills_twice, r"move 4, kills\(1\): broker 1 is dead already"),
+        "restarts the living": (night_that_restarts_the_living, r"broker 1 lives"),
+        "no return": (night_without_return, r"does it end with `return night`"),
+        "another move": (night_with_another_move, r"has no move 'stops'; it has writes"),
+        "five hundred": (night_of_many_records, r"move 2, writes\(500\): a number of records is wanted, 20 at most"),
+        "the brokers": ([2, 1], r"a night is wanted"),
     },
 }

@@ -14,6 +14,9 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     high_watermark.py    exercise 6.2
     election.py          exercise 9.3
     sequences.py         exercise 10.3
+    breaking.py          the reverse: a rule is weakened, and the student's night has to lose a record
+    goals.py             which rules those are, and the shortest nights known
+    planned.py           `Night`: the moves of such a night
 
 A file per rule has its adaptor (the exercise's arguments made from the broker's, some ten lines) and its nights.
 
@@ -22,5 +25,6 @@ Invariants
   a night falls by what clients and logs show, never because the function differs from ours
 """
 from minikafka.lab.inside.front import inside
+from minikafka.lab.inside.planned import Night
 
-__all__ = ["inside"]
+__all__ = ["Night", "inside"]

@@ -53,20 +53,21 @@ def _never_stored(night: AdversaryNight) -> Fall | None:
     return None
 
 
-def _lost(night: AdversaryNight) -> Fall | None:
+def lost(night: AdversaryNight) -> Fall | None:
+    """Return what was lost of the acknowledged records of a night that has ended; None if nothing was."""
     there = {record.value for record in night.log}
-    lost = sorted(offset for value, offset in night.told.items() if value not in there)
-    if not lost:
+    gone = sorted(offset for value, offset in night.told.items() if value not in there)
+    if not gone:
         return None
     died = f"{listed(night.deaths)} died, " if night.deaths else ""
     leader = night.cluster.leader(TOPIC)
-    if promise := _promise(night, lost, leader):
+    if promise := _promise(night, gone, leader):
         t, told = promise
         story = f"{told} Then {died}{leader} leads"
     else:
-        t, heir, end = _election(night, lost)
+        t, heir, end = _election(night, gone)
         story = f"Then {died}broker {heir} was made the leader, and its log ended at {end}"
-    return Fall("lost", f"{night.acknowledged} acknowledged. {story}: {len(lost)} {_are(lost)} lost.", t)
+    return Fall("lost", f"{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
 
 
 def _twice(night: AdversaryNight) -> Fall | None:
@@ -127,7 +128,7 @@ def _replaced(night: AdversaryNight) -> Fall | None:
     return None
 
 
-JUDGES = (_never_stored, _lost, _twice, _elsewhere, _order, _gone, _two_leaders, _replaced)
+JUDGES = (_never_stored, lost, _twice, _elsewhere, _order, _gone, _two_leaders, _replaced)
 
 
 # --- what the trace says ------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from minikafka.lab.waiting import waiting
 
 if TYPE_CHECKING:
     from minikafka.lab.inside.became import Fall
+    from minikafka.lab.inside.goals import BrokenRule
     from minikafka.lab.inside.night import Plot
     from minikafka.lab.inside.student import Student
     from minikafka.lab.inside.table import Rule
@@ -26,7 +27,7 @@ RANDOM, MOVES = 6, 8  # random nights after those of the adversary, and the move
 
 def inside(exercise: str, function: Any = ...) -> Played:
     """Let brokers run your function of an exercise, such as "6.2", while somebody who knows its weak place breaks the cluster;
-    return what became of the records. It never raises, but with LAB_STRICT=1."""
+    return what became of the records. Of "6.8" it is your night that breaks them. It never raises, but with LAB_STRICT=1."""
     nights = Nights(exercise)
     try:
         ask = nights.ask(find(exercise))
@@ -52,13 +53,15 @@ class Nights:
 
     def ask(self, check: Any) -> Any:
         """Return a check of the same answers as `check` wants, which plays the nights. Raises Unknown if there are none."""
+        from minikafka.lab.inside.goals import GOALS
         from minikafka.lab.inside.table import RULES, rule
         row = rule(self.exercise)
-        if row is None:
-            raise Unknown(f"{self.exercise} has no place inside a broker; those are: {', '.join(one.exercise for one in RULES)}")
+        if row is None and self.exercise not in GOALS:
+            known = ", ".join([*(one.exercise for one in RULES), *GOALS])
+            raise Unknown(f"{self.exercise} has no place inside a broker; those are: {known}")
 
         def ask(answer: Any) -> str:
-            return self._play(row, answer)
+            return self._play(row, answer) if row else self._break(GOALS[self.exercise], answer)
         ask.__annotations__ = {"answer": wants.wanted(check)}
         return ask
 
@@ -80,6 +83,15 @@ class Nights:
             self._one(row, student, Plot("moves drawn by chance", chance), f"random night {seed}", seed)
         return (f"nights {letters} and {RANDOM} random ones: {self._lost_none_of} acknowledged, 0 lost; in {letters} "
                 f"no record waited longer than {self._longest:.1f} s. Brokers asked you {student.calls:,} times")
+
+    def _break(self, goal: BrokenRule, answer: Any) -> str:
+        """Play a student's night, and keep the moment at which a record was promised and not held; else that of the last move."""
+        from minikafka.lab.inside.became import Fall
+        from minikafka.lab.inside.breaking import Ended, judged
+
+        def keep(ended: Ended) -> None:
+            self.fall, self.events = ended.lost or Fall("", "", ended.over), ended.events
+        return judged(goal, answer, keep)
 
     def _one(self, row: Rule, student: Student, story: Plot, name: str, seed: int | None = None) -> None:
         """Play one night. Raises Wrong if the rule falls, and what the student's function raised."""
@@ -135,7 +147,7 @@ class Played:
         from minikafka.lab.inside.night import TP
         from minikafka.lab.picture.facts.run import RecordedRun
         from minikafka.lab.view import front, show
-        run = RecordedRun(self.events or [], engine="sim", title=f"your rule of {self.verdict.id}, inside")
+        run = RecordedRun(self.events or [], engine="sim", title=f"your answer to {self.verdict.id}, inside")
         t = self.fall.t - run.events[0]["t"]
         if front.kind() == front.PAGE:
             show(run, TP).go(t)

@@ -27,6 +27,7 @@ from minikafka.protocol.errors import KafkaError
 TOPIC, TP = "positions", "positions-0"
 PATIENCE = 6.0   # seconds that a record may wait: a death is noticed after three
 SEED = 6
+SLOW = 0.03     # kilobytes a second that a slow follower copies: a record takes some seconds
 
 T = TypeVar("T")
 
@@ -95,6 +96,14 @@ class AdversaryNight:
         for broker in brokers:
             self.cluster.hold_follower(broker)
         self.passes(1)
+
+    def slows(self, *brokers: int) -> None:
+        """Let followers copy little."""
+        for broker in brokers:
+            self.cluster.slow_follower(broker, SLOW)
+
+    def cuts(self, a: int, b: int) -> None:
+        self.cluster.cut(a, b)
 
     def kills(self, *brokers: int) -> None:
         for broker in brokers:

@@ -14,8 +14,11 @@ def everybody(leo, isr): return min(leo.values())
 def right(leo, isr): return min(leo[b] for b in isr)
 def endless(leo, isr):
     while True: pass"""
+NIGHTS = """from minikafka.lab import Night
+good, bad = Night().holds(2).writes(5).kills(1), Night().holds(3).writes(5).kills(1)"""
 CELLS = {"lost": 'inside("6.2", longest)', "stood": 'inside("6.2", everybody)', "right": 'inside("6.2", right)',
-         "endless": 'inside("6.2", endless)', "offer": 'check("6.2", longest)'}
+         "endless": 'inside("6.2", endless)', "offer": 'check("6.2", longest)',
+         "nights": NIGHTS, "broken": 'inside("6.8", good)', "kept": 'inside("6.8", bad)'}
 MOMENT = """() => [document.querySelector('.mk-dock .mk-slider')?.getAttribute('aria-valuetext'),
     document.querySelectorAll('.mk-dock .mk-stage svg').length]"""
 
@@ -42,4 +45,8 @@ def test_a_rule_that_falls_opens_its_picture(folder: Path):
         page.picture("inside-stood")
         assert page.run("endless") and "a loop that never ends" in page.words("endless"), page.errors()
         page.picture("inside-endless")
+        assert page.run("nights") and page.run("broken") and "lost in 3 moves" in page.words("broken"), page.errors()
+        page.picture("inside-broken")
+        assert page.run("kept") and "all are in the log of broker 2" in page.words("kept"), page.errors()
+        page.picture("inside-kept")
         assert page.strangers == set() and page.complaints == []

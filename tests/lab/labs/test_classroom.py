@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.lab import classroom, record, room
+from minikafka.lab import Night, check, classroom, record, room
 from minikafka.lab.report import found, progress
 
 
@@ -54,6 +54,24 @@ def test_a_class_at_one_glance(folder: Path, capsys: pytest.CaptureFixture[str])
     assert classroom.surprises(class_, labs).rows == (("4.2", "2 of 3", "1", "400, 800", "800"),)
     printed, page = capsys.readouterr().out, (folder / "class.html").read_text()
     assert "3 students" in printed and page.count("<table ") == 3 and "Grace" in page
+
+
+def test_the_wall_of_the_shortest_nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Fails if a longer night replaces a shorter one, or if the student's page and the class's say another number of moves."""
+    (folder := tmp_path / "class").mkdir()
+    for name, nights in {"Ada": (3, 5), "Grace": (4,)}.items():
+        monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / f"progress-{name}"))
+        for moves in nights:
+            night = Night().holds(2).writes(1).kills(1)
+            for _ in range(moves - len(night)):
+                night.passes(1)
+            assert check("6.8", night)
+        assert f"your shortest night of 6.8: {nights[0]} moves; the shortest known has 3" in repr(progress())
+        classroom.hand_in(name, folder)
+    assert main(["class", str(folder)]) == 0
+    class_ = [classroom.read(path) for path in folder.glob("*.json")]
+    assert classroom.nights(class_).rows == (("6.8", "3", "Ada", "3"), ("6.8", "4", "Grace", "3"))
+    assert "shortest nights" in capsys.readouterr().out and "shortest nights" in (folder / "class.html").read_text()
 
 
 def test_what_is_no_hand_in_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,5 @@
 """Checks of lab 6: the high watermark (6.2), where replicas go (6.4), is this record readable? (6.6), which broker may be stopped
-now? (6.7)."""
+now? (6.7), a night that breaks a rule (6.8)."""
 from __future__ import annotations
 
 import random
@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.inside.breaking import judged
+from minikafka.lab.inside.goals import GOALS
 from minikafka.lab.labs.lab06.experiment import rolling
 from minikafka.lab.values import shown
 
@@ -262,3 +264,18 @@ def _nights(count: int) -> list[tuple[list[int], dict[int, list[int]], int]]:
         every = {p: rng.sample(brokers, rng.randint(1, len(brokers))) for p in range(rng.randint(1, 4))}
         nights.append((sorted(rng.sample(brokers, rng.randint(1, len(brokers)))), every, rng.randint(1, 2)))
     return nights
+
+
+# --- 6.8 ----------------------------------------------------------------------------------------------------------
+
+hints("6.8", "By this rule a record is acknowledged that one of the three does not have. Which of them may that be?",
+      "Any member of the ISR may lead. If the leader dies, the first one in the list [1, 2, 3] leads that lives and is in sync: "
+      "it must be the one that misses the record.",
+      "minikafka/lab/inside/high_watermark.py: `the_slow_one` is such a night, for another rule")
+
+
+@checks("6.8", matters="A majority is safe only where the next leader is chosen by comparing logs, as the controllers do it.",
+        wants="a night, made with Night()")
+def broken_majority(answer: Any) -> str:
+    """Play the night with the majority in the brokers, then with the smallest log end of those in sync."""
+    return judged(GOALS["6.8"], answer)

@@ -2,7 +2,7 @@
 
     latencies(cluster, acks=1)       milliseconds of records sent one after the other
     throughput(cluster, acks=1)      records a second, when nobody waits for single answers
-    deadly(cluster, acks=1)          both followers stand still, twenty records, kill -9 of the leader: what is left? (a Night)
+    deadly(cluster, acks=1)          both followers stand still, twenty records, kill -9 of the leader: a DeadlyNight
 
 Works on any live cluster, ours or Apache Kafka's. Every figure is this machine's, now: none of them is asserted anywhere.
 Owns: nothing; each function makes its own clients and closes them.
@@ -76,7 +76,7 @@ def answered(promise: Any, at_most: float) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class DeadlyNight:
     """One night with a kill: what the producer had been told when it happened, and what a new reader finds afterwards."""
 
     acknowledged: list[str]                # at the moment of the kill
@@ -84,7 +84,7 @@ class Night:
     unpromised: list[str]                  # found, though nobody had promised it at the moment of the kill
 
 
-def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> Night:
+def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> DeadlyNight:
     """Send forty records in peace and twenty while both followers are paused, then kill the leader; return what came of it.
 
     Returns when the leader is back and all three are in sync. The followers are paused for less than a session.
@@ -121,5 +121,5 @@ def deadly(cluster: Any, acks: int | str = 1, topic: str = TOPIC) -> Night:
     cluster.restart(leader)
     cluster.wait(whole, timeout=60)
     found = [value.removesuffix(mine) for value in values(cluster, topic) if value.endswith(mine)]
-    return Night(acknowledged, [value for value in acknowledged if value not in found],
+    return DeadlyNight(acknowledged, [value for value in acknowledged if value not in found],
                  [value for value in found if value not in acknowledged])
