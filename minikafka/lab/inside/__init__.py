@@ -12,6 +12,7 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     became.py            what became of the records: lost, twice, read and gone, two leaders, stood still
     by_hand.py           a producer whose batches, and their numbers, are those of a night's story
     high_watermark.py    exercise 6.2
+    in_sync.py           exercise 8.6
     election.py          exercise 9.3
     sequences.py         exercise 10.3
     breaking.py          the reverse: a rule is weakened, and the student's night has to lose a record

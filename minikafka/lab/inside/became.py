@@ -35,7 +35,8 @@ def stood(night: AdversaryNight, error: Stood) -> Fall:
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]
-        could = f", though {listed(alive, 'broker')} {_are(alive)} alive and in sync" if alive else ""
+        could = (f", though {listed(alive, 'broker')} {_are(alive)} alive and in sync" if alive else
+                 f"; only {listed(now.isr, 'broker')} {'was' if len(now.isr) == 1 else 'were'} in sync")
         return Fall("stood still", f"{error}: nobody who lives leads {TP}{could}.", night.cluster.now())
     ends = listed([now.ends.get(broker, 0) for broker in now.isr])
     return Fall("stood still", f"{error}. In sync: {listed(now.isr, 'broker')}, and the log ends at {ends}. The high watermark "
@@ -139,7 +140,7 @@ class State:
 
     t: float
     leader: int
-    isr: tuple[int, ...]
+    isr: tuple[int, ...]    # the last one with a member
     ends: dict[int, int]
     watermark: int      # the leader's
     raised: bool        # by the event just read
@@ -155,7 +156,7 @@ def _states(night: AdversaryNight) -> Iterator[State]:
         now.t, now.raised, broker = event["t"], False, event["b"]
         match event["k"]:
             case "partition":
-                now.leader, now.isr = event["leader"], tuple(event["isr"])
+                now.leader, now.isr = event["leader"], tuple(event["isr"]) or now.isr
             case "append":
                 now.ends[broker] = event["last"] + 1
             case "truncate":

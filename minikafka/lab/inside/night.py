@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from minikafka.cluster.errors import BrokerDied, NotReady
 from minikafka.lab.inside.student import Misused, Student
 from minikafka.lab.labs.stage import replicated, simulated
-from minikafka.lab.labs.steady import Read, Reader, read_all
+from minikafka.lab.labs.steady import Read, Reader, Writer, read_all
 from minikafka.protocol.errors import KafkaError
 
 TOPIC, TP = "positions", "positions-0"
@@ -47,28 +47,29 @@ class Refused(Stood):
 @dataclass(frozen=True)
 class Plot:
     """A night as it is planned: in words, and as a function of it; the replicas, of which the first leads; settings of
-    the topic, with underscores."""
+    the topic, with underscores; settings of brokers."""
 
     told: str
     play: Callable[[AdversaryNight], None]
     replicas: tuple[int, ...] = (1, 2, 3)
     configs: dict[str, Any] = field(default_factory=dict)
+    brokers: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, student: Student, seed: int = SEED) -> AdversaryNight:
-        return AdversaryNight(student, self.replicas, seed, self.configs)
+        return AdversaryNight(student, self, seed)
 
 
 class AdversaryNight:
     """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait."""
 
-    def __init__(self, student: Student, replicas: tuple[int, ...], seed: int, configs: dict[str, Any]) -> None:
+    def __init__(self, student: Student, plot: Plot, seed: int) -> None:
         self.student, self.told, self.longest = student, {}, 0.0
         self.deaths: list[int] = []
         self.acknowledged = 0   # before the last record of all
         self.log: list[Read] = []
-        self._sent = 0
-        self.cluster: Any = simulated(seed, controllers=1, brokers=max(3, *replicas))
-        replicated(self.cluster, TOPIC, replicas, **configs)
+        self._sent, self._stream = 0, None
+        self.cluster: Any = simulated(seed, controllers=1, brokers=max(3, *plot.replicas), config=plot.brokers)
+        replicated(self.cluster, TOPIC, plot.replicas, **plot.configs)
         self.random = Random(seed)
         self.reader = Reader(self.cluster, TOPIC, name="map")
         self._producer = self._truck("truck")
@@ -105,7 +106,30 @@ class AdversaryNight:
     def cuts(self, a: int, b: int) -> None:
         self.cluster.cut(a, b)
 
+    def delays(self, *brokers: int, by: float) -> None:
+        """Let each way between the leader and these take `by` seconds."""
+        for broker in brokers:
+            self.cluster.slow(self.cluster.leader(TOPIC), broker, latency=by)
+
+    def streams(self, rate: float = 20) -> None:
+        """Begin to write, until somebody dies or the night ends; a leader answers this writer at once."""
+        self._stream = Writer(self.cluster, TOPIC, rate, prefix="s", acks=1, idempotent=False)
+
+    def kills_when_alone(self, leader: int, within: float) -> None:
+        """Kill the leader as soon as it is alone in sync, or else after `within` seconds. Raises Stood if nobody follows it."""
+        until = self.cluster.now() + within
+        while self.cluster.isr(TOPIC) != [leader] and self.cluster.now() < until:
+            self.passes(0.1)
+        self.kills(leader)
+        since = self.cluster.now()
+        try:
+            self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))
+        except NotReady:
+            raise Stood(f"Broker {leader} died, and for 20 s nobody followed it", since) from None
+
     def kills(self, *brokers: int) -> None:
+        if self._stream is not None:
+            self._steps(self._stream.finish)
         for broker in brokers:
             self.cluster.kill(broker)
             self.deaths.append(broker)
@@ -147,6 +171,8 @@ class AdversaryNight:
 
     def mended(self) -> bool:
         """Let everything run again; return whether somebody leads then."""
+        if self._stream is not None:
+            self._stream.stop()
         try:
             self._steps(self.cluster.mend)
             self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))

@@ -20,6 +20,25 @@ FALLS = {
         "takes brokers for places": "stood still",
         "those that are out": "stood still",
     },
+    "8.6": {
+        "counts records": "night A (broker 2 lives and copies nothing; nobody may wait for it forever): stood still. For 30 s 1 "
+        "and 3 should be in sync, and [1, 2, 3] are.",
+        "takes the age of the newest record": "night C (2 and 3 are three seconds behind, and then 1, the leader, dies): stood "
+        "still. Broker 1 died, and for 20 s nobody followed it: nobody who lives leads positions-0; only broker 1 was in sync.",
+        "does not look again as time passes": "night A",
+        "lets one record pass": HARMLESS,       # a follower that goes on fetching does not stay one record short
+        "looks at the last fetch": "night B (broker 2 fetches, and is slower than the writer): stood still.",
+        "counts only who reached the end of that moment": "night C",
+        "forgets itself": "you leave out 1, which leads",
+        "an idle partition makes its followers late": "night D (2 and 3 have everything, and nobody writes; then 1, the leader, "
+        "dies): stood still.",
+        "exactly the limit is too late": HARMLESS,      # no clock shows exactly the limit
+        "one clock for both followers": "night A",
+        "everybody, always": "night A",
+        "how many": "a set of numbers is wanted",
+        "no return": "a set of numbers is wanted",
+        "one text": "a set of numbers is wanted",
+    },
     "9.3": {
         "the first that is alive": "night A (broker 2 lives and copies nothing; then 1, the leader, dies): lost. 10 acknowledged."
         " Then 1 died, broker 2 was made the leader, and its log ended at 5: 5 are lost.",
