@@ -25,6 +25,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -170,16 +171,27 @@ def prepare(number: int, programs: dict[str, list[str]]) -> None:
         program.TOGETHER[exercise].beforehand(texts)
 
 
+@contextlib.contextmanager
+def solved_files(lab: Lab) -> Iterator[None]:
+    """Work in a folder where the files lie that the lab's cells write, solved: a program may continue an earlier one."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for cell in lab.cells:
+            if file := FILE.match(cell.source):
+                Path(file[1]).write_text(cell.source[file.end():] + "\n")
+        yield
+
+
 def judge_lab(lab: Lab) -> list[Result]:
     """Judges every exercise of a lab in this process."""
     cells = {exercise: cell.source for exercise, cell in exercises(lab.cells)}
     results, right, wrong = [], answers("right", lab.number), answers("wrong", lab.number)
-    if cells:
-        prepare(lab.number, {exercise: [handed(source, exercise)[exercise], *right.get(exercise, {}).values(),
-                                        *(answer for answer, _ in wrong.get(exercise, {}).values())]
-                             for exercise, source in cells.items() if FILE.match(source)})
-    for exercise, source in cells.items():
-        results.append(judge_exercise(exercise, source, right.get(exercise, {}), wrong.get(exercise, {})))
+    with solved_files(lab):
+        if cells:
+            prepare(lab.number, {exercise: [handed(source, exercise)[exercise], *right.get(exercise, {}).values(),
+                                            *(answer for answer, _ in wrong.get(exercise, {}).values())]
+                                 for exercise, source in cells.items() if FILE.match(source)})
+        for exercise, source in cells.items():
+            results.append(judge_exercise(exercise, source, right.get(exercise, {}), wrong.get(exercise, {})))
     strangers = sorted({*right, *wrong} - {r.exercise for r in results})
     return results + [Result(e, "no cell of the lab asks for it", "", "") for e in strangers]
 

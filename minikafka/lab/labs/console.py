@@ -28,8 +28,8 @@ CLASSES = {"kafka-topics.sh": f"{KAFKA_TOOLS}TopicCommand",
 LIMIT = 60  # seconds: a Java machine starts, on a busy machine
 
 
-def console(cluster: Any, command: str) -> None:
-    """Print a command and what the tool says to it. Raises ValueError for a tool that is not known."""
+def console(cluster: Any, command: str, given: str = "") -> None:
+    """Print a command and what the tool says to it; `given` is what it reads. Raises ValueError for a tool that is not known."""
     tool, *arguments = shlex.split(command)
     print(f"$ {command}")
     if absent := missing(tool):
@@ -38,7 +38,7 @@ def console(cluster: Any, command: str) -> None:
     start = [tool, "-b", cluster.bootstrap] if tool == "kcat" else \
         [*java(), CLASSES[tool], "--bootstrap-server", cluster.bootstrap]
     try:
-        done = subprocess.run([*start, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=LIMIT,
+        done = subprocess.run([*start, *arguments], capture_output=True, text=True, input=given, timeout=LIMIT,
                               env={**os.environ, "LC_ALL": "C"})
     except subprocess.TimeoutExpired:
         print(f"({tool} was stopped after {LIMIT} s)")

@@ -1,0 +1,33 @@
+"""Checks and hints of elective 20: a broker, stage by stage, judged from outside (stages.py)."""
+from __future__ import annotations
+
+from minikafka.lab.exercise import hints
+from minikafka.lab.labs.lab20 import stages
+from minikafka.lab.program import file_exercise
+
+STAGES = (
+    ("20.1", stages.judge_frame, "A broker's first answer is why a client of today and one of tomorrow can share it."),
+    ("20.2", stages.judge_metadata,
+     "`advertised.listeners` is this host and port. Where they are wrong, a client connects once and never again."),
+    ("20.4", stages.judge_produce, "A broker never opens a batch: what it stores costs it no more than the copy."),
+    ("20.5", stages.judge_fetch, "`fetch.max.wait.ms` and `fetch.min.bytes` are these two numbers: latency for fewer requests."),
+    ("20.6", stages.judge_list_offsets, "`auto.offset.reset` is one such request."),
+)
+for exercise, stage, matters in STAGES:
+    file_exercise(exercise, stages.run(exercise, stage), stages.verdict, matters)
+
+hints("20.1", "A socket gives you bytes, not requests. How many bytes have you to wait for, and what if more have come?",
+      "The size says where a request ends. A loop reads until it has that many; a thread for each connection lets others go on.",
+      "minikafka/protocol/codec.py reads the frames of our broker; socket.socket.recv may return less than you want")
+hints("20.2", "Where will the client connect next, and who told it?",
+      "Brokers first, each with host and port; then topics, each with partitions, each with the node of its leader.",
+      "section 3, the layout; minikafka/broker/metadata/api/metadata.py answers Metadata in our broker")
+hints("20.4", "Which bytes of a batch does its checksum not cover, and who may write into them?",
+      "The base offset is the broker's: eight bytes in front. The last offset delta says how many offsets the batch takes.",
+      "section 4, and minikafka/log/batch.py: stamp and crc_ok")
+hints("20.5", "Which batch holds the offset that is asked for, and what if it has not been written yet?",
+      "Batches are sent whole, from the one that holds the offset. At the end the answer waits for more, until max_wait is over.",
+      "minikafka/broker/replication/api/fetch.py is the one of our broker; threading.Condition.wait takes a timeout")
+hints("20.6", "Two times are no times: what do -1 and -2 stand for?",
+      "-1 asks for the offset that the next record gets, -2 for the first that is kept.",
+      "section 6, the layout; minikafka/broker/replication/api/list_offsets.py is the one of our broker")

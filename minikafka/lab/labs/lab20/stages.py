@@ -1,0 +1,286 @@
+"""What each stage of the broker is asked: the same requests as our broker, then unmodified clients.
+
+A stage is a function over `TwoBrokers`: the student's and ours, and a topic that has the same name at both. It returns the
+sentence of a PASS, or raises Wrong. First come the requests, because their answers say which byte is wrong; the clients, who
+only say that something is, have the last word.
+
+Owns: these requests, in this order, and what the clients do.
+"""
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from minikafka.lab.exercise import Todo, Unknown, Wrong
+from minikafka.lab.labs.lab20 import clients
+from minikafka.lab.labs.lab20.layouts import APIS
+from minikafka.lab.labs.lab20.parts import StudentsBroker, running
+from minikafka.lab.labs.lab20.side_by_side import PATIENCE, NoAnswer, WireLine, difference, read_fields
+from minikafka.lab.labs.one_broker import one_broker
+from minikafka.lab.values import shown
+from minikafka.log import batch
+
+LATEST, EARLIEST = -1, -2
+WAIT = 3000     # milliseconds for which a Fetch may wait
+LONG = 30_000   # letters of a client's name, for a long request
+APART = 0.02    # seconds between two pieces of it; who reads them as one all the same gets away with it
+TAGS = b"\x00\x01\x01\x00"  # what newer versions have behind the client's name: here nothing
+TIME = 1_700_000_000_000
+
+
+@dataclass
+class TwoBrokers:
+    """The student's broker and ours, a connection to each, and a topic."""
+
+    broker: StudentsBroker
+    mine: WireLine
+    kafka: WireLine
+    topic: str
+
+    def both(self, api: str, values: Mapping[str, Any], asked: str) -> bytes:
+        """Send a request to both brokers; Wrong where the student's answer differs. Return the student's answer."""
+        frame = self.mine.frame(api, values)
+        answer, reference = self.answer(frame, asked), self.reference(frame)
+        if found := difference(api, answer, reference):
+            raise Wrong(f"{asked}: {found.told}", found.table)
+        return answer
+
+    def answer(self, frame: bytes, asked: str, line: WireLine | None = None) -> bytes:
+        """Send a frame to the student's broker and return the answer; Wrong if none comes."""
+        try:
+            return (line or self.mine).exchange(frame)
+        except NoAnswer as none:
+            raise self.wrong(f"{asked}: {none}") from None
+
+    def reference(self, frame: bytes) -> bytes:
+        """Return our broker's answer."""
+        try:
+            return self.kafka.exchange(frame)
+        except (NoAnswer, OSError) as none:
+            raise Unknown(f"the broker to compare with did not answer ({none}). Run the cell again") from None
+
+    def wrong(self, told: str) -> Wrong:
+        return Wrong(told, self.broker.errors)
+
+
+@contextmanager
+def bench(exercise: str, text: str | None) -> Iterator[TwoBrokers]:
+    """Start the student's broker, and ours if it does not run yet."""
+    ours = one_broker()
+    topic = ours.topic("orders")
+    with running(exercise, text) as broker, WireLine(broker.port) as mine, WireLine(_port(ours.bootstrap)) as kafka:
+        yield TwoBrokers(broker, mine, kafka, topic)
+
+
+def _port(bootstrap: str) -> int:
+    return int(bootstrap.rpartition(":")[2])
+
+
+Stage = Callable[[TwoBrokers], str]
+
+
+def run(exercise: str, stage: Stage) -> Callable[[Sequence[str]], list[str | Exception]]:
+    """Return what plays a stage with each of these files: the sentence of a PASS, or what was raised."""
+    def play(text: str) -> str | Exception:
+        try:
+            with bench(exercise, text) as both:
+                return stage(both)
+        except (Wrong, Todo, Unknown) as found:
+            return found
+    return lambda texts: [play(text) for text in texts]
+
+
+def verdict(found: str | Exception) -> str:
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+# --- 20.1 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_frame(bench: TwoBrokers) -> str:
+    """Ask which versions there are: at once, in pieces, two requests together, from two connections, in a version too new."""
+    listed(bench, "ApiVersions")
+    long = bench.mine.frame("ApiVersions", {}, client="x" * LONG)
+    for what, pieces, count in (("two requests in one piece", [bench.mine.frame("ApiVersions", {}) * 2], 2),
+                                (f"a request of {len(long)} bytes, which comes in pieces", _pieces(long), 1)):
+        try:
+            for piece in pieces:
+                bench.mine.send(piece)
+                time.sleep(APART)
+            for _ in range(count):
+                bench.mine.receive()
+        except NoAnswer as none:
+            raise bench.wrong(f"{what}: {none}") from None
+    with WireLine(bench.broker.port) as second:
+        bench.answer(second.frame("ApiVersions", {}), "a second client while the first is connected", second)
+    asked = "ApiVersions in version 99"
+    too_new = bench.mine.frame("ApiVersions0", {}, version=99, more=TAGS)
+    if found := difference("ApiVersions0", bench.answer(too_new, asked), bench.reference(too_new)):
+        raise Wrong(f"{asked}, which you do not have: {found.told}. Clients begin so, and go down to a version of your list",
+                    found.table)
+    bench.both("ApiVersions0", {}, "ApiVersions in version 0, which librdkafka sends next and which has no `throttle`")
+    bench.both("ApiVersions", {}, "ApiVersions once more on the same connection")
+    return "framed, numbered and listed: your broker says what it can, to two clients at once and to one that wants too much"
+
+
+def _pieces(frame: bytes) -> list[bytes]:
+    """Return a frame cut into pieces; the first ends within the size, the second within the header."""
+    cuts = [0, 3, 7, *range(1000, len(frame), 7000), len(frame)]
+    return [frame[begin:end] for begin, end in itertools.pairwise(cuts)]
+
+
+def listed(bench: TwoBrokers, *apis: str) -> None:
+    """Raise Wrong if the list of ApiVersions lacks one of these."""
+    answer = bench.both("ApiVersions", {}, "ApiVersions")
+    found = {field.place: field.says for field in read_fields("ApiVersions", answer)[0]}
+    rows = [f"apis[{n}]" for n in range(found["how many apis"])]
+    ranges = {found[f"{row}.key"]: (found[f"{row}.lowest"], found[f"{row}.highest"]) for row in rows}
+    for name in apis:
+        key, version = APIS[name].key, APIS[name].version
+        if key not in ranges:
+            raise Wrong(f"{name} (key {key}) is not in your list of ApiVersions; no client will send it to you")
+        lowest, highest = ranges[key]
+        if not lowest <= version <= highest:
+            raise Wrong(f"your list has {name} (key {key}) in versions {lowest} to {highest}; {version} is wanted")
+
+
+# --- 20.2 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_metadata(bench: TwoBrokers) -> str:
+    """Ask for a topic that is not there, for one that has to be created, and for all."""
+    listed(bench, "Metadata")
+    bench.both("Metadata", names("no-such-topic", create=0), "Metadata for a topic that is not there, and create is 0")
+    answer = bench.both("Metadata", names(bench.topic), "Metadata for a new topic, and create is 1")
+    said = {field.name: field.says for field in read_fields("Metadata", answer)[0]}
+    if said["port"] != bench.broker.port:
+        raise Wrong(f"your broker listens on port {bench.broker.port}, and Metadata sends clients to port {said['port']}")
+    asked = "Metadata for all topics, the count is -1"
+    every = read_fields("Metadata", bench.answer(bench.mine.frame("Metadata", {"topics": None, "create": 1}), asked))[0]
+    found = [field.says for field in every if re.fullmatch(r"topics\[\d+\]\.name", field.place)]
+    if found != [bench.topic]:
+        raise Wrong(f"{asked}: {bench.topic} is the only one, and your answer has {shown(found, 60)}")
+    told = clients.see_topic(bench.broker, bench.topic)
+    return f"{told} found your broker, and {bench.topic} with one partition"
+
+
+def names(*topics: str, create: int = 1) -> dict[str, Any]:
+    return {"topics": [{"name": name} for name in topics], "create": create}
+
+
+# --- 20.4 -----------------------------------------------------------------------------------------------------------
+
+
+def three(first: int = 0) -> bytes:
+    """Return a batch of three records as a producer makes it."""
+    return batch.build([(b"truck-1", f"order-{n}".encode()) for n in range(first, first + 3)],
+                       timestamp_ms=TIME)
+
+
+def judge_produce(bench: TwoBrokers) -> str:
+    """Write two batches, one that is damaged, one to a topic that is not there, and one without an acknowledgement."""
+    listed(bench, "Produce", "InitProducerId")
+    bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
+    bench.both("Produce", records(bench.topic, three()), "three records for an empty partition")
+    bench.both("Produce", records(bench.topic, three(3)), "three more")
+    damaged = bytearray(three(6))
+    damaged[-3] ^= 1
+    bench.both("Produce", records(bench.topic, bytes(damaged)), "a batch in which one bit has changed on its way")
+    bench.both("Produce", records("no-such-topic", three()), "a topic that is not there")
+    for line in (bench.mine, bench.kafka):
+        line.send(line.frame("Produce", records(bench.topic, three(6), acks=0)))
+    bench.both("Produce", records(bench.topic, three(9)), "three more after three with acks=0, which get no answer at all")
+    bench.both("InitProducerId", {"transaction": None, "timeout": 1000}, "InitProducerId")
+    return clients.python_writes(bench.broker, bench.topic, 12)
+
+
+def records(topic: str, data: bytes, acks: int = -1) -> dict[str, Any]:
+    return {"transaction": None, "acks": acks, "timeout": 1000,
+            "topics": [{"name": topic, "partitions": [{"partition": 0, "batch": data}]}]}
+
+
+# --- 20.5 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_fetch(bench: TwoBrokers) -> str:
+    """Read from the beginning, the middle and the end, beyond it, a little only, and wait for what comes later."""
+    listed(bench, "Fetch")
+    bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
+    for first in (0, 3, 6):
+        bench.both("Produce", records(bench.topic, three(first)), "three records")
+    bench.both("Fetch", wanted(bench.topic, 0), "Fetch from offset 0 of nine records in three batches")
+    bench.both("Fetch", wanted(bench.topic, 3), "Fetch from offset 3, where the second batch begins")
+    bench.both("Fetch", wanted(bench.topic, 4), "Fetch from offset 4, in the middle of a batch, which is sent whole")
+    bench.both("Fetch", wanted(bench.topic, 0, most=1), "Fetch of one byte at most: the first batch is sent all the same")
+    bench.both("Fetch", wanted(bench.topic, 9, wait=50), "Fetch from offset 9, the end, for 50 ms")
+    bench.both("Fetch", wanted(bench.topic, 10), "Fetch from offset 10, beyond the end")
+    bench.both("Fetch", wanted("no-such-topic", 0), "Fetch from a topic that is not there")
+    _waits(bench)
+    clients.librdkafka_writes(bench.broker, bench.topic, 12)
+    return clients.both_read(bench.broker, bench.topic, 17)
+
+
+def wanted(topic: str, offset: int, wait: int = 0, most: int = 1 << 20) -> dict[str, Any]:
+    return {"replica": -1, "max_wait": wait, "min_bytes": 1, "max_bytes": most, "isolation": 0,
+            "topics": [{"name": topic, "partitions": [{"partition": 0, "offset": offset, "max_bytes": most}]}]}
+
+
+def _waits(bench: TwoBrokers) -> None:
+    """Raise Wrong if a Fetch at the end is answered before its time without a record, or long after one has come."""
+    began = time.monotonic()
+    bench.answer(bench.mine.frame("Fetch", wanted(bench.topic, 9, wait=400)), "Fetch at the end for 400 ms")
+    if time.monotonic() - began < 0.35:
+        raise Wrong("a Fetch at the end with a max_wait of 400 ms was answered at once, with nothing: a client that waits for "
+                    "records would send thousands of requests a second")
+    bench.mine.send(bench.mine.frame("Fetch", wanted(bench.topic, 9, wait=WAIT)))
+    writer = threading.Thread(target=_one_batch, args=(bench.broker.port, bench.topic))
+    began = time.monotonic()
+    writer.start()
+    try:
+        answer = bench.mine.receive(PATIENCE)
+    except NoAnswer as none:
+        raise bench.wrong(f"a Fetch that waits while three records come: {none}") from None
+    finally:
+        writer.join()
+    took = time.monotonic() - began
+    got = next((field.says for field in read_fields("Fetch", answer)[0] if field.name == "batches"), b"")
+    if not got or took > WAIT / 1000 * 0.8:
+        raise Wrong(f"a Fetch waits {WAIT} ms at most, and three records come at once: your answer came after {took:.1f} s with "
+                    f"{len(got)} bytes. Does the waiting Fetch look again?")
+
+
+def _one_batch(port: int, topic: str) -> None:
+    try:
+        with WireLine(port) as line:
+            line.exchange(line.frame("Produce", records(topic, three(9))))
+    except (OSError, NoAnswer, struct.error):
+        return  # the waiting Fetch shows it
+
+
+# --- 20.6 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_list_offsets(bench: TwoBrokers) -> str:
+    """Ask for the beginning and the end: of nothing, and of six records."""
+    listed(bench, "ListOffsets")
+    bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
+    for what in ("an empty partition", "a partition of six records"):
+        for when, said in ((LATEST, "the end"), (EARLIEST, "the beginning")):
+            bench.both("ListOffsets", at(bench.topic, when), f"ListOffsets for {said} ({when}) of {what}")
+        for first in (0, 3) if "empty" in what else ():
+            bench.both("Produce", records(bench.topic, three(first)), "three records")
+    bench.both("ListOffsets", at("no-such-topic", LATEST), "ListOffsets for a topic that is not there")
+    return clients.find_ends(bench.broker, bench.topic, 6)
+
+
+def at(topic: str, when: int) -> dict[str, Any]:
+    return {"replica": -1, "topics": [{"name": topic, "partitions": [{"partition": 0, "time": when}]}]}
