@@ -15,11 +15,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
+OURS = str(Path(__file__).resolve().parents[1])     # no code below it is a student's
 LIMIT = 30.0          # seconds for a check
 SLOW = 180.0          # of a lab whose checks have a slow beginning (`prepare`, a Spark session)
-AGAIN = 1.0           # seconds after which a function that swallowed the stop is stopped again
+AGAIN = 0.2           # seconds after which a function that swallowed the stop is stopped again
 PRINTED = 4000        # characters of what a function prints
 
 
@@ -35,20 +38,42 @@ def seconds(ask: Callable[..., Any]) -> float:
 
 @contextlib.contextmanager
 def limited(limit: float) -> Iterator[None]:
-    """Raise TooLong in the body after `limit` seconds. Without a limit outside of the main thread, which alone gets signals."""
+    """Raise TooLong in the body after `limit` seconds. Without a limit outside of the main thread, which alone gets signals.
+
+    A bare `except:` swallows it; so it is raised once more at the next line that the student's function runs, which stands in
+    that `except:` and so outside of its `try`.
+    """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def ring(*_: object) -> None:
-        raise TooLong
+    outside, traced, rung = sys._getframe(2), sys.gettrace(), False
+
+    def ring(_: int, frame: FrameType | None) -> None:
+        nonlocal rung
+        again, rung = rung, True
+        while frame is not None and frame is not outside:
+            if not frame.f_code.co_filename.startswith(OURS):
+                again, frame.f_trace = False, _raise
+                sys.settrace(lambda *_: None)       # calls are not traced, but those frames are
+            frame = frame.f_back
+        if not again:       # else the function is left
+            raise TooLong
     before = signal.signal(signal.SIGALRM, ring)
     left, interval = signal.setitimer(signal.ITIMER_REAL, limit, AGAIN)
     try:
         yield
     finally:
+        sys.settrace(traced)
         signal.setitimer(signal.ITIMER_REAL, left, interval)
         signal.signal(signal.SIGALRM, before)
+
+
+def _raise(frame: FrameType, event: str, _: Any) -> Any:
+    """Trace a frame of the student's: raise at its next line. Python ends the tracing when that is done."""
+    if event == "line":
+        raise TooLong
+    return _raise
 
 
 class _Short(io.TextIOBase):

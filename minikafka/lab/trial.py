@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.lab import wants
+from minikafka.lab.guard import OURS
 from minikafka.lab.values import LINE, clean, reason, shown
 
-OURS = str(Path(__file__).resolve().parents[1])
 LIBRARIES = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 STUMBLES = (TypeError, AttributeError, ValueError, LookupError, struct.error)

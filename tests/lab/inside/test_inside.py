@@ -55,12 +55,21 @@ def endless(leo, isr):
         pass
 
 
+def swallows_all(leo, isr):
+    while True:
+        try:
+            len(isr)
+        except:  # noqa: E722
+            pass
+
+
 def unsolved(leo, isr):
     raise Todo("who counts?")
 
 
 @pytest.mark.parametrize("answer, told", [
-    (endless, "a loop that never ends"), (lambda leo, isr: None, "returned None"), (lambda leo, isr: "47", "a number is wanted"),
+    (endless, "a loop that never ends"), (swallows_all, "a loop that never ends"),
+    (lambda leo, isr: None, "returned None"), (lambda leo, isr: "47", "a number is wanted"),
     (lambda leo, isr: float("inf"), "a whole number is wanted"), (lambda leo: 3, "gets 2 arguments"),
     (lambda leo, isr: leo[17], "KeyError: 17"), (lambda leo, isr: exit(3), "ends the program"),
     (lambda leo, isr: 10 ** 6, "nobody has what it would promise"), (47, "the name of your function"),

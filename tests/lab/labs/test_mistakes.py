@@ -68,13 +68,33 @@ def stubborn(n):
             pass
 
 
+def swallows_all(n):
+    while True:
+        try:
+            n += 1
+        except:  # noqa: E722
+            n = 0
+
+
+def swallows_all_twice(n):
+    while True:
+        try:
+            try:
+                n += 1
+            finally:
+                continue  # noqa: B012
+        except:  # noqa: E722
+            continue
+
+
 def none_at_all(n):
     2 * n
 
 
-@pytest.mark.parametrize("function, line", [(endless, "in endless"), (stubborn, "in stubborn")])
+@pytest.mark.parametrize("function, line", [(endless, "in endless"), (stubborn, "in stubborn"), (swallows_all, "in swallows_all"),
+                                            (swallows_all_twice, "in swallows_all_twice")])
 def test_a_loop_without_an_end_is_stopped_and_the_next_check_works(function, line):
-    """I-LAB-6. Fails if check hangs, if `except Exception` swallows the stop, or if the line is not told."""
+    """I-LAB-6. Fails if check hangs, if `except Exception` or a bare `except` swallows the stop, or if the line is not told."""
     verdict = check("99.1", function)
     assert verdict.outcome is Outcome.FAIL and "stopped after 0.3 seconds" in verdict.why and line in verdict.excerpt[0]
     assert check("99.1", lambda n: 2 * n)
