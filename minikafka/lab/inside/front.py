@@ -5,7 +5,7 @@ Owns: what is shown. A rule that falls opens the picture of that night at its mo
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minikafka.lab.inside.student import Student
     from minikafka.lab.inside.table import Rule
 
-RANDOM, MOVES = 6, 8  # random nights after those of the adversary, and the moves of each
+RANDOM = 6  # random nights after those of the adversary
 
 
 def inside(exercise: str, function: Any = ...) -> Played:
@@ -49,7 +49,7 @@ class Nights:
         self.exercise, self.now = exercise, f"inside {exercise}: the first night begins"
         self.fall: Fall | None = None
         self.events: list[dict[str, Any]] = []
-        self._lost_none_of, self._longest = 0, 0.0
+        self._acknowledged, self._longest, self._kept = 0, 0.0, ""
 
     def ask(self, check: Any) -> Any:
         """Return a check of the same answers as `check` wants, which plays the nights. Raises Unknown if there are none."""
@@ -66,7 +66,7 @@ class Nights:
         return ask
 
     def _play(self, row: Rule, answer: Any) -> str:
-        from minikafka.lab.inside.night import AdversaryNight, Plot
+        from minikafka.lab.inside.night import AdversaryNight
         from minikafka.lab.inside.student import Student
         student = Student(answer)
         for letter, story in zip(ascii_uppercase, row.nights):
@@ -75,14 +75,16 @@ class Nights:
         letters = ", ".join(ascii_uppercase[:len(row.nights)])
 
         def chance(night: AdversaryNight) -> None:
-            for _ in range(MOVES):
+            for _ in range(night.moves):
                 night.anything()
             night.ends()
         for seed in range(1, RANDOM + 1):
             self.now = f"inside {row.exercise}: a random night, {seed} of {RANDOM}"
-            self._one(row, student, Plot("moves drawn by chance", chance), f"random night {seed}", seed)
-        return (f"nights {letters} and {RANDOM} random ones: {self._lost_none_of} acknowledged, 0 lost; in {letters} "
-                f"no record waited longer than {self._longest:.1f} s. Brokers asked you {student.calls:,} times")
+            drawn = replace(row.nights[0], told="moves drawn by chance", play=chance)
+            self._one(row, student, drawn, f"random night {seed}", seed)
+        waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
+        return (f"nights {letters} and {RANDOM} random ones: {self._acknowledged} acknowledged, {self._kept}{waited}. "
+                f"Brokers asked you {student.calls:,} times")
 
     def _break(self, goal: BrokenRule, answer: Any) -> str:
         """Play a student's night, and keep the moment at which a record was promised and not held; else that of the last move."""
@@ -110,7 +112,7 @@ class Nights:
                         night.acknowledged = len(night.told)
                         night.reads()
                         self.fall = became.fallen(night) or self.fall
-                self._lost_none_of += len(night.told)
+                self._acknowledged, self._kept = self._acknowledged + max(len(night.told), night.acknowledged), night.kept
                 self._longest = max(self._longest, night.longest if seed is None else 0.0)
                 if self.fall is not None:
                     self.events = night.cluster.trace.events()

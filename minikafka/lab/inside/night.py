@@ -41,7 +41,9 @@ class Stood(Exception):
 
 
 class Refused(Stood):
-    """An error: a leader has refused what was right; its text says all."""
+    """An error: a broker has refused what was right; its text says all."""
+
+    word = "refused"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,10 @@ class Plot:
 
 
 class AdversaryNight:
-    """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait."""
+    """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait;
+    `moves`: of a random night; `kept`: what was kept, in words."""
+
+    moves, kept = 8, "0 lost"
 
     def __init__(self, student: Student, plot: Plot, seed: int) -> None:
         self.student, self.told, self.longest = student, {}, 0.0

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from minikafka.broker.controller import leader_election
+from minikafka.broker.groups.api import offsets
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_manager
-from minikafka.lab.inside import election, high_watermark, in_sync, sequences
+from minikafka.lab.inside import election, high_watermark, in_sync, sequences, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -34,6 +35,7 @@ class Rule:
 
 
 RULES = (
+    Rule("5.7", offsets, "_commit", zombie.in_place, zombie.NIGHTS),
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
     Rule("8.6", replica_manager, "Replica", in_sync.in_place, in_sync.NIGHTS),
     Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS, ("_check_election", "_check_elr")),

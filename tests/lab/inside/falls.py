@@ -6,6 +6,21 @@ HARMLESS: `check` refuses the answer, and no client can see why; the comment say
 HARMLESS = "0 lost"
 
 FALLS = {
+    "5.7": {
+        "looks for offsets that go back": "night B (C1 commits what it has polled, and dies; the commit arrives when C1 is out): "
+        "skipped. The group had committed 10. Then C2 got the partition, and began at 30: 10 to 29 are skipped.",
+        "asks for the generation only": "skipped. The group had committed 10. Then C2 got the partition, and began at 30",
+        "asks for the member only": "night C (C1 gets the partition of C2, of which a commit is still on its way): skipped",
+        "refuses who fails both": "skipped",
+        "judges all by the last generation": HARMLESS,      # a broker decides at once: no generation is later than the commit's
+        "forgets no member": "skipped",
+        "accepts a newer generation": HARMLESS,             # no member can name a generation that has not begun
+        "returns those that are accepted": "refused. C2 has the partition, and its commit of 25 was refused",
+        "returns offsets": "a list of commits is wanted",
+        "returns how many": "a list is wanted",
+        "returns the first only": "once more. The group had committed 25. Then C3 got the partition, and began at 10: 10 to 24",
+        "takes who goes back for a zombie": "refused. C2 has the partition, and its commit of 5 was refused",
+    },
     "6.2": {
         "looks at the leader and one follower": "night A (broker 3 is in sync and slow; 1 and 2 die): lost. 15 acknowledged. "
         "Broker 1 promised 10 to 14 while broker 3, in sync, ended at 10. Then 1 and 2 died, 3 leads: 5 are lost.",
