@@ -59,20 +59,25 @@ def by_deque(records, offset):
 
 
 def leads_by_a_loop(now, alive):
-    may = [broker for broker in now["replicas"] if broker in alive and broker in now["isr"]]
-    if now["leader"] in may:
-        return now["leader"]
-    return may[0] if may else -1
+    for complete in (now["isr"], now["elr"]):
+        may = [broker for broker in now["replicas"] if broker in alive and broker in complete]
+        if now["leader"] in may:
+            return now["leader"]
+        if may:
+            return may[0]
+    return -1
 
 
 def leads_by_sorting(now, alive):
     order = {broker: place for place, broker in enumerate(now["replicas"])} | {now["leader"]: -1}
-    return min(set(now["isr"]) & set(alive), key=order.get, default=-1)
+    living = set(now["isr"]) & set(alive) or set(now["elr"]) & set(alive)
+    return min(living, key=order.get, default=-1)
 
 
 def leads_by_numpy(now, alive):
     order = np.array([now["leader"], *now["replicas"]])
-    may = order[np.isin(order, now["isr"]) & np.isin(order, alive)]
+    living = order[np.isin(order, alive)]
+    may = [*living[np.isin(living, now["isr"])], *living[np.isin(living, now["elr"])]]
     return may[0] if len(may) else np.int64(-1)
 
 
@@ -170,11 +175,13 @@ RIGHT = {
         "by place, the least": leads_by_sorting,
         "numpy": leads_by_numpy,
         "next": lambda now, alive: next(
-            (b for b in [now["leader"], *now["replicas"]] if b in now["isr"] and b in alive), -1),
+            (b for which in ("isr", "elr") for b in [now["leader"], *now["replicas"]] if b in now[which] and b in alive), -1),
         "filter": lambda now, alive: next(
-            filter({*now["isr"], -7}.intersection(alive).__contains__, (now["leader"], *now["replicas"])), -1),
+            filter(({*now["isr"]}.intersection(alive) or {*now["elr"]}.intersection(alive)).__contains__,
+                   (now["leader"], *now["replicas"])), -1),
         "the ISR sorted by place": lambda now, alive: ([now["leader"]] * (now["leader"] in alive and now["leader"] in now["isr"]) + sorted(
-            (b for b in now["isr"] if b in alive), key=now["replicas"].index) + [-1])[0],
+            (b for b in now["isr"] if b in alive), key=now["replicas"].index) + sorted(
+            (b for b in now["elr"] if b in alive), key=now["replicas"].index) + [-1])[0],
     },
     "9.4": {
         "by cases": decides_by_cases,

@@ -100,7 +100,16 @@ def waits_for_the_old_one(now, alive):
 
 
 def in_the_order_of_the_isr(now, alive):
-    return next((broker for broker in [now["leader"], *now["isr"]] if broker in alive and broker in now["isr"]), -1)
+    return next((broker for broker in [now["leader"], *now["isr"]] if broker in alive and broker in now["isr"]),
+                leads_by_a_loop(now, alive))
+
+
+def forgets_the_elr(now, alive):
+    return leads_by_a_loop({**now, "elr": []}, alive)
+
+
+def the_elr_beside_the_isr(now, alive):
+    return leads_by_a_loop({**now, "isr": [*now["isr"], *now["elr"]]}, alive)
 
 
 # --- 9.4 -------------------------------------------------------------------------------------------------------------
@@ -159,6 +168,8 @@ WRONG = {
         "who is alive does not matter": (forgets_alive, r"not alive"),
         "waits for the old leader": (waits_for_the_old_one, r"no record can be written for 3.1 s"),
         "the order of the ISR": (in_the_order_of_the_isr, r"comes before it in `replicas`"),
+        "forgets the ELR": (forgets_the_elr, r"is in the ELR .*: it has everything"),
+        "the ELR beside the ISR": (the_elr_beside_the_isr, r"asked only if nobody in the ISR is alive"),
         "nobody is None": (lambda now, alive: leads_by_a_loop(now, alive) if leads_by_a_loop(now, alive) > 0 else None, r"None"),
         "never changes": (lambda now, alive: now["leader"], r"broker 1, and it is not alive: nobody leads for 3.1 s"),
         "a list of who may": (lambda now, alive: [b for b in now["isr"] if b in alive], r"number"),

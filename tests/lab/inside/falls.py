@@ -61,6 +61,9 @@ FALLS = {
         "who is alive does not matter": "nobody who lives leads positions-0, though broker 3 is alive and in sync",
         "waits for the old leader": "nobody who lives leads positions-0, though broker 3 is alive and in sync",
         "the order of the ISR": HARMLESS,
+        "forgets the ELR": "dies): stood still. Broker 1 died, and for 20 s nobody followed it: nobody who lives leads "
+        "positions-0; only broker 1 was in sync.",
+        "the ELR beside the ISR": HARMLESS,     # nothing is acknowledged then, and so both have everything
         "nobody is None": "returned None",
         "never changes": "nobody who lives leads",
         "a list of who may": "is wanted",

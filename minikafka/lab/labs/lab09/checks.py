@@ -79,25 +79,28 @@ def _leadership(records: list[dict[str, Any]], at: int) -> tuple[int, int]:
 # --- 9.3 -------------------------------------------------------------------------------------------------------------
 
 hints("9.3", "Which two things must be true of a broker that leads? And who is asked first?",
-      "It is alive, and it is in the ISR: so it has every acknowledged record. The present leader is asked first, because "
-      "a change that is not needed makes every client look for the new one. Then the replicas, in their order.",
+      "It is alive, and it has every acknowledged record: it is in the ISR, or, if nobody of the ISR is alive, in the ELR. "
+      "The present leader is asked first, because a change that is not needed makes every client look for the new one. Then the "
+      "replicas, in their order.",
       "minikafka/broker/controller/leader_election.py, function `_choose`: `clean`, and the order")
 
 
-@checks("9.3", matters="One line of this rule is the promise of acks=all: only who is in the ISR has everything.",
+@checks("9.3", matters="One line of this rule is the promise of acks=all: only who is in the ISR has everything, or was in it "
+                       "when the last record was acknowledged.",
         wants="the number of a broker, or -1")
 def next_leaders(answer: Callable[[Now, list[int]], int]) -> str:
-    """Check with the night of the simulated cluster, whose controller has decided, and with two hundred drawn states."""
+    """Check with the night of the simulated cluster, whose controller has decided, and with five hundred drawn states, some of
+    them with an ELR."""
     for moment in night(False):
         said = _broker(answer(_copied(moment.now), list(moment.alive)))
         if said != moment.decided[0]:
             raise Wrong(f"second {moment.t:g}, {moment.what}: {_wrong_leader(moment, said)}", _told(moment))
-    for now, alive, _ in drawn(200):
+    for now, alive, _ in drawn(500, eligible=True):
         said, right = _broker(answer(_copied(now), list(alive))), decided(now, alive, False)[0]
         if said != right:
             raise Wrong(f"the brokers of the night are all chosen rightly; here {_by_rule(now, alive, said, right)}",
                         [f"now {now}", f"alive {alive}"])
-    return f"the same leader as the cluster's controller in {len(night(False))} moments of a night, and in 200 drawn ones"
+    return f"the same leader as the cluster's controller in {len(night(False))} moments of a night, and in 500 drawn ones"
 
 
 def _broker(said: Any) -> Any:
@@ -126,9 +129,15 @@ def _order(now: Now, right: int) -> str:
 
 
 def _by_rule(now: Now, alive: list[int], said: int, right: int) -> str:
+    if right in now["elr"] and said not in now["elr"]:
+        return (f"you say {said}, it is {right}: nobody in the ISR {now['isr']} is alive, and broker {right} is in the ELR "
+                f"{now['elr']}: it has everything")
     if said == -1 or right == -1:
         return f"you say {said}, it is {right}"
-    why = "is not alive" if said not in alive else "is not in the ISR" if said not in now["isr"] else _order(now, right)
+    if said in now["elr"] and right in now["isr"]:
+        return f"you say {said}, it is {right}: the ELR {now['elr']} is asked only if nobody in the ISR is alive"
+    complete = said in now["isr"] + now["elr"]
+    why = "is not alive" if said not in alive else "is not in the ISR" if not complete else _order(now, right)
     return f"you say {said}, it is {right}: {f'broker {said} {why}' if why.startswith('is ') else why}"
 
 
@@ -202,12 +211,13 @@ def _told(moment: Occasion) -> list[str]:
 
 
 def _copied(now: Now) -> Now:
-    return {**now, "replicas": list(now["replicas"]), "isr": list(now["isr"])}
+    return {**now, "replicas": list(now["replicas"]), "isr": list(now["isr"]), "elr": list(now["elr"])}
 
 
-def drawn(count: int) -> Iterator[tuple[Now, list[int], bool]]:
-    """Yield states of a partition, who is alive after one broker went or came, and whether an unclean election is allowed."""
-    rng = random.Random(99)
+def drawn(count: int, eligible: bool = False) -> Iterator[tuple[Now, list[int], bool]]:
+    """Yield states of a partition, who is alive after one broker went or came, and whether an unclean election is allowed;
+    some of them with eligible leaders beside the ISR."""
+    rng, chance = random.Random(99), random.Random(98)
     for _ in range(count):
         replicas = rng.sample(range(1, 7), rng.randrange(2, 6))
         once = rng.sample(replicas, rng.randrange(1, len(replicas) + 1))
@@ -215,7 +225,12 @@ def drawn(count: int) -> Iterator[tuple[Now, list[int], bool]]:
         unclean, isr = rng.random() < 0.5, [broker for broker in once if broker in alive]
         if not isr and unclean:
             alive.clear()                           # else somebody would lead
-        now = {"leader": rng.choice(isr) if isr else -1, "epoch": rng.randrange(9), "replicas": replicas, "isr": isr or once[:1]}
+        now = {"leader": rng.choice(isr) if isr else -1, "epoch": rng.randrange(9), "replicas": replicas, "isr": isr or once[:1],
+               "elr": []}
+        if eligible and chance.random() < 0.5:
+            others = [broker for broker in replicas if broker not in now["isr"]]
+            now["elr"] = [broker for broker in chance.sample(others, chance.randrange(len(others) + 1))
+                          if isr or broker not in alive]      # else somebody of them would lead
         alive ^= {rng.choice(replicas)}
         yield now, sorted(alive), unclean
 
@@ -225,10 +240,11 @@ def decided(now: Now, alive: list[int], unclean: bool) -> Decision:
     from minikafka.broker.controller.leader_election import Election, Rules, Target, change
     from minikafka.broker.metadata.records import ZERO_UUID
     from minikafka.broker.metadata.registrations import PartitionRegistration
-    before = PartitionRegistration("positions", ZERO_UUID, 0, tuple(now["replicas"]), tuple(now["isr"]), now["leader"],
-                                   now["epoch"])
+    eligible, replicas = tuple(now["elr"]), tuple(now["replicas"])
+    before = PartitionRegistration("positions", ZERO_UUID, 0, replicas, tuple(now["isr"]), now["leader"], now["epoch"],
+                                   elr=eligible)
     kept = tuple(broker for broker in now["isr"] if broker in alive)
-    record = change(before, Rules(lambda broker: broker in alive, 1, elr=False),
+    record = change(before, Rules(lambda broker: broker in alive, len(replicas) if eligible else 1, elr=bool(eligible)),
                     Election.UNCLEAN if unclean else Election.ONLINE, Target(kept))
     after = before.merge(record) if record else before
     return after.leader, after.leader_epoch, list(after.isr)

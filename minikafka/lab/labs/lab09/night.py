@@ -27,7 +27,7 @@ from minikafka.lab.labs.lab09.metadata import NO_CHANGE
 from minikafka.lab.labs.stage import replicated, simulated
 from minikafka.lab.labs.steady import Writer
 
-Now = dict[str, Any]                                # {"leader": 1, "epoch": 0, "replicas": [1, 2, 3], "isr": [1, 2, 3]}
+Now = dict[str, Any]                                # {"leader": 1, "epoch": 0, "replicas": [1, 2, 3], "isr": [1, 2], "elr": []}
 Decision = tuple[int, int, list[int]]               # leader (-1: nobody), leader epoch, ISR
 Leads = Callable[[Now, list[int]], int]             # now and who is alive -> the leader of a clean election
 Decides = Callable[[Now, list[int], bool, int], Decision]   # ... whether an unclean election is allowed, that leader
@@ -170,7 +170,9 @@ def _apply(state: dict[str, Any], record: Any) -> None:
 
 
 def _given(state: dict[str, Any]) -> Now:
-    return {key: list(value) if isinstance(value, list) else value for key, value in state.items()}
+    """Return the state for a student's function. Nobody is eligible beside the last member, which `isr` keeps (_apply)."""
+    given = {key: list(value) if isinstance(value, list) else value for key, value in state.items()}
+    return {**given, "elr": []} if given else {}
 
 
 def _decision(state: dict[str, Any]) -> Decision:
@@ -180,7 +182,7 @@ def _decision(state: dict[str, Any]) -> Decision:
 def seen(cluster: Any, topic: str = TOPIC) -> Now:
     """Return the state of a live cluster's partition 0, as `now` has it."""
     found = cluster.partitions(topic)[f"{topic}-0"]
-    return {"leader": found.leader, "epoch": found.epoch, "replicas": found.replicas, "isr": found.isr}
+    return {"leader": found.leader, "epoch": found.epoch, "replicas": found.replicas, "isr": found.isr, "elr": []}
 
 
 # --- a decision beside the cluster's ---------------------------------------------------------------------------------
