@@ -136,7 +136,7 @@ class Writer:
         write(rows, batch, db)
 
 
-CHOSEN = {"min_insync": 2, "checkpoint": True, "starting": "earliest", "key": ("trip",)}
+CHOSEN = {"acks": "all", "idempotence": True, "min_insync": 2, "checkpoint": True, "starting": "earliest", "key": ("trip",)}
 
 
 def pipeline(writes=write, **settings):
@@ -202,8 +202,6 @@ RIGHT = {
         "pandas": pipeline(write_by_pandas),
         "numpy": pipeline(write_by_numpy),
         "REPLACE": pipeline(write_replace),
-        "no checkpoint": pipeline(checkpoint=False),
-        "the place is the key": pipeline(key=("part", "off")),
         "an object that is called": pipeline(Writer()),
         "a partial": pipeline(partial(write)),
     },

@@ -9,12 +9,13 @@ from minikafka import Cluster
 from minikafka.lab.labs.lab14 import checks, ecosystem
 from minikafka.lab.labs.lab14.faults import Spark, strike
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
+from minikafka.lab.labs.lab14.nights import commits_inside, judged
 from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
 from minikafka.lab.labs.lab14.paper import on_paper
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Sink
 from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
-from minikafka.lab.labs.lab14.schedule import KINDS, Fault, schedule
+from minikafka.lab.labs.lab14.schedule import KINDS, Fault, Schedule, schedule
 from minikafka.proof.history import History
 
 VALUE = '{"trip":%d,"taxi":"taxi-%d","pickup":"airport","started":"2025-06-02T07:25:00Z"}'
@@ -151,6 +152,28 @@ def test_a_write_is_whole_or_not_at_all():
     with pytest.raises(RuntimeError, match="in the middle"):
         sink.take([], 0)
     assert sink.rows() == ()
+
+
+def test_a_write_that_dies_leaves_what_it_has_committed():
+    """Fails if a night sees no commit inside a write, or accuses a write without one."""
+    row_, inside = row(1), EFFECTIVELY_ONCE.but(write=commits_inside)
+    assert [Sink(pipeline).die_inside([row_], 0) for pipeline in (EFFECTIVELY_ONCE, inside)] == [0, 1]
+
+
+def test_a_night_lets_nothing_pass_that_it_cannot_judge():
+    """Fails if a limit is not looked at, or if a run that the notary does not know comes through."""
+    late = replace(small_run(), waited=9.0)
+    assert judged(late, 10.0) == "" and judged(late, 8.0) == "waited 9 s"
+    assert judged(replace(late, settled=False), 10.0) == "UNKNOWN"
+    assert judged(small_run(rows=(row(0), row(1)), stayed=2), 8.0) == "1 lost, 2 rows stay"
+
+
+def test_a_leader_that_was_cut_off_does_not_say_where_the_log_ends():
+    """The last trips are acknowledged a moment before the cut is healed. Fails if the model of Spark counts as at rest because
+    the old leader's log has nothing new: then a sound pipeline is accused of eleven lost trips.
+    """
+    plan = Schedule(31, 60, (Fault(0.5, "cut off the leader", 0, 6.0),))
+    assert notary(rehearse(EFFECTIVELY_ONCE, plan)).valid is True
 
 
 @pytest.mark.parametrize("number, data", [(0, "00"), (-1, "01"), (1, "02"), (-64, "7f"), (64, "8001"), (2**31 - 1, "feffffff0f")])

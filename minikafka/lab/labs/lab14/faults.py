@@ -19,6 +19,7 @@ class Spark:
 
     deaths = 0
     dying = 0.0                                 # seconds from its next death to its next start; 0: it lives on
+    inside = False                              # its next death comes before the end of a write, not after it
 
     def look(self) -> None:
         """Notice a death, and begin again if it was asked for; a model does this by itself."""
@@ -43,26 +44,20 @@ def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC
 
 def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
     """Carry out one fault, from its beginning to its end; return it as text if it found nothing to break, else nothing."""
-    if fault.what == "kill Spark after a write":
-        deaths = spark.deaths
-        spark.kill_after_write(fault.lasts)
-        until = cluster.now() + WAIT
-        while spark.deaths == deaths and cluster.now() < until:
-            spark.look()
-            cluster.sleep(0.1)
-        if spark.deaths > deaths:
-            return []
-        spark.dying = 0.0                       # nothing is written any more
-        return [str(fault)]
+    if fault.what.startswith("kill Spark"):
+        return kill_spark(cluster, spark, fault)
     leader = cluster.leader(topic, fault.part)
     others = [broker for broker in cluster.ids if broker != leader]
     if leader is None:
         return [f"{fault} (nobody led)"]
-    if fault.what == "kill the leader":
-        cluster.kill(leader)
+    if fault.what in ("kill the leader", "kill a follower"):
+        victim = leader if fault.what == "kill the leader" else others[0]
+        cluster.kill(victim)
         cluster.sleep(fault.lasts)
-        cluster.restart(leader)
+        cluster.restart(victim)
         return []
+    if fault.what == "leave alone and then burn the leader":
+        return leave_alone(cluster, leader, fault.part, fault.lasts, topic)
     if fault.what == "cut off the leader":      # from the brokers, not from the clients: it does not know
         for other in others:
             cluster.cut(leader, other)
@@ -73,3 +68,35 @@ def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
     cluster.sleep(fault.lasts)
     cluster.heal()
     return []
+
+
+def kill_spark(cluster: Any, spark: Spark, fault: Fault) -> list[str]:
+    """Let Spark die at its next write, and wait for it; return the fault as text if nothing is written any more."""
+    deaths, spark.inside = spark.deaths, fault.what == "kill Spark inside a write"
+    spark.kill_after_write(fault.lasts)
+    until = cluster.now() + WAIT
+    while spark.deaths == deaths and cluster.now() < until:
+        spark.look()
+        cluster.sleep(0.1)
+    if spark.deaths > deaths:
+        return []
+    spark.dying = 0.0
+    return [str(fault)]
+
+
+def leave_alone(cluster: Any, leader: int, part: int, seconds: float, topic: str) -> list[str]:
+    """Hold the followers back until a leader is alone in the ISR; some seconds later it burns, its disk too, and starts again,
+    empty. Return what did not happen."""
+    for other in cluster.ids:
+        if other != leader:
+            cluster.hold_follower(other)
+    until = cluster.now() + WAIT
+    while cluster.isr(topic, part) != [leader] and cluster.now() < until:
+        cluster.sleep(0.1)
+    alone = cluster.isr(topic, part) == [leader]
+    cluster.sleep(seconds)
+    cluster.kill(leader)
+    cluster.wipe(leader)
+    cluster.heal()
+    cluster.restart(leader)
+    return [] if alone else [f"leader {leader} was not alone in the ISR"]

@@ -52,6 +52,8 @@ class Run:
     """The evidence of a run. None stands for what could not be read.
 
     `settled`: the pipeline said that it had nothing left to do. `missed`: faults of the schedule that did not happen.
+    Two figures that a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to its row in
+    the sink; `stayed`, the rows that a write left in the sink that died before its end.
     """
 
     history: Iterable[dict[str, Any]]
@@ -60,6 +62,8 @@ class Run:
     settled: bool = True
     ordered: bool = True                        # False: the sink keeps no order (a folder of files)
     missed: tuple[str, ...] = ()
+    waited: float = 0.0
+    stayed: int = 0
 
 
 class Sealed(Report):

@@ -1,7 +1,8 @@
 """A pipeline from trips to prices: the settings that a team chooses, and its sink.
 
-    mine = Pipeline("mine", write=write, acks="all", idempotence=True, min_insync=2, checkpoint=True, key=("trip",))
-    better = mine.but(acks="1")                  # the same with one setting changed
+    mine = Pipeline("mine", write, acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
+                    key=("trip",))
+    worse = mine.but(acks="1")                   # the same with one setting changed
 
 `write(rows, batch, db)` gets the rows of one micro-batch (Row of notary.py), its number, and the sink: an SQLite database with
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from minikafka.lab.labs.lab14.notary import Cell, Row
@@ -56,19 +57,20 @@ def prices_added_up(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The settings of a pipeline. Who chooses nothing gets what Kafka and Spark do by themselves, and that is not safe.
+    """The settings of a pipeline; none has a default, for none is right for everybody.
 
     `starting` counts only where there is no checkpoint.
     """
 
     name: str
     write: Write
-    acks: str = "all"
-    idempotence: bool = True
-    min_insync: int = 1
-    checkpoint: bool = False                    # the folder is still there after a crash
-    starting: str = "latest"
-    key: tuple[str, ...] = ()
+    _: KW_ONLY
+    acks: str
+    idempotence: bool
+    min_insync: int
+    checkpoint: bool                            # the folder is still there after a crash
+    starting: str
+    key: tuple[str, ...]
 
     def but(self, **changed: Any) -> Pipeline:
         """Return the same pipeline with other settings."""
@@ -76,9 +78,10 @@ class Pipeline:
         return replace(self, name=f"{self.name}, {text}", **changed)
 
 
-NAIVE = Pipeline("naive", append, acks="1", idempotence=False, checkpoint=True, starting="earliest")
-AT_LEAST_ONCE = Pipeline("at least once", append, idempotence=False, min_insync=2, checkpoint=True, starting="earliest")
-EFFECTIVELY_ONCE = Pipeline("effectively once", upsert, min_insync=2, checkpoint=True, starting="earliest", key=("trip",))
+EFFECTIVELY_ONCE = Pipeline("effectively once", upsert, acks="all", idempotence=True, min_insync=2, checkpoint=True,
+                            starting="earliest", key=("trip",))
+AT_LEAST_ONCE = replace(EFFECTIVELY_ONCE, name="at least once", write=append, idempotence=False, key=())
+NAIVE = replace(AT_LEAST_ONCE, name="naive", acks="1", min_insync=1)
 
 
 class Sink:
@@ -96,6 +99,14 @@ class Sink:
         """Write one micro-batch, whole or not at all (I-SINK-1)."""
         with self.db:
             self.pipeline.write(rows, batch, self.db)
+
+    def die_inside(self, rows: Sequence[Row], batch: int) -> int:
+        """Write one micro-batch and die before its end; return how many rows stay, 0 unless `write` ends the transaction."""
+        before = len(self.rows())
+        self.db.execute("BEGIN")
+        self.pipeline.write(rows, batch, self.db)
+        self.db.rollback()
+        return len(self.rows()) - before
 
     def rows(self) -> tuple[Row, ...]:
         """Return the rows in the order in which they came."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -29,6 +30,7 @@ from minikafka.protocol.errors import KafkaError
 
 TOPIC, PARTS = "trips", range(3)
 TRIGGER = 0.5                                   # seconds between two micro-batches
+REST = 3.0                                      # seconds without anything to do that count as rest
 PATIENCE = 60.0                                 # seconds until everything must have come to rest
 REQUEST = 1.5                                   # seconds that a client waits for an answer
 
@@ -41,7 +43,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
         writer = SimTripWriter(cluster, pipeline, schedule, history)
-        spark = ModelOfSpark(cluster, pipeline, sink)
+        spark = ModelOfSpark(cluster, pipeline, sink, schedule.row_seconds)
         missed = carry_out(cluster, spark, schedule)
         cluster.mend()
         settled = settle(cluster, lambda: writer.done and spark.at_rest)
@@ -49,22 +51,30 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
         for part in PARTS:
             with contextlib.suppress(KafkaError):
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
-        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
+        waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed)
 
 
-def settle(cluster: Any, at_rest: Any) -> bool:
-    """Wait until everything has come to rest; return whether it has."""
-    until = cluster.now() + PATIENCE
-    while not at_rest() and cluster.now() < until:
+def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
+    """Wait until everything has been at rest for a while; return whether it has.
+
+    One look is not enough: a leader that was cut off answers for some moments yet where it thinks that the log ends.
+    """
+    until, since = cluster.now() + PATIENCE, cluster.now()
+    while cluster.now() < until:
         cluster.sleep(TRIGGER)
-    return bool(at_rest())
+        if not at_rest():
+            since = cluster.now()
+        elif cluster.now() - since >= REST:
+            return True
+    return False
 
 
 class SimTripWriter:
     """Sends the trips at their rate, keyed by taxi. (The simulator's year is before the trips': no timestamp of theirs.)"""
 
     def __init__(self, cluster: Any, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
-        self.world, self.done = cluster.world, False
+        self.world, self.done, self.sent = cluster.world, False, dict[int, float]()
         env = self.world.client_env()
         self.producer = Producer(env, self.world.bootstrap, acks=-1 if pipeline.acks == "all" else int(pipeline.acks),
                                  idempotent=pipeline.idempotence, delivery_timeout=PATIENCE, request_timeout=REQUEST,
@@ -75,16 +85,19 @@ class SimTripWriter:
         began, promises = self.world.now(), []
         for number, trip in enumerate(islice(taxi_trips(seed=schedule.seed + 1), schedule.trips)):
             await self.world.sleep(max(0.0, began + number / RATE - self.world.now()))
-            promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
+            self.sent[trip.trip] = began + number / RATE
+            for _ in range(2 if schedule.twice and number % schedule.twice == 0 else 1):
+                promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
         await asyncio.gather(*promises, return_exceptions=True)
         self.done = True
 
 
 class ModelOfSpark(Spark):
-    """Plans, reads, writes, notes; dies after a write when it is told to."""
+    """Plans, reads, writes, notes; dies at a write when a schedule has it so."""
 
-    def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink) -> None:
-        self.world, self.pipeline, self.sink = cluster.world, pipeline, sink
+    def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink, row_seconds: float) -> None:
+        self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
+        self.came, self.stayed = dict[int, float](), 0      # when a trip was first in the sink; rows of a write that died
         self.checkpoint: Checkpoint | None = None
         self.over, self.at_rest, self.dead_until = False, False, 0.0
         env = self.world.client_env()
@@ -104,6 +117,7 @@ class ModelOfSpark(Spark):
                     await self._batch()
 
     async def _batch(self) -> None:
+        self.at_rest = False                    # as long as a batch is under way, or ends by an error
         ends = await self._ends("latest")
         if self.checkpoint is None:             # no folder: `starting` counts
             self.checkpoint = Checkpoint(dict(ends) if self.pipeline.starting == "latest" else await self._ends("earliest"))
@@ -112,7 +126,14 @@ class ModelOfSpark(Spark):
         if plan is None:
             return
         rows = await self._read(plan)
-        self.sink.take(rows, plan.batch)
+        await self.world.sleep(self.row_seconds * len(rows))
+        inside = self.dying and self.inside
+        if inside:
+            self.stayed += self.sink.die_inside(rows, plan.batch)
+        else:
+            self.sink.take(rows, plan.batch)
+            for row in rows:
+                self.came.setdefault(row.trip, self.world.now())
         if self.dying:
             self.deaths += 1
             self.dead_until, self.dying = self.world.now() + self.dying, 0.0

@@ -34,11 +34,14 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The plan of a run: `trips` at RATE, and the faults."""
+    """The plan of a run: `trips` at RATE, and the faults. `twice`: the caller repeats every n-th trip, 0 for none; `row_seconds`:
+    what the sink takes for a row."""
 
     seed: int
     trips: int
     faults: tuple[Fault, ...]
+    twice: int = 0
+    row_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -49,7 +52,10 @@ class Schedule:
         return replace(self, faults=tuple(fault for fault in self.faults if fault.what in kinds))
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.trips:,} trips in {self.seconds:g} s", *map(str, self.faults)])
+        first = f"{self.trips:,} trips in {self.seconds:g} s"
+        first += f"; the caller sends every {self.twice}th trip twice" if self.twice else ""
+        first += f"; the sink writes {1 / self.row_seconds:.0f} rows a second" if self.row_seconds else ""
+        return "\n".join([first, *map(str, self.faults)])
 
 
 def published() -> Schedule:

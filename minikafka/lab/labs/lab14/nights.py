@@ -1,0 +1,92 @@
+"""Nights: five small schedules, each made for one wrong choice that the other schedules let through.
+
+    for night in NIGHTS: print(night)
+    against(pipeline, NIGHTS[0])                 # "83 lost, 55 totals"; "" if the pipeline comes through
+    table()                                      # which wrong choice falls in which night
+
+The notary counts in each of them. Three nights look at what it does not count: how long a trip waits for its row in the sink, and
+what a write leaves behind that dies before its end.
+Owns: nothing. Invariants: a pipeline with sound settings comes through every night, and the choice that a night is made for does
+not.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary
+from minikafka.lab.labs.lab14.pipeline import COUNT_AGAIN, EFFECTIVELY_ONCE, KEEP_FIRST, Pipeline
+from minikafka.lab.labs.lab14.rehearsal import rehearse
+from minikafka.lab.labs.lab14.schedule import Fault, Schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FRESH = 8.0                                     # seconds that a trip may wait for its row, where a night has this limit
+
+
+@dataclass(frozen=True)
+class TripNight:
+    """A schedule with a name, and the most seconds that a trip may wait for its row in the sink."""
+
+    name: str
+    schedule: Schedule
+    limit: float = math.inf
+
+    def __str__(self) -> str:
+        limit = f"\na trip waits {self.limit:g} s at most" if self.limit < math.inf else ""
+        return f"{self.name.upper()}\n{self.schedule}{limit}\n"
+
+
+NIGHTS = (
+    TripNight("the last one burns", Schedule(31, 400, (Fault(0.5, "kill Spark after a write", 0, 20.0),
+                                                       Fault(1.0, "leave alone and then burn the leader", 0, 3.0)))),
+    TripNight("one broker away", Schedule(32, 320, (Fault(2.0, "kill a follower", 0, 12.0),)), FRESH),
+    TripNight("a slow sink", Schedule(33, 400, (Fault(15.0, "kill Spark after a write", 0, 1.0),), row_seconds=0.03), FRESH),
+    TripNight("the caller repeats", Schedule(34, 100, (Fault(2.0, "kill Spark after a write", 0, 1.0),), twice=10)),
+    TripNight("half a write", Schedule(35, 100, (Fault(2.0, "kill Spark inside a write", 0, 1.0),))),
+)
+
+
+def commits_inside(rows: Sequence[Row], batch: int, db: Any) -> None:
+    """Write the trips, commit, then the prices."""
+    db.executemany(KEEP_FIRST, rows)
+    db.commit()
+    db.execute(COUNT_AGAIN)
+
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "min_insync=1": {"min_insync": 1},
+    "min_insync=3": {"min_insync": 3},
+    "checkpoint=False": {"checkpoint": False},
+    'key=("part", "off")': {"key": ("part", "off")},
+    "a commit inside": {"write": commits_inside},
+}
+
+
+def judged(run: Run, limit: float) -> str:
+    """Return what a night has against a run, "" for nothing; what the notary does not know counts too."""
+    report = notary(run)
+    found = [f"{report[name].count} {name}" for name in COUNTERS if report[name].valid is False]
+    if run.waited > limit:
+        found.append(f"waited {run.waited:.0f} s")
+    if run.stayed:
+        found.append(f"{run.stayed} rows stay")
+    return ", ".join(found) or ("" if report.valid else "UNKNOWN")
+
+
+def against(pipeline: Pipeline, night: TripNight) -> str:
+    """Return what a night has against a pipeline; "" if it comes through."""
+    return judged(rehearse(pipeline, night.schedule), night.limit)
+
+
+@functools.cache
+def table() -> pd.DataFrame:
+    """Return what each night has against each wrong choice, the rest of the pipeline being sound."""
+    import pandas as pd
+    choices = {"every setting sound": EFFECTIVELY_ONCE}
+    choices |= {name: EFFECTIVELY_ONCE.but(**change) for name, change in CHOICES.items()}
+    return pd.DataFrame({night.name: {name: against(pipeline, night) for name, pipeline in choices.items()} for night in NIGHTS})
