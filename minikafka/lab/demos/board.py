@@ -15,6 +15,7 @@ from dataclasses import replace
 from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.demos.charges import count_charges, draw_charges
+from minikafka.lab.demos.halves import FrameBeside, draw_halves
 from minikafka.lab.demos.twins import draw_twins
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
@@ -49,7 +50,9 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     """Return the drawn board and its height: the lanes (with the counter "chairs", members and partitions; with
     "books", log, checkpoint and sink; with "charges", rides and who charged them) above the counters."""
     paper = Paper(wide)
-    if "chairs" in counters:
+    if isinstance(frame, FrameBeside):
+        y = draw_halves(paper, frame, 2)
+    elif "chairs" in counters:
         y = draw_chairs(paper, frame, 4)
     elif "books" in counters:
         y = draw_books(paper, frame, 4)

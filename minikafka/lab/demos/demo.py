@@ -31,11 +31,13 @@ ASK = "ask"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer to vote for; `why` is what the speaker says about it. Exactly one of a demo's answers is right."""
+    """One answer to vote for; `why` is what the speaker says about it. Exactly one of a demo's answers is right. `scene`: the
+    scene that shows this answer, from 0; the page goes there if it gets most hands."""
 
     text: str
     why: str
     right: bool = False
+    scene: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ class Scene:
     story: Callable[[Stage], None]
     must_see: Callable[[Any, Any], Iterable[MustSee]]
     pace: float = 1            # how many times faster than it was the page runs it, at first
+    beside: tuple[str, Callable[[Stage], None]] | None = None   # title and story of a second cluster, shown beside the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +139,12 @@ class Stage:
         found: list[Event] = self._cluster.world.events if self._tape is None else self._tape
         return found
 
-    def play(self, scene: Scene) -> list[Event]:
+    def play(self, story: Callable[[Stage], None]) -> list[Event]:
         """Run the story to its end; returns the trace."""
         try:
-            scene.story(self)
+            story(self)
             if not self.moments:
-                raise RuntimeError(f"{scene.title}: no moment was named")
+                raise RuntimeError("no moment was named")
             trace: list[Event] = self._cluster.trace.events() if self._tape is None else self._tape
             return trace
         finally:

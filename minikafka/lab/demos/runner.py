@@ -47,13 +47,26 @@ class Recording:
 
 def record(scene: Scene) -> Recording:
     """Play a scene, in the simulator or from its tape, and return its recording."""
+    from minikafka.lab.demos.halves import RunBeside
     from minikafka.lab.picture.facts.run import RecordedRun
     stage, began = Stage(), time.perf_counter()
+    other = _beside(*scene.beside) if scene.beside else None
     with contextlib.redirect_stdout(io.StringIO()):  # the preset says what it shortens, once a cluster
-        events = stage.play(scene)
+        events = stage.play(scene.story)
     took = time.perf_counter() - began
-    run = RecordedRun(events, engine=stage.engine, title=scene.title)
+    if other is None:
+        run = RecordedRun(events, engine=stage.engine, title=scene.title)
+    else:
+        run = RunBeside(events, other, engine=stage.engine, title=scene.title)
     return Recording(scene, run, SceneFacts(events, stage.moments, stage.facts), tuple(stage.moments), took)
+
+
+def _beside(title: str, story: Callable[[Stage], None]) -> Any:
+    """Play the story of a second cluster and return its run."""
+    from minikafka.lab.picture.facts.run import RecordedRun
+    stage = Stage()
+    with contextlib.redirect_stdout(io.StringIO()):
+        return RecordedRun(stage.play(story), engine=stage.engine, title=title)
 
 
 def check(demo: Demo, say: Callable[[str], None] = print, play: Callable[[Scene], Recording] = record) -> bool:

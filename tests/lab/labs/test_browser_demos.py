@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -16,7 +17,14 @@ pytestmark = MARKS
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    theatre = Theatre([demo("D1")])
+    with serving("D1") as address:
+        yield address
+
+
+@contextmanager
+def serving(name: str) -> Iterator[str]:
+    """A page of this demo alone."""
+    theatre = Theatre([demo(name)])
     theatre.prepare()
     with server(theatre) as made:
         thread = threading.Thread(target=made.serve_forever, daemon=True)
@@ -142,3 +150,22 @@ def test_nothing_is_cut_off(page):
                                " return b.left >= 0 && b.right <= innerWidth && b.bottom <= innerHeight; })()")
         assert inside, page.inner_text("#caption")
         page.keyboard.press("ArrowDown")
+
+
+def test_the_vote_chooses_the_rule(browser):
+    """Fails if the page does not go to the rule with the most hands, if it loses the hands, or if it leaves a scene that runs."""
+    with serving("D13") as address, closing(browser.new_context()) as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("#picture svg")
+        for key in ("v", "b", "b", "d", "c", "c", "c", "v", "v"):
+            page.keyboard.press(key)
+        page.wait_for_function("scene === 1 && play && !drawing")
+        assert "two of three" in page.inner_text("#picture") and page.url.endswith("#D13/2") and not page.is_visible("#vote")
+        page.keyboard.press("ArrowDown")
+        for key in ("v", "d", "d"):
+            page.keyboard.press(key)
+        assert page.inner_text("#vote").count("3 hands") == 2
+        page.keyboard.press(" ")
+        assert not page.is_visible("#vote") and page.evaluate("scene === 1")

@@ -233,6 +233,25 @@ def test_twins_are_framed_in_each_lane():
     assert [len(parts(ElementTree.fromstring(each), "twins")) for each in drawn] == [3, 0]
 
 
+def test_two_clusters_stand_side_by_side():
+    """I-BOARD-1: fails if D13 shows one cluster twice, a half lacks a lane or a loss, or if letters are below 24 pixels."""
+    theatre = Theatre([demo("D13")], recorded)
+    for scene, lost in enumerate((3, 3, 0)):
+        found, wide = theatre.recording("D13", scene), theatre.width("D13", scene, SHAPE)
+        halves = parts(ElementTree.fromstring(to_svg(found.run.at(found.end), (), wide=wide)), "half")
+        assert [half.get("data-rule") for half in halves] == [found.scene.title, "Kafka: all in sync"]
+        assert all(len(parts(half, "lane")) == 3 for half in halves) and 14 * 1232 / wide >= 24
+        gone = [sum(int(ghost.get("data-acked")) for ghost in parts(half, "ghost")) for half in halves]
+        assert gone == [2 * lost, 0]                   # on brokers 1 and 3, each
+
+
+def test_d13_sees_that_no_rule_is_weakened():
+    """I-STAGE-2: fails if D13 says its lines of a cluster that has Kafka's own rule on both sides."""
+    scene, said = demo("D13").scenes[1], []
+    assert not check(replace(demo("D13"), scenes=(replace(scene, story=scene.beside[1]),)), said.append)
+    assert sum("NO" in line for line in said) == 3 and any("left: 0 of" in line for line in said), said
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_class_waits_for_a_minute(name):
     """Fails if the page plays longer than half a minute without stopping, at the pace at which a scene begins."""
