@@ -77,7 +77,7 @@ def _twice(night: AdversaryNight) -> Fall | None:
         return None
     places = [record.offset for record in night.log if record.value == often[0]]
     return Fall("duplicated", f"Record {often[0]} was to be stored once. It stands in the log at {listed(places, 'offset')}.",
-                night.cluster.now())
+                _stored(night, places[1]))
 
 
 def _elsewhere(night: AdversaryNight) -> Fall | None:
@@ -133,6 +133,12 @@ JUDGES = (_never_stored, lost, _twice, _elsewhere, _order, _gone, _two_leaders, 
 
 
 # --- what the trace says ------------------------------------------------------------------------------------------
+
+def _stored(night: AdversaryNight, offset: int) -> float:
+    """Return when a log first reached beyond an offset."""
+    appended = (event for event in night.cluster.trace.events("append") if event["tp"] == TP)
+    return float(next(event["t"] for event in appended if event["last"] >= offset))
+
 
 @dataclass
 class State:

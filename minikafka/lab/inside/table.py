@@ -2,6 +2,10 @@
 
     rule("6.2").nights        night A, B, C
 
+Not here, of lab 9: a vote (9.6), for a voter's own assertions of I-RAFT-4 and I-RAFT-7 end it at its second vote, before anybody
+sees two leaders, and a quorum that elects nobody starts no cluster; the commit of a metadata record, which no exercise has as
+a function.
+
 Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
 """
 from __future__ import annotations
