@@ -6,8 +6,9 @@ from tools.notebooks.student import FILE
 
 SOURCE = Path(__file__).parents[1] / "source" / "20-build-a-broker.md"
 SOLVED = {found[1]: cell.source[found.end():] + "\n" for cell in read(SOURCE).cells if (found := FILE.match(cell.source))}
-FRAME, METADATA, PRODUCE, FETCH, LIST = (SOLVED[name] for name in (
-    "my_1_frame.py", "my_2_metadata.py", "my_3_produce.py", "my_4_fetch.py", "my_5_list_offsets.py"))
+FRAME, METADATA, PRODUCE, FETCH, LIST, COMMITS, GROUP = (SOLVED[name] for name in (
+    "my_1_frame.py", "my_2_metadata.py", "my_3_produce.py", "my_4_fetch.py", "my_5_list_offsets.py",
+    "my_6_commits.py", "my_7_group.py"))
 
 
 def changed(text, *pairs):
@@ -255,6 +256,8 @@ def list_offsets(reader, version):
 
 APIS[2] = (1, 1, list_offsets)
 '''
+COMMITTED_IN_TWO = COMMITS.replace("COMMITTED[place] = committed", "COMMITTED.setdefault(group, {})[place] = committed").replace(
+    "COMMITTED.get((group", "COMMITTED.get(group, {}).get((group")
 MATCH = '''        match when:
             case _ if error:
                 offset = -1
@@ -305,5 +308,26 @@ RIGHT = {
         "asks the log": changed(LIST, ("LOGS[topic].end", "LOGS[topic].batches[-1][0] if LOGS[topic].batches else 0")),
         "a match": changed(LIST, ("        offset = -1 if error else 0 if when == -2 else LOGS[topic].end\n", MATCH)),
         "a lambda": changed(LIST, ("    return each_partition(reader, partition)", "    return each_partition(reader, lambda name: partition(name))")),
+    },
+    "20.7": {
+        "a dictionary in a dictionary": COMMITTED_IN_TWO,
+        "commits in a file": changed(COMMITS, ("            COMMITTED[place] = committed\n",
+                                               "            COMMITTED[place] = committed\n            with open('notes.txt', 'a') as notes:\n"
+                                               "                print(place, committed, file=notes)\n")),
+        "localhost": changed(COMMITS, ("127.0.0.1", "localhost")),
+        "refuses members already": changed(COMMITS, ("    return 0\n", "    return 25 if member else 0\n")),
+        "a key of one text": changed(COMMITS, ("COMMITTED[place] = committed", "COMMITTED['/'.join(map(str, place))] = committed"),
+                                     ("(group, topic, number), (-1", "f'{group}/{topic}/{number}', (-1")),
+    },
+    "20.8": {
+        "takes one dictionary": changed(GROUP, ("PARTS[group] = dict(parts).get(member, b\"\")", "PARTS.update({group: dict(parts)[member]})")),
+        "counts generations from 100": changed(GROUP, ("(0, \"\"))[0] + 1", "(99, \"\"))[0] + 1")),
+        "a random name": changed(GROUP, ("f\"{reader.client}-{time.monotonic_ns()}\"", "__import__('uuid').uuid4().hex")),
+        "keeps the group when its member leaves": changed(GROUP, ("    del GROUPS[group]\n", "    GROUPS[group] = GROUPS[group][0], None\n"),
+                                                          ("    if member != GROUPS[group][1]:", "    if member != (GROUPS[group][1] or ''):")),
+        "refuses with a table": changed(GROUP, ("    if member != GROUPS[group][1]:\n        return 25\n"
+                                                "    return 0 if generation == GROUPS[group][0] else 22  # generation",
+                                                "    number, name = GROUPS[group]\n"
+                                                "    return {(True, True): 0, (True, False): 22}.get((member == name, generation == number), 25)")),
     },
 }

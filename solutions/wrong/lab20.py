@@ -1,5 +1,5 @@
 """Wrong answers to the stages of elective 20, each named by its mistake, with a pattern that the verdict must match."""
-from solutions.right.lab20 import FETCH, FRAME, LIST, METADATA, PRODUCE, changed
+from solutions.right.lab20 import COMMITS, FETCH, FRAME, GROUP, LIST, METADATA, PRODUCE, changed
 
 WRONG = {
     "20.1": {
@@ -70,5 +70,32 @@ WRONG = {
         "no error": (changed(LIST, ("int16(error)", "int16(0)")), "not there.*error"),
         "creates a topic": (changed(LIST, ("        error = 0", "        LOGS.setdefault(topic, Log())\n        error = 0")), "not there.*error"),
         "an array of offsets, as in version 0": (changed(LIST, ("int64(-1) + int64(offset)", "array([int64(offset)])")), "ListOffsets"),
+    },
+    "20.7": {
+        "one note for all groups": (changed(COMMITS, ("place = group, topic", "place = None, topic"), ("(group, topic, number)", "(None, topic, number)")),
+                                    "another group.*offset"),
+        "0 where nobody has committed": (changed(COMMITS, ("(-1, \"\")", "(0, \"\")")), "never committed.*offset"),
+        "an error where nobody has committed": (changed(COMMITS, ("string(note) + int16(0)", "string(note) + int16(3 if offset < 0 else 0)")),
+                                                "never committed.*error"),
+        "commits cannot go back": (changed(COMMITS, ("            COMMITTED[place] = committed",
+                                                     "            COMMITTED[place] = max(committed, COMMITTED.get(place, (-1, '')))")), "offset 2.*says 5"),
+        "forgets the note's text": (changed(COMMITS, ("+ string(note)", "+ string('')")), "note"),
+        "null for no text": (changed(COMMITS, ("(-1, \"\")", "(-1, None)")), "note"),
+        "another coordinator": (changed(COMMITS, ("int32(PORT)", "int32(9092)")), "sends clients to port 9092"),
+        "answers the offset plus one": (changed(COMMITS, ("int64(offset)", "int64(offset + 1)")), "offset"),
+    },
+    "20.8": {
+        "lets anybody commit": (changed(GROUP, ("def refusal(group, generation, member):", "def refusal(group, generation, member):\n    return 0\n\n\n"
+                                                "def unused(group, generation, member):")), "nobody knows.*error"),
+        "does not look at the generation": (changed(GROUP, ("0 if generation == GROUPS[group][0] else 22", "0")), "never was.*error"),
+        "refuses the old generation as unknown": (changed(GROUP, ("else 22", "else 25")), "never was.*says 25"),
+        "no name": (changed(GROUP, ("    member = member or f\"{reader.client}-{time.monotonic_ns()}\"\n", "")), "You name the member"),
+        "nobody leads": (changed(GROUP, ("            + string(member) + string(member)\n", "            + string(\"\") + string(member)\n")), "leader is"),
+        "the last protocol": (changed(GROUP, ("protocols[0]", "protocols[-1]")), "protocol"),
+        "no members for the leader": (changed(GROUP, ("array([string(member) + data(topics)])", "array([])")), "members"),
+        "no data of the member": (changed(GROUP, ("data(topics)", "data(b'')")), "data"),
+        "an empty part": (changed(GROUP, ("dict(parts).get(member, b\"\")", "b\"\"")), "part"),
+        "never leaves": (changed(GROUP, ("    del GROUPS[group]\n", "")), "after it has left.*error"),
+        "anybody may leave for it": (changed(GROUP, ("    if GROUPS.get(group, (0, \"\"))[1] != member:\n        return int16(25)\n", "")), "LeaveGroup.*nobody"),
     },
 }

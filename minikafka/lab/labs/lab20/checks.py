@@ -12,6 +12,8 @@ STAGES = (
     ("20.4", stages.judge_produce, "A broker never opens a batch: what it stores costs it no more than the copy."),
     ("20.5", stages.judge_fetch, "`fetch.max.wait.ms` and `fetch.min.bytes` are these two numbers: latency for fewer requests."),
     ("20.6", stages.judge_list_offsets, "`auto.offset.reset` is one such request."),
+    ("20.7", stages.judge_commits, "A commit is a note: a broker that loses it sends a group back to its beginning."),
+    ("20.8", stages.judge_group, "A broker never reads what the members tell each other: which topics, and whose partitions."),
 )
 for exercise, stage, matters in STAGES:
     file_exercise(exercise, stages.run(exercise, stage), stages.verdict, matters)
@@ -31,3 +33,9 @@ hints("20.5", "Which batch holds the offset that is asked for, and what if it ha
 hints("20.6", "Two times are no times: what do -1 and -2 stand for?",
       "-1 asks for the offset that the next record gets, -2 for the first that is kept.",
       "section 6, the layout; minikafka/broker/replication/api/list_offsets.py is the one of our broker")
+hints("20.7", "What is a committed offset to a broker: a place in its log, or a note that somebody left?",
+      "A dictionary: group, topic and partition lead to an offset and a text. Nothing compares it with the log.",
+      "section 7, and minikafka/broker/groups/offsets.py keeps the notes of our broker")
+hints("20.8", "Whom does a group of one wait for?",
+      "For nobody: JoinGroup can be answered at once. The member leads, and SyncGroup gives back what the leader has sent.",
+      "section 8, and minikafka/broker/groups/shell/coordinator.py says who may commit in our broker")

@@ -132,3 +132,38 @@ def find_ends(broker: StudentsBroker, topic: str, end: int) -> str:
         raise Wrong(f"your partition goes from 0 to {end}; kafka-python found {found}, librdkafka {other}", broker.errors)
     came_to("kafka-python", got, [f"order-{n}".encode() for n in range(end)], broker)
     return f"kafka-python and librdkafka know that the partition goes from 0 to {end}, and seek to its beginning"
+
+
+def commit_and_resume(broker: StudentsBroker, topic: str) -> str:
+    """Read two records of six and commit, with each library as a group of its own; the next consumer of the group goes on."""
+    place, rest = TopicPartition(topic, 0), [b"order-2", b"order-3", b"order-4", b"order-5"]
+    with blamed(broker, "kafka-python", "commit"):
+        with python_consumer(broker, group_id="python", auto_offset_reset="earliest") as consumer:
+            consumer.assign([place])
+            first = [record.value for record in itertools.islice(consumer, 2)]
+            consumer.commit()
+        with python_consumer(broker, group_id="python", auto_offset_reset="earliest") as consumer:
+            consumer.assign([place])
+            got = [record.value for record in itertools.islice(consumer, 4)]
+        came_to("the next kafka-python consumer of the group", got, rest, broker)
+    with blamed(broker, "librdkafka", "commit"), librdkafka_consumer(broker, **{"group.id": "librdkafka"}) as reader:
+        reader.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 2)], asynchronous=False)
+        found = reader.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=PATIENCE)[0].offset
+    if found != 2 or len(first) != 2:
+        raise Wrong(f"librdkafka committed 2 and got {found} back", broker.errors)
+    return "kafka-python and librdkafka committed, and the next consumer of the group went on at offset 2"
+
+
+def read_as_group(broker: StudentsBroker, topic: str) -> str:
+    """Read six records as a member of a group with each library, commit, leave, and come again."""
+    values = [f"order-{n}".encode() for n in range(6)]
+    with blamed(broker, "kafka-python", "read as a member"), \
+            python_consumer(broker, topic, group_id="python", auto_offset_reset="earliest") as consumer:
+        came_to("kafka-python as a member", [record.value for record in itertools.islice(consumer, 6)], values, broker)
+        consumer.commit()
+    with blamed(broker, "librdkafka", "read as a member"), librdkafka_consumer(broker, **{"group.id": "librdkafka"}) as reader:
+        reader.subscribe([topic])
+        came_to("librdkafka as a member", [message.value() for message in reader.consume(6, PATIENCE)], values, broker)
+        if (found := reader.commit(asynchronous=False)[0].offset) != 6:
+            raise Wrong(f"librdkafka read six records as a member and committed {found}", broker.errors)
+    return "kafka-python and librdkafka joined, read six records as members, committed and left"

@@ -16,7 +16,6 @@ from minikafka.log import batch
 __all__ = ["beside", "console", "say", "show", "size_of_a_batch", "strangers", "write_down"]
 
 EXAMPLES = {"ListOffsets": {"replica": -1, "topics": [{"name": "ships", "partitions": [{"partition": 0, "time": -1}]}]}}
-LAST = "20.6"
 NOT_YET = (Todo, Unknown, Wrong)
 
 
@@ -61,13 +60,14 @@ def console(exercise: str, command: str) -> None:
         print(reason)
 
 
-def strangers() -> None:
-    """Start the student's broker; kcat and Java's console tools write a line each, and read both."""
+def strangers(group: str = "") -> None:
+    """Start the student's broker; kcat and Java's console tools write a line each and read both, Java's as a member."""
+    how = f"--group {group} --from-beginning" if group else "--partition 0 --offset earliest"
     try:
-        with running(LAST) as broker:
+        with running("20.8" if group else "20.6") as broker:
             run_console(broker, "kcat -P -t trucks", given="kcat was here\n")
             run_console(broker, "kafka-console-producer.sh --topic trucks", given="Java was here\n")
             run_console(broker, "kcat -C -t trucks -o beginning -e -q")
-            run_console(broker, "kafka-console-consumer.sh --topic trucks --partition 0 --offset earliest --max-messages 2")
+            run_console(broker, f"kafka-console-consumer.sh --topic trucks {how} --max-messages 2")
     except NOT_YET as reason:
         print(reason)

@@ -46,6 +46,10 @@ class WireLine:
         self._number += 1
         return request(api, self._number, values, **more)
 
+    def same(self, api: str, values: Mapping[str, Any]) -> bytes:
+        """Return a frame with the number of the last one, for another broker."""
+        return request(api, self._number, values)
+
     def send(self, data: bytes) -> None:
         try:
             self._socket.sendall(data)

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from kafka import KafkaConsumer, TopicPartition
+
 from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.labs.lab20 import clients
 from minikafka.lab.labs.lab20.layouts import APIS
@@ -51,6 +53,14 @@ class TwoBrokers:
         if found := difference(api, answer, reference):
             raise Wrong(f"{asked}: {found.told}", found.table)
         return answer
+
+    def each(self, api: str, mine: Mapping[str, Any], kafka: Mapping[str, Any], asked: str) -> list[dict[str, Any]]:
+        """Send what differs by the members' names; return what both answers say, field by field."""
+        frame = self.mine.frame(api, mine)
+        answer, reference = self.answer(frame, asked), self.reference(self.mine.same(api, kafka))
+        if found := difference(api, answer, reference):
+            raise Wrong(f"{asked}: {found.told}", found.table)
+        return [{field.name: field.says for field in read_fields(api, said)[0]} for said in (answer, reference)]
 
     def answer(self, frame: bytes, asked: str, line: WireLine | None = None) -> bytes:
         """Send a frame to the student's broker and return the answer; Wrong if none comes."""
@@ -284,3 +294,86 @@ def judge_list_offsets(bench: TwoBrokers) -> str:
 
 def at(topic: str, when: int) -> dict[str, Any]:
     return {"replica": -1, "topics": [{"name": topic, "partitions": [{"partition": 0, "time": when}]}]}
+
+
+# --- 20.7 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_commits(bench: TwoBrokers) -> str:
+    """Ask for the coordinator, for a commit that nobody made, make one, take it back, and make one that nobody may."""
+    listed(bench, "FindCoordinator", "OffsetCommit", "OffsetFetch")
+    bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
+    for first in (0, 3):
+        bench.both("Produce", records(bench.topic, three(first)), "three records")
+    group = f"group-{bench.topic}"
+    for name in (group, f"{group}-2"):
+        _coordinated(name, bench.topic)
+    answer = bench.both("FindCoordinator", {"group": group}, "FindCoordinator")
+    port = next(field.says for field in read_fields("FindCoordinator", answer)[0] if field.name == "port")
+    if port != bench.broker.port:
+        raise Wrong(f"your broker listens on port {bench.broker.port}, and FindCoordinator sends clients to port {port}")
+    bench.both("OffsetFetch", committed(group, bench.topic), "OffsetFetch of a group that has never committed")
+    for offset in (5, 2):
+        bench.both("OffsetCommit", commit(group, bench.topic, offset), f"OffsetCommit of {offset} by a consumer without a group")
+        bench.both("OffsetFetch", committed(group, bench.topic), f"OffsetFetch after a commit of offset {offset}")
+    bench.both("OffsetFetch", committed(f"{group}-2", bench.topic), "OffsetFetch of another group, which has never committed")
+    return clients.commit_and_resume(bench.broker, bench.topic)
+
+
+def committed(group: str, topic: str) -> dict[str, Any]:
+    return {"group": group, "topics": [{"name": topic, "partitions": [{"partition": 0}]}]}
+
+
+def commit(group: str, topic: str, offset: int, generation: int = -1, member: str = "") -> dict[str, Any]:
+    return {"group": group, "generation": generation, "member": member, "retention": -1,
+            "topics": [{"name": topic, "partitions": [{"partition": 0, "offset": offset, "note": f"note {offset}"}]}]}
+
+
+# --- 20.8 -----------------------------------------------------------------------------------------------------------
+
+
+def judge_group(bench: TwoBrokers) -> str:
+    """Join, take a part, beat, commit as a member and as a stranger, join again, and leave."""
+    listed(bench, "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup")
+    bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
+    for first in (0, 3):
+        bench.both("Produce", records(bench.topic, three(first)), "three records")
+    group = f"group-{bench.topic}"
+    _coordinated(group, bench.topic)
+    asked = "JoinGroup of the first member, which has no name yet"
+    joined = bench.each("JoinGroup", join(group), join(group), asked)
+    if not joined[0]["leader"] or joined[0]["leader"] != joined[0]["member"]:
+        raise Wrong(f"{asked}: it is {joined[0]['member']!r} in your answer, and the leader is {joined[0]['leader']!r}. You name "
+                    "the member, and a group of one is led by it")
+    them = [(said["generation"], said["member"]) for said in joined]
+    strangers, late = [(number, "nobody") for number, _ in them], [(number + 7, name) for number, name in them]
+
+    def by(members: list[tuple[int, str]], api: str, asked: str) -> None:
+        bench.each(api, *(as_member(api, group, bench.topic, *member) for member in members), asked)
+    by(them, "SyncGroup", "SyncGroup by the leader, who gives itself a part")
+    by(them, "Heartbeat", "Heartbeat of the member")
+    by(strangers, "Heartbeat", "Heartbeat of a member that nobody knows")
+    by(late, "Heartbeat", "Heartbeat in a generation that never was")
+    by(them, "OffsetCommit", "OffsetCommit by the member")
+    by(strangers, "OffsetCommit", "OffsetCommit by a member that nobody knows")
+    by(late, "OffsetCommit", "OffsetCommit in a generation that never was")
+    by(strangers, "LeaveGroup", "LeaveGroup of a member that nobody knows")
+    by(them, "LeaveGroup", "LeaveGroup of the member")
+    by(them, "Heartbeat", "Heartbeat after it has left")
+    return clients.read_as_group(bench.broker, bench.topic)
+
+
+def join(group: str) -> dict[str, Any]:
+    return {"group": group, "session": 30_000, "rebalance": 30_000, "member": "", "kind": "consumer",
+            "protocols": [{"name": "range", "data": b"the topics"}, {"name": "roundrobin", "data": b"the same"}]}
+
+
+def as_member(api: str, group: str, topic: str, generation: int, member: str) -> dict[str, Any]:
+    """Return the values of a request of a member."""
+    return {**commit(group, topic, 4, generation, member), "given": [{"member": member, "part": b"partition 0"}]}
+
+
+def _coordinated(group: str, topic: str) -> None:
+    """Wait until our broker is the coordinator of a group, which takes a moment for its first one."""
+    with KafkaConsumer(bootstrap_servers=one_broker().bootstrap, group_id=group) as consumer:
+        consumer.committed(TopicPartition(topic, 0))
