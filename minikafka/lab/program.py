@@ -138,6 +138,14 @@ class Program:
         self._process.kill()
         self._process.wait()
 
+    def pause(self) -> None:
+        """Stop it, as a machine stops that is out of breath; its connections stay open."""
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        os.killpg(self._process.pid, signal.SIGCONT)
+
     # --- what it shows --------------------------------------------------------------------------------------------------
 
     @property

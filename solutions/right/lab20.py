@@ -6,9 +6,9 @@ from tools.notebooks.student import FILE
 
 SOURCE = Path(__file__).parents[1] / "source" / "20-build-a-broker.md"
 SOLVED = {found[1]: cell.source[found.end():] + "\n" for cell in read(SOURCE).cells if (found := FILE.match(cell.source))}
-FRAME, METADATA, PRODUCE, FETCH, LIST, COMMITS, GROUP = (SOLVED[name] for name in (
+FRAME, METADATA, PRODUCE, FETCH, LIST, COMMITS, GROUP, REPLICAS = (SOLVED[name] for name in (
     "my_1_frame.py", "my_2_metadata.py", "my_3_produce.py", "my_4_fetch.py", "my_5_list_offsets.py",
-    "my_6_commits.py", "my_7_group.py"))
+    "my_6_commits.py", "my_7_group.py", "my_8_replicas.py"))
 
 
 def changed(text, *pairs):
@@ -329,5 +329,12 @@ RIGHT = {
                                                 "    return 0 if generation == GROUPS[group][0] else 22  # generation",
                                                 "    number, name = GROUPS[group]\n"
                                                 "    return {(True, True): 0, (True, False): 22}.get((member == name, generation == number), 25)")),
+    },
+    "20.9": {
+        "the mark by sorting": changed(REPLICAS, ("return min(leo[broker] for broker in isr)", "return sorted(map(leo.get, isr))[0]")),
+        "copies a little at a time": changed(REPLICAS, ("int32(0) + int64(log.end) + int32(1 << 20)", "int32(0) + int64(log.end) + int32(1)")),
+        "goes over the nodes": changed(REPLICAS, ("for n in now[\"isr\"]}\n    leo", "for n in [1, 2, 3] if n in now[\"isr\"]}\n    leo")),
+        "looks at the file less often": changed(REPLICAS, ("        time.sleep(0.005)\n    return 6", "        time.sleep(0.05)\n    return 6")),
+        "also for acks=1": changed(REPLICAS, ("if acks == -1 and not error", "if acks and not error")),
     },
 }

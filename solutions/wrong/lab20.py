@@ -1,5 +1,5 @@
 """Wrong answers to the stages of elective 20, each named by its mistake, with a pattern that the verdict must match."""
-from solutions.right.lab20 import COMMITS, FETCH, FRAME, GROUP, LIST, METADATA, PRODUCE, changed
+from solutions.right.lab20 import COMMITS, FETCH, FRAME, GROUP, LIST, METADATA, PRODUCE, REPLICAS, changed
 
 WRONG = {
     "20.1": {
@@ -97,5 +97,16 @@ WRONG = {
         "an empty part": (changed(GROUP, ("dict(parts).get(member, b\"\")", "b\"\"")), "part"),
         "never leaves": (changed(GROUP, ("    del GROUPS[group]\n", "")), "after it has left.*error"),
         "anybody may leave for it": (changed(GROUP, ("    if GROUPS.get(group, (0, \"\"))[1] != member:\n        return int16(25)\n", "")), "LeaveGroup.*nobody"),
+    },
+    "20.9": {
+        "the fastest replica": (changed(REPLICAS, ("return min(", "return max(")), "stood still"),
+        "a majority": (changed(REPLICAS, ("return min(leo[broker] for broker in isr)", "return sorted(leo[broker] for broker in isr)[-2:][0]")),
+                       "stood still"),
+        "promises at once": (changed(REPLICAS, ("            error = wait_for_copies(topic, LOGS[topic].end)\n", "            pass\n")), "stood still"),
+        "never promises": (changed(REPLICAS, ("return min(leo[broker] for broker in isr)", "return 0")), "of twenty records 0"),
+        "copies nothing": (changed(REPLICAS, ("    threading.Thread(target=follow, daemon=True).start()\n", "")), "of twenty records 0"),
+        "a consumer gets all there is": (changed(REPLICAS, ("if offset < after <= end)", "if offset < after)")), "a consumer got order-2"),
+        "waits for the dead": (changed(REPLICAS, ("high_watermark(leo, now[\"isr\"])", "min(leo.get(n, ENDS.get((now[\"epoch\"], topic, n), 0)) "
+                                                  "for n in (1, 2, 3))")), "stands still"),
     },
 }

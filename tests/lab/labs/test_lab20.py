@@ -8,7 +8,7 @@ import pytest
 
 from minikafka.lab.exercise import Outcome, Todo, Wrong, find, judge
 from minikafka.lab.labs.lab20.layouts import APIS, layout, request
-from minikafka.lab.labs.lab20.parts import STAGES, running, whole
+from minikafka.lab.labs.lab20.parts import STAGES, running, whole, write_down
 from minikafka.lab.labs.lab20.side_by_side import difference
 from minikafka.protocol.codec import REQUESTS, RESPONSES
 from tools.notebooks.build import Project
@@ -95,6 +95,11 @@ def test_a_broker_that_does_not_listen_is_told(solved):
     """Fails if the check waits for a program that has ended."""
     with pytest.raises(Wrong, match="exit code 1 before anybody"), running("20.1", FRAME.replace("import socket\n", "")):
         pass
+
+
+def test_a_file_of_a_later_stage_is_no_part_of_the_one_that_runs_alone(solved):
+    """Fails if `my_broker.py` wants the arguments of a cluster."""
+    assert write_down().startswith("my_broker.py: ") and "json" not in (solved / "my_broker.py").read_text()
 
 
 def test_every_stage_has_its_file():

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from minikafka.lab.exercise import hints
-from minikafka.lab.labs.lab20 import stages
+from minikafka.lab.labs.lab20 import replicas, stages
 from minikafka.lab.program import file_exercise
 
 STAGES = (
@@ -17,6 +17,9 @@ STAGES = (
 )
 for exercise, stage, matters in STAGES:
     file_exercise(exercise, stages.run(exercise, stage), stages.verdict, matters)
+
+file_exercise("20.9", replicas.run_replicas, stages.verdict,
+              "Most losses of a cluster begin with a promise that was made a moment too early.")
 
 hints("20.1", "A socket gives you bytes, not requests. How many bytes have you to wait for, and what if more have come?",
       "The size says where a request ends. A loop reads until it has that many; a thread for each connection lets others go on.",
@@ -39,3 +42,6 @@ hints("20.7", "What is a committed offset to a broker: a place in its log, or a 
 hints("20.8", "Whom does a group of one wait for?",
       "For nobody: JoinGroup can be answered at once. The member leads, and SyncGroup gives back what the leader has sent.",
       "section 8, and minikafka/broker/groups/shell/coordinator.py says who may commit in our broker")
+hints("20.9", "Which request tells a leader how far a follower is?",
+      "A follower's Fetch names the offset that it wants next, so it has all before it. A promise waits for the high watermark.",
+      "section 9; lab 6, section 2; minikafka/broker/replication/replica.py: the mark of our broker")

@@ -22,7 +22,9 @@ from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.program import LOOK, Program, source
 
 STAGES = {"20.1": "my_1_frame.py", "20.2": "my_2_metadata.py", "20.4": "my_3_produce.py", "20.5": "my_4_fetch.py",
-          "20.6": "my_5_list_offsets.py", "20.7": "my_6_commits.py", "20.8": "my_7_group.py"}
+          "20.6": "my_5_list_offsets.py", "20.7": "my_6_commits.py", "20.8": "my_7_group.py",
+          "20.9": "my_8_replicas.py"}
+ALONE = "20.8"  # the last stage at which the program needs nothing but a port
 FIRST = 10.0  # seconds in which it has to listen
 SOON = 0.5    # seconds after a closed connection in which a thread has told its error
 NAME = "my_broker.py"
@@ -90,16 +92,19 @@ def running(exercise: str, text: str | None = None) -> Iterator[StudentsBroker]:
     """Start the program and wait until it listens. Wrong if it does not."""
     program_text, (port,) = whole(exercise, text), free_ports(1)
     with Program(program_text.text, str(port), name=NAME) as program:
-        broker = StudentsBroker(program, port, program_text)
-        end = time.monotonic() + FIRST
-        while not _listens(port):
-            if program.code is not None:
-                raise Wrong(f"your broker ended with exit code {program.code} before anybody had asked it", broker.errors)
-            if time.monotonic() > end:
-                raise Wrong(f"your broker did not listen at 127.0.0.1 on the port of its argument within {FIRST:g} s",
-                            broker.errors)
-            time.sleep(LOOK)
-        yield broker
+        yield listening(StudentsBroker(program, port, program_text))
+
+
+def listening(broker: StudentsBroker) -> StudentsBroker:
+    """Wait until a broker listens, and return it. Wrong if it does not."""
+    end = time.monotonic() + FIRST
+    while not _listens(broker.port):
+        if broker.program.code is not None:
+            raise Wrong(f"your broker ended with exit code {broker.program.code} before anybody had asked it", broker.errors)
+        if time.monotonic() > end:
+            raise Wrong(f"your broker did not listen at 127.0.0.1 on the port of its argument within {FIRST:g} s", broker.errors)
+        time.sleep(LOOK)
+    return broker
 
 
 def _listens(port: int) -> bool:
@@ -113,7 +118,7 @@ def _listens(port: int) -> bool:
 def write_down() -> str:
     """Write the whole broker into one file beside the notebook, and return what it is."""
     try:
-        program = whole([*STAGES][-1])
+        program = whole(ALONE)
     except (Todo, Unknown) as missing:
         return f"not whole yet: {missing}"
     with open(NAME, "w", encoding="utf-8") as file:

@@ -33,6 +33,7 @@ LATEST, EARLIEST = -1, -2
 WAIT = 3000     # milliseconds for which a Fetch may wait
 LONG = 30_000   # letters of a client's name, for a long request
 APART = 0.02    # seconds between two pieces of it; who reads them as one all the same gets away with it
+ASLEEP = 0.3    # seconds after which a Fetch that was sent is waiting
 TAGS = b"\x00\x01\x01\x00"  # what newer versions have behind the client's name: here nothing
 TIME = 1_700_000_000_000
 
@@ -271,6 +272,7 @@ def _waits(bench: TwoBrokers) -> None:
 def _one_batch(port: int, topic: str) -> None:
     try:
         with WireLine(port) as line:
+            time.sleep(ASLEEP)
             line.exchange(line.frame("Produce", records(topic, three(9))))
     except (OSError, NoAnswer, struct.error):
         return  # the waiting Fetch shows it
