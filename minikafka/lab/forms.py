@@ -21,7 +21,7 @@ NUMBER, LABS = 5, (*range(15), 20)
 FORMS: dict[str, Any] = {
     "0.6": {"write": True, "read": True, "keep": True}, "1.3": {"queue": NUMBER, "topic": NUMBER},
     "8.5": {"first", "second", "both", "neither"}, "8.7": (True, True), "9.7": ["write", "read", "create a topic"], "11.6": True,
-    "12.1": [NUMBER] * 8, "14.1": {"PASS", "FAIL", "UNKNOWN"}, "14.3": (NUMBER, NUMBER), "14.8": (NUMBER, NUMBER)}
+    "12.1": [NUMBER] * 8, "14.1": {"PASS", "FAIL", "UNKNOWN"}, "14.3": (NUMBER, NUMBER)}
 
 
 class Misshapen(ValueError):

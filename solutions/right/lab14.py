@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 from collections import defaultdict
 from functools import partial
 
@@ -183,6 +184,39 @@ def rises_by_default():
     return found | {"min_insync": set(), "checkpoint": set()}
 
 
+# --- 14.8, 14.9 -------------------------------------------------------------------------------------------------------------
+
+
+def and_then(statement):
+    def writes(rows, batch, db):
+        write(rows, batch, db)
+        db.execute(statement)
+    return writes
+
+
+def prices_by_counting(trips, prices):
+    found = []
+    for zone, window, _, paid in prices:
+        n = len([row for row in trips if row.zone == zone and row.window == window])
+        if paid is None or abs(paid - surge(n)) > 0.001:
+            found.append((zone, window))
+    return found
+
+
+def prices_by_sql(trips, prices):
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (zone, window)")
+    db.executemany("INSERT INTO t VALUES (?, ?)", [(row.zone, row.window) for row in trips])
+    count = {(zone, window): n for zone, window, n in db.execute("SELECT zone, window, count(*) FROM t GROUP BY 1, 2")}
+    db.close()
+    return [cell for cell, paid in {(row.zone, row.window): row.surge for row in prices}.items() if paid != surge(count[cell])]
+
+
+def prices_by_pandas(trips, prices):
+    count = pd.DataFrame(trips).groupby(["zone", "window"]).size()
+    return [(row.zone, row.window) for row in prices if row.surge != surge(int(count[row.zone, row.window]))]
+
+
 RIGHT = {
     "14.2": {
         "ifs": lost_trip,
@@ -214,5 +248,20 @@ RIGHT = {
         "frozen sets": lambda: {setting: frozenset(counters) for setting, counters in RISES.items()},
         "dict(...)": partial(dict, **RISES),
         "empty braces": rises(min_insync={}, checkpoint={}),
+    },
+    "14.8": {
+        "doubles": pipeline(and_then("UPDATE prices SET surge = 2 * surge")),
+        "no price": pipeline(and_then("UPDATE prices SET surge = NULL")),
+        "the harbour for nothing": pipeline(and_then("UPDATE prices SET surge = 0 WHERE zone = 'harbour'")),
+        "one price for all": pipeline(and_then("UPDATE prices SET surge = 1")),
+        "a pipeline, no function": pipeline(and_then("UPDATE prices SET surge = surge + 0.5"))(),
+    },
+    "14.9": {
+        "counts": prices_by_counting,
+        "SQL": prices_by_sql,
+        "pandas": prices_by_pandas,
+        "a set": lambda trips, prices: set(prices_by_counting(trips, prices)),
+        "pairs as lists": lambda trips, prices: [list(cell) for cell in prices_by_counting(trips, prices)],
+        "trusts the column": lambda trips, prices: [row[:2] for row in prices if row.surge != surge(row.trips)],
     },
 }

@@ -5,7 +5,19 @@ from collections import Counter
 
 from minikafka.lab.labs.lab14.broken import pipelines
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
-from solutions.right.lab14 import KEEP, PRICES, RISES, both, either, lost_trip, negated, pipeline, rises, write
+from solutions.right.lab14 import (
+    KEEP,
+    PRICES,
+    RISES,
+    and_then,
+    both,
+    either,
+    lost_trip,
+    negated,
+    pipeline,
+    rises,
+    write,
+)
 
 # --- 14.2 -------------------------------------------------------------------------------------------------------------
 
@@ -63,13 +75,6 @@ def lost_waits_first(acked, in_log, in_sink, settled):
 
 
 # --- 14.4 -------------------------------------------------------------------------------------------------------------
-
-
-def and_then(statement):
-    def writes(rows, batch, db):
-        write(rows, batch, db)
-        db.execute(statement)
-    return writes
 
 
 def write_as_on_the_first_day(rows, batch, db):
@@ -229,5 +234,27 @@ WRONG = {
                          r"acks|setting"),
         "nothing": (lambda: None, r"return|dictionary"),
         "all of them": (lambda: {s: {"lost", "duplicate", "reordered", "phantom", "totals"} for s in RISES}, r"acks|phantom"),
+    },
+    "14.8": {
+        "tells the truth": (pipeline(), r"right"),
+        "appends": (lambda: AT_LEAST_ONCE, r"duplicate|reordered|totals"),
+        "loses the last trip": (lambda: pipelines()["forgets the last row of a batch"], r"lost|totals"),
+        "counts one trip more": (pipeline(and_then("UPDATE prices SET trips = trips + 1")), r"totals"),
+        "deletes a price": (pipeline(and_then("DELETE FROM prices WHERE trips = 1")), r"totals"),
+        "not a pipeline": (lambda: write, r"Pipeline"),
+        "nothing": (lambda: None, r"Pipeline|return"),
+    },
+    "14.9": {
+        "believes every price": (lambda trips, prices: [], r"do not find"),
+        "accuses every price": (lambda trips, prices: [row[:2] for row in prices], r"a sound pipeline"),
+        "wants 1.0": (lambda trips, prices: [row[:2] for row in prices if row.surge != 1.0], r"a sound pipeline"),
+        "looks for None only": (lambda trips, prices: [row[:2] for row in prices if row.surge is None], r"do not find"),
+        "is content with a little too much": (
+            lambda trips, prices: [row[:2] for row in prices if row.surge is None or abs(row.surge - surge(row.trips)) > 0.5],
+            r"do not find"),
+        "zones alone": (lambda trips, prices: [row.zone for row in prices if row.surge != surge(row.trips)], r"pairs"),
+        "a number": (lambda trips, prices: sum(row.surge != surge(row.trips) for row in prices), r"list of tuples|returned None"),
+        "True or False": (lambda trips, prices: all(row.surge == surge(row.trips) for row in prices), r"list of tuples|returned None"),
+        "nothing": (lambda trips, prices: None, r"list of tuples|returned None"),
     },
 }

@@ -8,10 +8,11 @@ import pytest
 from minikafka import Cluster
 from minikafka.lab.labs.lab14 import checks, ecosystem
 from minikafka.lab.labs.lab14.faults import Spark, strike
+from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.nights import commits_inside, judged
 from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
-from minikafka.lab.labs.lab14.paper import on_paper
+from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Sink
 from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
@@ -118,6 +119,13 @@ def test_the_paper_can_do_what_it_is_for():
     runs = [on_paper(AT_LEAST_ONCE, seed) for seed in range(5)]
     assert sum(notary(run)["duplicate"].count for run in runs) > 50
     assert all(any(event["type"] == "info" for event in run.history) for run in runs)
+
+
+def test_every_liar_is_believed_and_asks_for_another_price():
+    """Fails if the notary finds a liar, if a liar tells the truth, or if the sound pipeline is a liar too."""
+    assert [name for name, liar in LIARS.items() if cries(liar, range(5))] == []
+    assert [name for name, liar in LIARS.items() if not any(wrong_prices(*tables) for tables in sold(liar))] == []
+    assert not any(wrong_prices(*tables) for tables in sold(EFFECTIVELY_ONCE))
 
 
 # --- what the text states --------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Lab 14, the capstone: checks.py, and a pipeline from trips to prices.
 
-notary.py judges a run; broken.py has twenty pipelines, each broken on purpose, on which the notary is tried. pipeline.py has the
-settings and the sink, schedule.py the faults, faults.py carries them out, nights.py has small schedules
-that are each made for one wrong choice. Three stages give the same kind of run: paper.py draws
-lots, rehearsal.py uses simulated brokers and a model of Spark (microbatch.py), live.py real brokers and Spark. registry.py keeps
-schemas in a compacted topic, ecosystem.py runs what else speaks to Kafka.
+notary.py judges a run; broken.py has twenty pipelines, each broken on purpose, on which the notary is tried, and liars.py those
+that fool it. pipeline.py has the settings and the sink, schedule.py the faults, faults.py carries them out, nights.py has small
+schedules that are each made for one wrong choice. Three stages give the same kind of run: paper.py draws lots, rehearsal.py uses
+simulated brokers and a model of Spark (microbatch.py), live.py real brokers and Spark. registry.py keeps schemas in a compacted
+topic, ecosystem.py runs what else speaks to Kafka.
 """

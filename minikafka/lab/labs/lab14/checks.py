@@ -1,17 +1,18 @@
-"""Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each
-setting is for (14.7)."""
+"""Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each setting is for (14.7), a
+pipeline that fools the notary (14.8), and the notary's missing question (14.9)."""
 from __future__ import annotations
 
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab14.liars import LIARS, Price, sold, wrong_prices
 from minikafka.lab.labs.lab14.nights import NIGHTS, against
-from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Sealed, notary, told
+from minikafka.lab.labs.lab14.notary import COUNTERS, Cell, Row, Sealed, notary, told
 from minikafka.lab.labs.lab14.paper import cries
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, prices_added_up, surge
 from minikafka.lab.labs.lab14.rehearsal import rehearse
@@ -198,3 +199,60 @@ def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
                         complaint(ablated(setting)),
                         f"notary(rehearse(EFFECTIVELY_ONCE.but(**REMOVED[{setting!r}]), for_ablation()))")
     return "right for all seven; two of them show nothing under this schedule"
+
+
+# --- 14.8, 14.9: the adversary ---------------------------------------------------------------------------------------
+
+TRIED = range(20)
+
+hints("14.8",
+      "The notary counts trips: in the sink, in the log, in each window. What else does a passenger see?",
+      "The table of prices has four columns, and the notary reads three of them. `write` may do what a sound one does, and one "
+      "statement more.",
+      "minikafka/lab/labs/lab14/notary.py: what `Run` has of the prices; `Sink.totals` in pipeline.py")
+
+
+@checks("14.8", matters="Every audit has a question that nobody has thought of. Whoever looks for it as an adversary finds it "
+                        "before an accident does.")
+def fooled(answer: Callable[[], Pipeline] | Pipeline) -> str:
+    """Check that the notary passes it on paper, and that passengers pay a wrong price."""
+    pipeline = answer() if callable(answer) else answer
+    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {shown(pipeline)}"
+    if found := cries(pipeline, TRIED):
+        seed, report = found
+        raise Wrong(f"the notary is not fooled: on paper, with seed {seed}, it does not say PASS", complaint(report),
+                    f"notary(on_paper(my_liar(), seed={seed}))")
+    for trips, prices in sold(pipeline):
+        for cell in wrong_prices(trips, prices):
+            return (f"PASS for all {len(TRIED)} seeds, and passengers pay another price: "
+                    + ", ".join(compared(cell, trips, prices)))
+    raise Wrong("the notary says PASS, and it is right: every price follows from its trips. Which column does it not read?")
+
+
+def compared(cell: Cell, trips: Sequence[Row], prices: Sequence[Price]) -> list[str]:
+    """Return what a ride in a window costs, and what it should cost."""
+    count, row = sum((row.zone, row.window) == cell for row in trips), [row for row in prices if row[:2] == cell]
+    return [f"{count} trips in {shown(cell)}, so the price is {surge(count)}",
+            f"the table has {row[0].surge if row else 'no such row'}"]
+
+
+hints("14.9",
+      "Forget the pipeline, its settings, and what it says of itself. From the rows of `trips` alone: what must a ride cost?",
+      "Count the trips of each zone and window, call `surge` with the count, and compare. A price may be None.",
+      "minikafka/lab/labs/lab14/pipeline.py, `surge`; collections.Counter")
+
+
+@checks("14.9", matters="An invariant between two tables needs no witness and no log: anybody may ask it, at any moment, of the "
+                        "system that runs.")
+def missing_question(answer: Callable[..., list[Cell]]) -> str:
+    """Ask the student's question of a sound pipeline and of all liars, after each micro-batch."""
+    asked = 0
+    for name, pipeline in {"a sound pipeline": EFFECTIVELY_ONCE, **LIARS}.items():
+        for trips, prices in sold(pipeline):
+            said, asked, wrong = answer(trips, prices), asked + 1, wrong_prices(trips, prices)
+            for cell in said:
+                assert wants.fits(list, cell) and len(cell) == 2, f"the list has pairs (zone, window); you have {shown(cell)}"
+            for cell in sorted({tuple(cell) for cell in said}.symmetric_difference(wrong), key=str):
+                raise Wrong(f"{name}: {'you do not find' if cell in wrong else 'you accuse'} {shown(cell)}",
+                            compared(cell, trips, prices))
+    return f"asked {asked} times: every wrong price of {len(LIARS)} liars, and none of the sound pipeline"
