@@ -6,6 +6,10 @@ Not here, of lab 9: a vote (9.6), for a voter's own assertions of I-RAFT-4 and I
 sees two leaders, and a quorum that elects nobody starts no cluster; the commit of a metadata record, which no exercise has as
 a function.
 
+Not here: where a follower cuts its log. It cuts only where its leader has found another epoch; who cuts at the high watermark
+there, as before KIP-101, loses a record only if two leaders die within one Fetch, which no move of these nights does. What
+read_committed returns and what the cleaner keeps are no exercises.
+
 Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
 """
 from __future__ import annotations
@@ -19,7 +23,8 @@ from minikafka.broker.controller import leader_election
 from minikafka.broker.groups.api import offsets
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_manager
-from minikafka.lab.inside import election, high_watermark, in_sync, sequences, zombie
+from minikafka.client.consumer import assignors
+from minikafka.lab.inside import election, high_watermark, in_sync, sequences, share, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -39,6 +44,7 @@ class Rule:
 
 
 RULES = (
+    Rule("4.6", assignors, "ASSIGNORS", share.in_place, share.NIGHTS),
     Rule("5.7", offsets, "_commit", zombie.in_place, zombie.NIGHTS),
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
     Rule("8.6", replica_manager, "Replica", in_sync.in_place, in_sync.NIGHTS),

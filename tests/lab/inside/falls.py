@@ -6,6 +6,23 @@ HARMLESS: `check` refuses the answer, and no client can see why; the comment say
 HARMLESS = "0 lost"
 
 FALLS = {
+    "4.6": {
+        "deals each topic by itself": "night A (two members, four topics of three partitions; then a third member comes): "
+        "uneven. C1 reads 8 partitions, C2 reads 4: C2 has nothing to do, and 12 records still wait for C1.",
+        "deals in the order of arrival": HARMLESS,          # only the group's leader computes the shares
+        "begins with the first member at every topic": "uneven. C1 reads 8 partitions, C2 reads 4",
+        "counts partitions from 1": "stood still. Nobody reads fares-0: for 30 s its records have waited",
+        "deals whole topics": "uneven. C1 reads 6 partitions, C2 reads 3",
+        "forgets the odd ones": "night B (three members, seven partitions; one member dies): stood still. Nobody reads rides-3",
+        "gives the odd ones to the last": "night C (three members, two partitions; one member dies): uneven. C3 reads 2",
+        "gives everything to everybody": "once more. C1 has worked on record 0 of rides-0, and C2 works on it, too",
+        "returns how many, not which": "a list of pairs (topic, number) is wanted",
+        "returns words, not pairs": "a list of pairs (topic, number) is wanted",
+        "returns a list of lists": "a dictionary from texts to lists is wanted",
+        "leaves out members that get nothing": HARMLESS,    # the coordinator sends them an empty share
+        "takes a number for a list": "has no len()",
+        "three faults: a partition for nobody, an uneven share, the order of arrival": "stood still. Nobody reads tips-2",
+    },
     "5.7": {
         "looks for offsets that go back": "night B (C1 commits what it has polled, and dies; the commit arrives when C1 is out): "
         "skipped. The group had committed 10. Then C2 got the partition, and began at 30: 10 to 29 are skipped.",
