@@ -24,7 +24,7 @@ from minikafka.broker.groups.api import offsets
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_manager
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside import election, high_watermark, in_sync, sequences, share, zombie
+from minikafka.lab.inside import election, high_watermark, in_sync, retention, sequences, share, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -44,6 +44,7 @@ class Rule:
 
 
 RULES = (
+    Rule("2.2", log, "expired_segments", retention.in_place, retention.NIGHTS),
     Rule("4.6", assignors, "ASSIGNORS", share.in_place, share.NIGHTS),
     Rule("5.7", offsets, "_commit", zombie.in_place, zombie.NIGHTS),
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),

@@ -6,6 +6,20 @@ HARMLESS: `check` refuses the answer, and no client can see why; the comment say
 HARMLESS = "0 lost"
 
 FALLS = {
+    "2.2": {
+        "also at the exact age": HARMLESS,      # a broker looks every few minutes: nobody sees one millisecond
+        "never the last segment": "night B (seven records, and then nobody writes): kept too long. Record 6 can be read",
+        "0 when all is gone": "you let the log begin at 0; its segments begin at [3, 6], and end at 7",
+        "the youngest only": "night A (a record comes every second): gone too early. Record 0 is 5 s old and gone",
+        "from the middle": "night C (between young records stand three of a machine whose clock is wrong): gone too early",
+        "which segment": "you let the log begin at 1",
+        "the whole segment": "a number is wanted",
+        "each record at its own age": "gone too early",
+        "looks at the first only": "kept too long. Record 9 can be read, and is 31 s old",
+        "nothing when all is gone": "returned None",
+        "halves a list that is not sorted": "night C",
+        "the end of the log": "gone too early",
+    },
     "4.6": {
         "deals each topic by itself": "night A (two members, four topics of three partitions; then a third member comes): "
         "uneven. C1 reads 8 partitions, C2 reads 4: C2 has nothing to do, and 12 records still wait for C1.",
