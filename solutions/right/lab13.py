@@ -171,7 +171,7 @@ def save_index_by_script(db, rows, batch):
     db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
 
 
-# --- 13.11 ------------------------------------------------------------------------------------------------------------------
+# --- 13.7 ------------------------------------------------------------------------------------------------------------------
 
 
 def positions(report, topic):
@@ -259,7 +259,7 @@ RIGHT = {
         "a savepoint": save_in_a_savepoint,
         "an index by executescript": save_index_by_script,
     },
-    "13.11": {
+    "13.7": {
         "loops": positions,
         "a comprehension": positions_in_one,
         "update": positions_by_update,

@@ -167,7 +167,7 @@ def save_the_first(db, rows, batch):
         return
 
 
-# --- 13.11 ------------------------------------------------------------------------------------------------------------
+# --- 13.7 ------------------------------------------------------------------------------------------------------------------
 
 
 def positions_wrong(side="endOffset", move=lambda n: n, name=int, sources=lambda s: s, any_topic=False):
@@ -238,7 +238,7 @@ WRONG = {
         "newer than all partitions": (save_newer_only, r"missing|partition"),
         "the first row": (save_the_first, r"missing|1 of|row"),
     },
-    "13.11": {
+    "13.7": {
         "the start": (positions_wrong(side="startOffset"), r"endOffset|startOffset|where .* began"),
         "the log's end": (positions_wrong(side="latestOffset"), r"latestOffset|endOffset|not read"),
         "one more": (positions_wrong(move=lambda n: n + 1), r"exclusive|one (more|too)|next"),

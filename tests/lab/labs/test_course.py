@@ -24,7 +24,6 @@ SEEDS = {row[0]: row[1] for row in (line.split("\t") for line in (Path(__file__)
          if len(row) == 3}
 every_lab = pytest.mark.parametrize("lab", SOURCES.values(), ids=SOURCES)
 LIST = (ROOT / "labs" / "README.md").read_text()
-WIDE = {13}   # labs whose lines are still longer than WIDTH
 ELECTIVE = 20  # from here on a lab is an elective; in this one a cell may hold a file of a program
 LARGEST = 3_000_000  # bytes of a solved notebook, pictures included
 
@@ -202,7 +201,7 @@ def test_cells_are_small(lab):
     assert statistics.median(sizes) <= 7 and max(sizes) <= 32, sorted(sizes)  # lines of WIDTH letters
 
 
-@pytest.mark.parametrize("lab", [lab for lab in SOURCES.values() if lab.number not in WIDE], ids=lambda lab: lab.name)
+@every_lab
 def test_a_line_of_code_fits_beside_the_picture(lab):
     """Fails if a line that a student reads in a code cell, a stub's or a guess's among them, is longer than WIDTH: JupyterLab
     breaks it in the middle of a word where a picture is docked.

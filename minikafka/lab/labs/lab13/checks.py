@@ -1,4 +1,4 @@
-"""Checks of lab 13: which rows come again (13.3), a sink that bears repetition (13.4), Spark's progress for a group (13.11)."""
+"""Checks of lab 13: which rows come again (13.3), a sink that bears repetition (13.4), Spark's progress for a group (13.7)."""
 from __future__ import annotations
 
 import contextlib
@@ -25,7 +25,7 @@ META = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
 hints("13.3", "Spark writes one file before a micro-batch and one after it. Which of the two is missing after a crash?",
       "Take the highest number in offsets/. If commits/ has it, nothing comes again. Otherwise the batch goes from the ends of "
       "the file before it to the ends in its own file.",
-      "minikafka/lab/labs/lab13/books.py: batches; section 2 of this lab prints the files")
+      "minikafka/lab/labs/lab13/books.py: batches; section 3 of this lab prints the files")
 
 
 @checks("13.3", matters="After a crash the checkpoint says, before anything is started, which rows the sink will get again.",
@@ -188,14 +188,14 @@ def _cut(rng: random.Random, log: list[Row]) -> list[tuple[int, list[Row]]]:
     return list(enumerate(part for part in parts if part))
 
 
-# --- 13.11 -----------------------------------------------------------------------------------------------------------
+# --- 13.7 ------------------------------------------------------------------------------------------------------------
 
-hints("13.11", "A group's commit names the record that is read next. Which offset of a progress report is that?",
+hints("13.7", "A group's commit names the record that is read next. Which offset of a progress report is that?",
       "endOffset is exclusive, as a commit is: take it as it is. Each source has its own; without new rows there still is one.",
       "minikafka/lab/spark/options.py: offsets_to_json, the form of these offsets; section 9 prints a report")
 
 
-@checks("13.11", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
+@checks("13.7", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
 def positions(answer: Callable[[dict[str, Any], str], dict[int, int]]) -> str:
     """Check with sixty seeded reports: one topic or two, one source or two, a source that has read nothing yet, more in the
     log than was read."""

@@ -20,14 +20,16 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource
 from kafka.structs import OffsetAndMetadata
 
 from minikafka.cluster.folder import temporary_folder
 from minikafka.lab.again import step
+from minikafka.lab.labs.lab13.books import AllBooks, moment
 from minikafka.lab.labs.streaming import patience
 from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import waiting
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 Row = tuple[int, int, str]
 Save = Callable[[sqlite3.Connection, list[Row], int], None]
 TABLE = "CREATE TABLE IF NOT EXISTS orders (part INTEGER, pos INTEGER, value TEXT)"
+
+
+_made: list[Job] = []  # all jobs of this notebook
 
 
 class JobDied(RuntimeError):
@@ -60,6 +65,7 @@ class Job:
         self.folder, _ = temporary_folder()  # a dead kernel's goes with the next cluster
         self.checkpoint, self.database = self.folder / "checkpoint", self.folder / "sink.db"
         self.batches: list[tuple[int, list[str]]] = []
+        _made.append(self)
         with self._table():
             pass
 
@@ -123,6 +129,19 @@ class Job:
         return rows.writeStream.option("checkpointLocation", str(self.checkpoint)).foreachBatch(write)
 
 
+def remove_folders() -> int:
+    """Delete what all jobs of this notebook have written; return how many of their folders are left."""
+    for job in _made:
+        job.close()
+    return sum(job.folder.exists() for job in _made)
+
+
+def catch_up(query: StreamingQuery) -> None:
+    """Wait until a query has worked off what is in the log."""
+    with waiting("the query works off what is in the log"):
+        query.processAllAvailable()
+
+
 def ended(query: StreamingQuery) -> str:
     """Wait for the end of a query; return "done", or the first line of what stopped it."""
     try:
@@ -169,12 +188,35 @@ def read_as_group(bootstrap: str, topic: str, group: str, until: int) -> int:
     return committed or 0
 
 
+def look(job: Job, name: str, kitchen: int) -> AllBooks:
+    """Let the group `kitchen` read up to an offset and commit; then read all books of a job, as a moment of this name."""
+    group = read_as_group(job.bootstrap, job.topic, "kitchen", kitchen)
+    return moment(name, limits(job.bootstrap, job.topic)[1], group, job.checkpoint, job.copies())
+
+
 def limits(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
     """Return the first offset that a partition still has, and the offset that its next record will get."""
     consumer, place = KafkaConsumer(bootstrap_servers=bootstrap), TopicPartition(topic, partition)
     found = consumer.beginning_offsets([place])[place], consumer.end_offsets([place])[place]
     consumer.close()
     return found
+
+
+def retention_passes(cluster: Cluster, topic: str) -> None:
+    """Let retention delete all that a topic has; from then on the topic keeps everything."""
+    def is_empty() -> bool:
+        "every order of the weekend is deleted"
+        first, end = limits(cluster.bootstrap, topic)
+        return first == end
+
+    with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+        def keep(ms: int) -> None:
+            admin.alter_configs([ConfigResource("TOPIC", topic, configs={"retention.ms": ms})])
+
+        keep(1000)
+        with waiting("retention deletes what is older than a second"):
+            cluster.wait(is_empty, timeout=60)
+        keep(-1)
 
 
 def publish(bootstrap: str, group: str, topic: str, positions: dict[int, int]) -> dict[int, int]:
