@@ -9,6 +9,8 @@ from collections import deque, namedtuple
 import numpy as np
 import pandas as pd
 
+from minikafka.lab import Night
+
 Leadership = namedtuple("Leadership", "leader epoch")
 
 
@@ -159,6 +161,35 @@ def instead(old, new, program=ADMIN):
     return program.replace(old, new)
 
 
+# 9.10: a night that breaks the first that lives
+
+
+def night_of_two_deaths():
+    night = Night()
+    night.kills(2)
+    night.writes(3)
+    night.kills(1)
+    return night
+
+
+def night_by_holding():
+    return Night().holds(2).writes(1).passes(15).writes(2).kills(1)
+
+
+def night_of_the_heir():
+    return Night().kills(1).writes(5).kills(2)
+
+
+def night_with_a_return():
+    night = Night()
+    for move in (night.kills, night.writes, lambda _: night.kills(1), night.restarts):
+        move(2)
+    return night
+
+
+NIGHT_AS_A_VALUE = Night().kills(2, 3).writes(5).kills(1).restarts(2)
+
+
 RIGHT = {
     "9.2": {
         "a loop": by_a_loop,
@@ -207,5 +238,11 @@ RIGHT = {
         "by length": instead("set(now) == set(partition[\"replica_nodes\"])", "len(now) == len(partition[\"replica_nodes\"])"),
         "text": instead("print(\"in sync:\", *now)", "print(\"in sync: \" + \" \".join(map(str, now)), flush=True)"),
         "asked seldom": instead("sleep(0.2)", "sleep(1)"),
+    },    "9.10": {
+        "two deaths": night_of_two_deaths,
+        "holds one until it is out": night_by_holding,
+        "the heir dies": night_of_the_heir,
+        "a return, in a loop": night_with_a_return,
+        "a value, no function": NIGHT_AS_A_VALUE,
     },
 }

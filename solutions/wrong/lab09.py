@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import itertools
 
+from minikafka.lab import Night
 from solutions.right.lab09 import (
     by_a_list,
     by_a_loop,
@@ -218,5 +219,16 @@ WRONG = {
         "says it and goes on": (instead("            break", "            pass"), r"still running"),
         "says nothing": (instead("print(\"in sync:\", *now)", "pass"), r"last line is not"),
         "does not begin": ("raise SystemExit(3)\n# nothing\n", r"ended with an error"),
+    },    "9.10": {
+        "a death only": (lambda: Night().writes(5).kills(1), r"5 acknowledged, and all are in the log of broker \d"),
+        "held, and nobody waits for it": (lambda: Night().holds(2).writes(5).kills(1), r"no record was acknowledged"),
+        "the wrong one": (lambda: Night().kills(3).writes(5).kills(1), r"5 acknowledged, and all are in the log of broker"),
+        "copies before the death": (lambda: Night().kills(2).writes(5).restarts(2).passes(5).kills(1), r"all are in the log"),
+        "nobody dies": (lambda: Night().holds(2).writes(5), r"nothing is lost"),
+        "nothing is written": (lambda: Night().kills(2, 1), r"writes nothing"),
+        "six moves": (lambda: Night().kills(2).passes(5).writes(5).kills(1).restarts(2).passes(5), r"6 moves, and 5 are allowed"),
+        "a controller": (lambda: Night().kills(101).writes(5), r"there is no broker 101"),
+        "dead already": (lambda: Night().writes(5).kills(2, 2), r"broker 2 is dead already"),
+        "no return": (lambda: None, r"does it end with `return night`"),
     },
 }

@@ -193,10 +193,10 @@ def _promise(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[flo
 
 def _election(night: AdversaryNight, lost: Sequence[int]) -> tuple[float, int, int]:
     """Return when a broker was made the leader that had not all of the lost records, which one, and where its log ended."""
-    before = -1
+    before, longest = -1, 0
     for now in _states(night):
-        end = now.ends.get(now.leader, 0)
-        if now.leader not in (-1, before) and end <= lost[-1] and before != -1:
+        end, longest = now.ends.get(now.leader, 0), max(longest, *now.ends.values(), 0)
+        if now.leader not in (-1, before) and end <= lost[-1] < longest and before != -1:
             return now.t, now.leader, end
         before = before if now.leader == -1 else now.leader
     return now.t, now.leader, end

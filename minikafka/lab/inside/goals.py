@@ -29,7 +29,14 @@ def two_are_enough(leo: dict[int, int], isr: list[int]) -> int:
     return sorted(leo[broker] for broker in isr)[(len(isr) - 1) // 2]
 
 
+def first_alive(now: dict[str, Any], alive: list[int]) -> int:
+    """Return the first replica that lives as the leader, in sync or not."""
+    return next((broker for broker in now["replicas"] if broker in alive), -1)
+
+
 GOALS = {goal.exercise: goal for goal in (
     BrokenRule("6.8", "6.2", two_are_enough, most=5, shortest=3,
          hint="with this rule, who may miss a record that is acknowledged? And who must die, so that this broker leads?"),
+    BrokenRule("9.10", "9.3", first_alive, most=5, shortest=3,
+               hint="who may live, and lack what was acknowledged without it? And who must die then?"),
 )}

@@ -1,5 +1,5 @@
 """Checks of lab 9: leadership from the metadata log (9.2), the controller's decision (9.3, 9.4), a voter's (9.6),
-an administrator's program (9.9)."""
+an administrator's program (9.9), a night that breaks an election (9.10)."""
 from __future__ import annotations
 
 import random
@@ -8,6 +8,8 @@ from numbers import Integral
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.inside.breaking import judged
+from minikafka.lab.inside.goals import GOALS
 from minikafka.lab.labs.lab09.from_nothing import verdict, while_brokers_die
 from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, gives
@@ -313,3 +315,18 @@ hints("9.9", "What tells you that a broker has everything: that it is alive, or 
 
 file_exercise("9.9", while_brokers_die, verdict,
               matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")
+
+
+# --- 9.10 ------------------------------------------------------------------------------------------------------------
+
+hints("9.10", "Which broker is first among those that live, and lacks something? A broker that is dead writes nothing down.",
+      "Take a follower out of the ISR: kill it, or hold it for ten seconds while reports come. What is acknowledged then "
+      "it does not have. Then the leader has to die, and the follower has to be the first that lives.",
+      "minikafka/lab/inside/election.py: `the_one_that_lacks_something` is such a night")
+
+
+@checks("9.10", matters="unclean.leader.election.enable=true is this rule, for the time when nobody in sync lives.",
+        wants="a night, made with Night()")
+def broken_election(answer: Any) -> str:
+    """Play the night with the first that lives as leader, then with Kafka's own rule."""
+    return judged(GOALS["9.10"], answer)
