@@ -57,7 +57,7 @@ def latency_by_eating(acks, near, far, isr):
     return 0 if not acks else 2 * near if acks == 1 else 2 * near + 2 * max(far.values(), default=0)
 
 
-# 7.5: the account
+# 7.4: the account
 
 
 def account_by_sets(acknowledged, readable):
@@ -124,7 +124,7 @@ def account_by_eating(acknowledged, readable):
     return {"unpromised": len(readable) - len(both), "lost": len(acknowledged) - len(both), "duplicates": copies}
 
 
-# 7.7: the failed node
+# 7.6: the failed node
 
 
 def fail_in_a_row(room, acks):
@@ -188,7 +188,7 @@ class Script:
         return len([*room.lost(self.writer)])
 
 
-# 7.9: four services
+# 7.8: four services
 
 
 def a_dictionary():
@@ -213,7 +213,7 @@ def from_a_table():
     return {**{name: tuple(row) for name, row in rows.iterrows()}, "bids": None}
 
 
-# --- 7.10 -------------------------------------------------------------------------------------------------------------------
+# --- 7.9 -------------------------------------------------------------------------------------------------------------------
 
 FLUSHES = """\
 import sys
@@ -297,7 +297,7 @@ RIGHT = {
         "a list of legs": latency_by_legs,
         "eats the argument": latency_by_eating,
     },
-    "7.5": {
+    "7.4": {
         "sets": account_by_sets,
         "a Counter": account_by_counter,
         "loops, and a defaultdict": account_by_loop,
@@ -306,21 +306,21 @@ RIGHT = {
         "returns a Counter": account_in_a_counter,
         "eats the arguments": account_by_eating,
     },
-    "7.7": {
+    "7.6": {
         "step by step": fail_in_a_row,
         "by name, with a parameter more": fail_with_names,
         "in steps to 350; numpy's integer": fail_a_little_later,
         "at 300, as a list of steps": fail_at_300,
         "an object that can be called": Script(1 / 3),
     },
-    "7.9": {
+    "7.8": {
         "a dictionary": a_dictionary,
         "the dictionary itself": a_dictionary(),
         "step by step, lists, another time": step_by_step,
         "numpy's numbers": with_numpys_numbers,
         "from a table": from_a_table,
     },
-    "7.10": {
+    "7.9": {
         "flushes each": FLUSHES,
         "a thread that polls": POLLS,
         "kafka-python": KAFKA_PYTHON,

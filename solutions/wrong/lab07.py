@@ -67,7 +67,7 @@ def latency_with_two_faults(acks, near, far, isr):
     return bool(acks) * 2 * near + (acks == "all") * 2 * sum(far.values())
 
 
-# --- 7.5 --------------------------------------------------------------------------------------------------------------
+# --- 7.4 --------------------------------------------------------------------------------------------------------------
 
 
 def counts_places(acknowledged, readable):
@@ -127,7 +127,7 @@ def account_with_two_faults(acknowledged, readable):
     return {"lost": abs(len(acknowledged) - len(readable)), "duplicates": 0, "unpromised": len(readable) - len(acknowledged)}
 
 
-# --- 7.7 --------------------------------------------------------------------------------------------------------------
+# --- 7.6 --------------------------------------------------------------------------------------------------------------
 
 
 def _story(room, acks, fault, at=300, count=1000):
@@ -282,14 +282,14 @@ def fail_with_two_faults(room, acks):
     return len(room.lost(writer))
 
 
-# --- 7.9 --------------------------------------------------------------------------------------------------------------
+# --- 7.8 --------------------------------------------------------------------------------------------------------------
 
 
 def but(**others):
     return {**a_dictionary(), **others}
 
 
-# --- 7.10 -------------------------------------------------------------------------------------------------------------------
+# --- 7.9 -------------------------------------------------------------------------------------------------------------------
 
 
 def instead(old, new):
@@ -317,7 +317,7 @@ WRONG = {
         "one way": (latency_one_way, r"acks=1: you said 1 ms, .* and back"),
         "two faults: all replicas, added up": (latency_with_two_faults, r"at the same time"),
     },
-    "7.5": {
+    "7.4": {
         "compares place by place": (counts_places, ""),
         "lengths": (account_by_lengths, r"lost: you said 0, it is 1: c"),
         "values that are there twice": (account_of_values_twice, r"duplicates: you said 1, it is 2: a, a"),
@@ -331,7 +331,7 @@ WRONG = {
         "another name": (account_with_another_name, r"has no 'duplicates'; its keys are"),
         "two faults: lengths, and copies as unpromised": (account_with_two_faults, r"lost: you said 0, it is 1: c"),
     },
-    "7.7": {
+    "7.6": {
         "stops the leader politely": (the_leader_retires, ""),
         "stops writing at the kill": (stops_writing_at_the_kill, ""),
         "takes what was not acknowledged for what is lost": (subtracts, ""),
@@ -351,7 +351,7 @@ WRONG = {
         "from memory": (fail_from_memory, r"start one writer"),
         "two faults: too late, and back before finish": (fail_with_two_faults, r"701 of 1000 .* at about a third"),
     },
-    "7.9": {
+    "7.8": {
         "the safest for all": (dict.fromkeys(a_dictionary(), ("all", 100)), r"positions, .* within 202 ms, and 1 ms are allowed"),
         "the safest as it comes": (but(orders=("all", 0)), r"orders, with acks=all .* within 594 ms, and 300 ms are allowed"),
         "waits too long": (but(orders=("all", 300)), r"linger.ms=300: .* within 402 ms"),
@@ -366,13 +366,13 @@ WRONG = {
         "seconds turned round": (but(log=(1, -5)), r"linger.ms 0 to 60,000"),
         "nothing": (lambda: None, ""),
     },
-    "7.10": {
-        "the client's defaults": (instead(SAFE, ""), r"stands in the log twice"),
-        "acks=all alone": (instead(', "enable.idempotence": True', ""), r"stands in the log twice"),
-        "is content with the leader": (instead(SAFE, ', "acks": 1'), r"printed and is not in the log"),
-        "asks for no answer": (instead(SAFE, ', "acks": 0'), r"printed and is not in the log"),
-        "does not try again": (instead('"enable.idempotence": True', '"retries": 0'), r"never printed|not in the log"),
-        "gives up soon": (instead("True}", 'True, "message.timeout.ms": 2000}'), r"came in and is not in the log"),
+    "7.9": {
+        "the client's defaults": (instead(SAFE, ""), r"twice in the log"),
+        "acks=all alone": (instead(', "enable.idempotence": True', ""), r"twice in the log"),
+        "is content with the leader": (instead(SAFE, ', "acks": 1'), r"printed, and not in the log"),
+        "asks for no answer": (instead(SAFE, ', "acks": 0'), r"printed, and not in the log"),
+        "does not try again": (instead('"enable.idempotence": True', '"retries": 0'), r"never printed|not in the log|nor in the log"),
+        "gives up soon": (instead("True}", 'True, "message.timeout.ms": 2000}'), r"neither printed nor in the log"),
         "looks at the answers at the end": (instead("    producer.flush()\n", "producer.flush()\n"), r"none was printed"),
     },
 }

@@ -54,4 +54,4 @@ def _milliseconds(values: list[float]) -> dict[str, object]:
     """Return a logarithmic axis in plotly's words, from the power of ten below all values to the one above."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values) * 1.001))
     named = list(decades(low, high))
-    return {"type": "log", "range": [low, high], "tickvals": named, "ticktext": [f"{value:,g}" for value in named]}
+    return {"type": "log", "range": [low, high], "tickvals": named, "ticktext": [f"{value:,.9g}" for value in named]}

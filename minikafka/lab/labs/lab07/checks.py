@@ -1,5 +1,5 @@
-"""Checks of lab 7: what an answer costs (7.2), what is lost (7.5), Vanlightly's scenarios (7.7), four services (7.9),
-a producer from nothing (7.10)."""
+"""Checks of lab 7: what an answer costs (7.2), what is lost (7.4), Vanlightly's scenarios (7.6), four services (7.8),
+a producer from nothing (7.9)."""
 from __future__ import annotations
 
 import random
@@ -63,14 +63,14 @@ ROOMS: list[tuple[Acks, float, dict[int, float], list[int], float]] = [  # acks,
     ("all", 0, {2: 0.5}, [1, 2], 1)]
 
 
-# --- 7.5 ----------------------------------------------------------------------------------------------------------
+# --- 7.4 ----------------------------------------------------------------------------------------------------------
 
-hints("7.5", "Ten acknowledged, ten readable: is it certain that nothing is lost?",
+hints("7.4", "Ten acknowledged, ten readable: is it certain that nothing is lost?",
       "Compare values, not numbers: a record that was never acknowledged, or that stands there twice, hides a lost one.",
       "minikafka/proof/history/writes.py, where the project's own checker sorts the same records")
 
 
-@checks("7.5", matters="Two counts can be equal while records are lost: compare what was promised with what is there.")
+@checks("7.4", matters="Two counts can be equal while records are lost: compare what was promised with what is there.")
 def account(answer: Callable[[list[str], list[str]], Account]) -> str:
     """Check with small cases that have one trap each, and with random ones; what is lost first."""
     cases = ledgers()
@@ -105,14 +105,14 @@ def ledgers() -> list[tuple[list[str], list[str], dict[str, list[str]]]]:
     return made
 
 
-# --- 7.7 ----------------------------------------------------------------------------------------------------------
+# --- 7.6 ----------------------------------------------------------------------------------------------------------
 
-hints("7.7", "What must be going on at the moment of the kill? And who must be alive when you count?",
+hints("7.6", "What must be going on at the moment of the kill? And who must be alive when you count?",
       "Start the writer, wait until about a third is sent, kill the leader, wait for the rest, finish, restart, count.",
       "minikafka/lab/labs/lab07/experiment.py, the class `AcksCluster`: `writer`, `until_sent`, `lost`")
 
 
-@checks("7.7", matters="A failure that you can repeat in ten lines can be tried again after each change of a setting.")
+@checks("7.6", matters="A failure that you can repeat in ten lines can be tried again after each change of a setting.")
 def failed_node(answer: Callable[[AcksCluster, int], int]) -> str:
     """Run it for each mode; ask the trace what happened, and count again."""
     counted = {acks: _one_run(answer, acks) for acks in (0, 1, ALL)}
@@ -162,15 +162,15 @@ def _watched_restart(room: AcksCluster) -> list[int]:
     return seen
 
 
-# --- 7.9 ----------------------------------------------------------------------------------------------------------
+# --- 7.8 ----------------------------------------------------------------------------------------------------------
 
-hints("7.9", "Which of the three values of acks keeps each promise in its accidents? Which of those is fast enough?",
+hints("7.8", "Which of the three values of acks keeps each promise in its accidents? Which of those is fast enough?",
       "Look at the table of section 4: under load acks=all needs batches, and linger.ms makes them. A producer that waits longer "
       "than the service may is late by that alone. Where only acks=all is safe and even a single record takes 102 ms, say None.",
       "minikafka/lab/labs/lab07/services.py, `DEMANDS` and `complaint`; section 4 of the lab")
 
 
-@checks("7.9", matters="\"As safe as possible and as fast as possible\" is no requirement. A time and a list of accidents are.",
+@checks("7.8", matters="\"As safe as possible and as fast as possible\" is no requirement. A time and a list of accidents are.",
         wants="a dictionary from the four services to (acks, linger.ms) or None")
 def four_services(answer: Callable[[], dict[str, Setting]] | dict[str, Setting]) -> str:
     """Let each service have its busiest hour and its accidents under its setting, and compare with what it demands."""
@@ -195,12 +195,12 @@ def _is_setting(setting: Any) -> bool:
                                and isinstance(setting[1], Real) and 0 <= setting[1] <= LONGEST)
 
 
-# --- 7.10 ---------------------------------------------------------------------------------------------------------
+# --- 7.9 ---------------------------------------------------------------------------------------------------------
 
-hints("7.10", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
+hints("7.9", "Which of the five settings says what an answer means? Which one says what becomes of a record that comes again?",
       "An answer may get lost, and then the client sends a stored record again; enable.idempotence lets a broker know it. A "
       "callback is called by poll or flush, and by nobody else.",
       "section 11 of this lab; the order of the faults: minikafka/lab/labs/lab07/from_nothing.py")
 
-file_exercise("7.10", two_faults, verdict,
+file_exercise("7.9", two_faults, verdict,
               matters="Each client has defaults of its own. A setting that you need stands in your program.")

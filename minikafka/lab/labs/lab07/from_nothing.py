@@ -1,4 +1,4 @@
-"""A producer from nothing (7.10): the student's settings meet two faults, and nothing may be lost or be there twice.
+"""A producer from nothing (7.9): the student's settings meet two faults, and nothing may be lost or be there twice.
 
     1. five orders, and all is well
     2. the leader is cut off from the other brokers, not from its clients, and five orders come: with acks=1 it confirms them.
@@ -105,7 +105,7 @@ def verdict(seen: Survived) -> str:
     """Return what has survived. Wrong with the first thing that a customer would mind, a loss before a second copy."""
     said(list(seen.printed), GIVEN)
     if lost := [order for order in seen.printed if order not in seen.stored]:
-        raise Wrong(f"{some(lost)} was printed and is not in the log. The leader was cut off from its followers, and confirmed "
+        raise Wrong(f"printed, and not in the log: {some(lost)}. The leader was cut off from its followers, and confirmed "
                     "what it had alone. Which setting makes it wait for them?", seen.errors)
     if len(seen.early) < len(FIRST) and (seen.code is None or seen.printed and seen.code == 0):
         raise Wrong(f"five orders came, and {QUIET:g} s later {len(seen.early) or 'none'} was printed. A customer waits for "
@@ -113,11 +113,11 @@ def verdict(seen: Survived) -> str:
     if (told := how_it_ended(seen.code)) is not None:
         raise Wrong(told, seen.errors)
     if missing := [order for order in GIVEN if order not in seen.stored]:
-        raise Wrong(f"{some(missing)} came in and is not in the log, and was not printed either. A producer gives up after a "
+        raise Wrong(f"neither printed nor in the log: {some(missing)}. A producer gives up after a "
                     "time or a number of tries; its callback gets the error, and your program has to save the order", seen.errors)
     if twice := [order for order, copies in Counter(seen.stored).items() if copies > 1]:
-        raise Wrong(f"{some(twice)} stands in the log twice. It was stored, its answer got lost, and the client sent it again. "
+        raise Wrong(f"twice in the log: {some(twice)}. What was stored got no answer, and the client sent it again. "
                     "Which setting lets a broker know a record that it has already?", seen.errors)
     if silent := [order for order in GIVEN if order not in seen.printed]:
-        raise Wrong(f"{some(silent)} is in the log and was never printed: that customer still waits", seen.errors)
+        raise Wrong(f"in the log, and never printed: {some(silent)}. Such a customer still waits", seen.errors)
     return f"{len(GIVEN)} orders, a leader cut off, answers lost, a leader dead: each order is in the log once, and was printed"

@@ -1,4 +1,4 @@
-"""Four services of the city, and what each suffers under a setting: the decision of exercise 7.9.
+"""Four services of the city, and what each suffers under a setting: the decision of exercise 7.8.
 
     late("all", 100)         ms within which 99 of 100 records are answered, in the busiest hour
     lost("all", 100, "cut")  acknowledged records that are gone when the leader was cut off; or "isolated"
