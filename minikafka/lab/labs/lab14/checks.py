@@ -91,8 +91,8 @@ hints("14.4",
       "Spark will give you the same batch twice: same number, same rows. And a producer may have written the same trip "
       "twice. Which column of a row is the same in both cases?",
       "Make the second time harmless. A unique key with `INSERT OR IGNORE` lets a row in once. A price that is counted from "
-      "the rows of the sink is right however often it is counted; a price to which something is added is not. Before the "
-      "log: acks=all, min.insync.replicas=2 and idempotence.",
+      "the rows of the sink is right however often it is counted; a price to which something is added is not. Each "
+      "setting before the log has a night of its own: what does its refusal say?",
       "minikafka/lab/labs/lab14/pipeline.py: what `write` gets; sqlite3.Connection.executemany")
 
 
