@@ -35,7 +35,9 @@ def stood(night: AdversaryNight, error: Stood) -> Fall:
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]
-        could = (f", though {listed(alive, 'broker')} {_are(alive)} alive and in sync" if alive else
+        eligible = [broker for broker in night.cluster.alive if broker in now.elr]
+        could = (f", though {listed(alive or eligible, 'broker')} {_are(alive or eligible)} alive and "
+                 f"{'in sync' if alive else 'in the ELR'}" if alive or eligible else
                  f"; only {listed(now.isr, 'broker')} {'was' if len(now.isr) == 1 else 'were'} in sync")
         return Fall("stood still", f"{error}: nobody who lives leads {TP}{could}.", night.cluster.now())
     ends = listed([now.ends.get(broker, 0) for broker in now.isr])
@@ -147,6 +149,7 @@ class State:
     t: float
     leader: int
     isr: tuple[int, ...]    # the last one with a member
+    elr: tuple[int, ...]
     ends: dict[int, int]
     watermark: int      # the leader's
     raised: bool        # by the event just read
@@ -154,7 +157,7 @@ class State:
 
 def _states(night: AdversaryNight) -> Iterator[State]:
     """Yield the partition's state after each event of the trace."""
-    now = State(0.0, -1, (), {}, 0, False)
+    now = State(0.0, -1, (), (), {}, 0, False)
     marks: dict[int, int] = {}
     for event in night.cluster.trace.events("partition", "append", "truncate", "recover", "hw", "role"):
         if event["tp"] != TP:
@@ -162,7 +165,7 @@ def _states(night: AdversaryNight) -> Iterator[State]:
         now.t, now.raised, broker = event["t"], False, event["b"]
         match event["k"]:
             case "partition":
-                now.leader, now.isr = event["leader"], tuple(event["isr"]) or now.isr
+                now.leader, now.isr, now.elr = event["leader"], tuple(event["isr"]) or now.isr, tuple(event["elr"])
             case "append":
                 now.ends[broker] = event["last"] + 1
             case "truncate":

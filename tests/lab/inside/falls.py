@@ -70,7 +70,8 @@ FALLS = {
         "counts records": "night A (broker 2 lives and copies nothing; nobody may wait for it forever): stood still. For 30 s 1 "
         "and 3 should be in sync, and [1, 2, 3] are.",
         "takes the age of the newest record": "night C (2 and 3 are three seconds behind, and then 1, the leader, dies): stood "
-        "still. Broker 1 died, and for 20 s nobody followed it: nobody who lives leads positions-0; only broker 1 was in sync.",
+        "still. Broker 1 died, and 20 s later it has no successor: nobody who lives leads positions-0; only broker 1 was in "
+        "sync.",
         "does not look again as time passes": "night A",
         "lets one record pass": HARMLESS,       # a follower that goes on fetching does not stay one record short
         "looks at the last fetch": "night B (broker 2 fetches, and is slower than the writer): stood still.",
@@ -92,8 +93,8 @@ FALLS = {
         "who is alive does not matter": "nobody who lives leads positions-0, though broker 3 is alive and in sync",
         "waits for the old leader": "nobody who lives leads positions-0, though broker 3 is alive and in sync",
         "the order of the ISR": HARMLESS,
-        "forgets the ELR": "dies): stood still. Broker 1 died, and for 20 s nobody followed it: nobody who lives leads "
-        "positions-0; only broker 1 was in sync.",
+        "forgets the ELR": "dies): stood still. Broker 1 died, and 20 s later it has no successor: nobody who lives leads "
+        "positions-0, though broker 3 is alive and in the ELR.",
         "the ELR beside the ISR": HARMLESS,     # nothing is acknowledged then, and so both have everything
         "nobody is None": "returned None",
         "never changes": "nobody who lives leads",

@@ -167,7 +167,9 @@ def decisions(answer: Callable[[Now, list[int], bool, int], Any]) -> str:
         right = decided(now, alive, unclean)
         said, isr = _three(answer(_copied(now), list(alive), unclean, decided(now, alive, False)[0]))
         if (*said, isr) != (*right[:2], set(right[2])):
-            raise Wrong(f"both nights are right; here you say {in_short((*said, sorted(isr)))}, it is {in_short(right)}",
+            first = (f": of the replicas {now['replicas']} broker {right[0]} is the first that is alive"
+                     if decided(now, alive, False)[0] == -1 and -1 != right[0] != said[0] else "")
+            raise Wrong(f"both nights are right; here you say {in_short((*said, sorted(isr)))}, it is {in_short(right)}{first}",
                         [f"now {now}", f"alive {alive}", f"unclean {unclean}"])
     count = len(night(False)) + len(night(True))
     return f"the same {count} decisions as the cluster's controller in two nights, and 300 drawn ones"
@@ -311,7 +313,7 @@ hints("9.9", "What tells you that a broker has everything: that it is alive, or 
               "answer comes?",
       "Ask in a loop, with a pause. `isr_nodes` is the ISR, `replica_nodes` are all replicas: go on until the two name the same "
       "brokers. A KafkaError means that the answer did not come: ask again.",
-      "section 9 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
+      "section 10 of this lab, where `describe_topics` stands; the order of the faults: minikafka/lab/labs/lab09/from_nothing.py")
 
 file_exercise("9.9", while_brokers_die, verdict,
               matters="Who goes on with a rolling restart while a replica is missing takes the next one away.")

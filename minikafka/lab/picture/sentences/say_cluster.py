@@ -64,9 +64,10 @@ def _why_no_leader(scene: PictureScene, p: PartitionFacts) -> str:
     others = [b for b in sorted({*p.replicas, *(p.assigned or ())}) if b not in fit and scene.runs(b)]
     text = f"{p.name} has no leader: nothing can be written or read."
     if fit:
-        down = [b for b in fit if not scene.runs(b)]
+        up = [b for b in fit if scene.runs(b)]
         text += f" In sync {verb(len(fit), 'was', 'were')} only {brokers(fit)}"
-        text += f", and {verb(len(fit), 'it is', 'they are')} out." if down else "."
+        text += (f"; {brokers(up)} {verb(len(up), 'runs', 'run')} and may lead." if up
+                 else f", and {verb(len(fit), 'it is', 'they are')} out.")
     if others and p.settings.unclean is False:
         end = p.log_end
         missing = [end - r.log.end for b in others if end is not None and (r := p.replicas.get(b)) is not None
