@@ -83,10 +83,12 @@ def takes(function: Callable[..., Any], arguments: Iterable[Any], who: str = "yo
 
 
 def words(wanted: Any) -> str:
-    """Return an annotation in words: "a list of tuples" for list[tuple[int, int]]."""
+    """Return an annotation in words: "a list of tuples (a number, a number)" for list[tuple[int, int]]."""
     kind, inner = typing.get_origin(wanted) or wanted, [MANY.get(typing.get_origin(i) or i) for i in typing.get_args(wanted)]
     if kind is dict and len(inner) == 2 and all(inner):
         return f"{WORDS[dict]} from {inner[0]} to {inner[1]}"
+    if kind is list and (of := parts(typing.get_args(wanted)[0] if inner else None)) and all(each in WORDS for each in of):
+        return f"{WORDS[list]} of tuples ({', '.join(WORDS[each] for each in of)})"
     return f"{WORDS[kind]} of {inner[0]}" if kind in (list, set) and inner and inner[0] else WORDS[kind]
 
 

@@ -178,7 +178,7 @@ WRONG = {
     "2.5": {
         "not dated": (undated, r"dated now.*timestamp_ms"),
         "in seconds": (ages(down, lambda age: int(time.time()) - age * 3600), r"milliseconds since 1970"),
-        "a fraction of a millisecond": (ages(down, lambda age: time.time() * 1000 - age * HOUR), r"your code raised"),
+        "a fraction of a millisecond": (ages(down, lambda age: time.time() * 1000 - age * HOUR), r"whole number of milliseconds"),
         "the newest first": (ages(lambda hours: range(1, hours + 1)), r"newest record is first"),
         "the last one is now": (ages(lambda hours: range(hours - 1, -1, -1)), r"record number 0 .* should be 5"),
         "hours of a minute": (ages(down, lambda age: int(time.time() * 1000) - age * 60_000), r"record number 0"),

@@ -57,7 +57,7 @@ def test_a_record_that_was_set_aside_is_named(monkeypatch):
 @pytest.mark.parametrize("exercise, answer, wanted", [
     ("0.3", lambda producer, topic, truck, position: 7, "a pair (partition, offset) is wanted"),
     ("0.4", lambda consumer, topic: 7, "a list is wanted"),
-    ("0.5", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples is wanted"),
+    ("0.5", lambda acknowledged, found: len(set(acknowledged) - set(found)), "a list of tuples (a number, a number) is wanted"),
 ])
 def test_an_answer_of_another_kind_is_refused_with_the_wanted_kind(exercise, answer, wanted):
     """Fails if a beginner who returns a number gets Python's words about it (`int` object is not iterable)."""

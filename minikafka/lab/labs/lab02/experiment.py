@@ -151,15 +151,10 @@ def unhurried() -> Iterator[None]:
 
 
 def chart(history: TopicHistory) -> Chart:
-    """Return the age of the oldest record over the hours, with the promise of retention.ms as a dashed line."""
-    points: list[tuple[float, int]] = []
-    for before, sample in pairwise([history.samples[0], *history.samples]):
-        if before.oldest is not None and sample.start != before.start:  # a step: what was oldest has gone
-            points.append((sample.hour, before.oldest + 1))
-        points.append((sample.hour, sample.oldest or 0))
+    """Return the age of the oldest record as it was sampled, with the promise of retention.ms as a dashed line."""
     made = Chart("age of the oldest record", repr(history), 320, xaxis_title="hour", yaxis_title="hours")
-    made.add_scatter(x=[hour for hour, _ in points], y=[age for _, age in points], name="oldest record", mode="lines",
-                     line={"color": BLUE, "width": 3})
+    made.add_scatter(x=[sample.hour for sample in history.samples], y=[sample.oldest or 0 for sample in history.samples],
+                     name="oldest record", mode="lines", line={"color": BLUE, "width": 3})
     if empty := [sample.hour for sample in history.samples if sample.oldest is None]:
         made.add_scatter(x=empty[:1], y=[0], name="empty", mode="markers", marker={"color": RED, "symbol": "diamond", "size": 12})
     made.add_hline(y=history.retention_hours, line={"color": GREY, "dash": "dash"}, annotation_position="top left",
