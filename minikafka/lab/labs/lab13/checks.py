@@ -129,26 +129,34 @@ def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> 
         log = sorted((p, o, rng.choice(("tea", "tea", "coffee"))) for p in range(2) for o in range(rng.randrange(3, 9)))
         runs = _runs(rng, log, case % 3)
         told: list[str] = []
+        keyless = ""
         with contextlib.closing(sqlite3.connect(":memory:")) as db:
             db.execute(TABLE)
             for number, rows in runs:
-                ended = _ended_by(db, functools.partial(answer, db, list(rows), number))
+                statements = _statements(db, functools.partial(answer, db, list(rows), number))
+                ended = _ends(statements)
                 told += [f"batch {number}: {rows}", *ended]
                 if ended[:1] == ["ROLLBACK"]:
                     raise Wrong("your function rolls back what it wrote; its caller ends the transaction", told)
                 db.commit()
             found = sorted(db.execute("SELECT part, pos, value FROM orders").fetchall(), key=str)
+            if any(" OR " in text.upper().partition(" INTO ")[0] for text in statements) and not _has_key(db):
+                keyless = ". OR REPLACE and OR IGNORE look for the same key, and the table has none"
         if wrong := _differs(found, log):
             lost = " The checkpoint was deleted: the numbers begin at 0 again, for other rows." if case % 3 else ""
-            raise Wrong(f"{len(log)} orders in the log, {len(found)} rows in the table: {wrong}.{lost}", told[:5])
+            raise Wrong(f"{len(log)} orders in the log, {len(found)} rows in the table: {wrong}{keyless}.{lost}", told[:5])
         if "COMMIT" in told:
             raise Wrong("the table is the log, but your function commits. Its caller ends the transaction: what is committed "
                         "inside is not undone if the caller fails", told[:5])
     return "60 runs with repeated batches, deleted checkpoints and equal orders: the table is the log"
 
 
-def _ended_by(db: sqlite3.Connection, write: Callable[[], None]) -> list[str]:
-    """Return the statements that ended a transaction while `write` ran: COMMIT, ROLLBACK."""
+def _has_key(db: sqlite3.Connection) -> bool:
+    return any(unique for _, _, unique, *_ in db.execute("PRAGMA index_list(orders)"))
+
+
+def _statements(db: sqlite3.Connection, write: Callable[[], None]) -> list[str]:
+    """Return what was executed while `write` ran."""
     seen: list[str] = []
     db.set_trace_callback(seen.append)
     write()
@@ -156,8 +164,13 @@ def _ended_by(db: sqlite3.Connection, write: Callable[[], None]) -> list[str]:
         db.set_trace_callback(None)
     except sqlite3.ProgrammingError:
         raise Wrong("your function closed the connection; its caller ends the transaction, and needs it") from None
+    return seen
+
+
+def _ends(statements: list[str]) -> list[str]:
+    """Return those that ended a transaction: COMMIT, ROLLBACK."""
     ends = {"COMMIT": "COMMIT", "END": "COMMIT", "ROLLBACK": "ROLLBACK"}
-    return [ends[words[0]] for words in (text.upper().rstrip("; ").split() for text in seen)
+    return [ends[words[0]] for words in (text.upper().rstrip("; ").split() for text in statements)
             if words and words[0] in ends and "TO" not in words]
 
 

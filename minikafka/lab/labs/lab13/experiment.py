@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 Row = tuple[int, int, str]
 Save = Callable[[sqlite3.Connection, list[Row], int], None]
 TABLE = "CREATE TABLE IF NOT EXISTS orders (part INTEGER, pos INTEGER, value TEXT)"
+IN_THE_SINK = "its rows are in the sink"     # of a micro-batch that has no mark yet
 
 
 _made: list[Job] = []  # all jobs of this notebook
@@ -124,7 +125,7 @@ class Job:
                 self.save(db, sorted(found), number)
             self.batches.append((number, [value for _, _, value in sorted(found)]))
             if number == crash_in:
-                raise JobDied(f"micro-batch {number}: written, and not noted")
+                raise JobDied(f"micro-batch {number}: {IN_THE_SINK}, and commits/{number} is not written")
 
         return rows.writeStream.option("checkpointLocation", str(self.checkpoint)).foreachBatch(write)
 
@@ -154,7 +155,7 @@ def ended(query: StreamingQuery) -> str:
 def reason(error: Exception) -> str:
     """Return what stopped a query in one line: the text of a JobDied, else the line that speaks of data loss, else the first."""
     lines = str(error).splitlines()
-    for sign in ("written, and not noted", "KafkaDataLoss", "data loss", "may have been lost", "failOnDataLoss"):
+    for sign in (IN_THE_SINK, "KafkaDataLoss", "data loss", "may have been lost", "failOnDataLoss"):
         if found := [line.strip() for line in lines if sign in line]:
             return found[-1].partition("JobDied: ")[2] or found[-1].lstrip(": ")
     return lines[0]
