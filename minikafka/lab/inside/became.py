@@ -62,7 +62,11 @@ def lost(night: AdversaryNight) -> Fall | None:
     gone = sorted(offset for value, offset in night.told.items() if value not in there)
     if not gone:
         return None
-    died = f"{listed(night.deaths)} died, " if night.deaths else ""
+    first = next(place for place, value in enumerate(night.told) if value not in there)
+    before = [broker for broker, acknowledged in night.deaths if acknowledged <= first]
+    after = [broker for broker, acknowledged in night.deaths if acknowledged > first]
+    died = f"{listed(after)} died, " if after else ""
+    began = f"{listed(before, 'Broker')} died. " if before else ""
     leader = night.cluster.leader(TOPIC)
     if promise := _promise(night, gone, leader):
         t, told = promise
@@ -70,7 +74,7 @@ def lost(night: AdversaryNight) -> Fall | None:
     else:
         t, heir, end = _election(night, gone)
         story = f"Then {died}broker {heir} was made the leader, and its log ended at {end}"
-    return Fall("lost", f"{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
+    return Fall("lost", f"{began}{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
 
 
 def _twice(night: AdversaryNight) -> Fall | None:

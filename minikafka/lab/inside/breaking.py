@@ -90,5 +90,6 @@ def played(goal: BrokenRule, night: Night, weak: Callable[..., Any] | None = Non
 
 def _kept(ended: Ended) -> str:
     if not ended.acknowledged:
-        return "no record was acknowledged, so none was promised"
+        return ("no record was acknowledged, so none was promised. A replica in sync that copies nothing can hold back every "
+                "answer until it has left the ISR, and that takes time")
     return f"{ended.acknowledged} acknowledged, and all are in the log of broker {ended.leader}, which leads in the end"

@@ -69,7 +69,7 @@ class AdversaryNight:
 
     def __init__(self, student: Student, plot: Plot, seed: int) -> None:
         self.student, self.told, self.longest = student, {}, 0.0
-        self.deaths: list[int] = []
+        self.deaths: list[tuple[int, int]] = []     # who, and how many records were acknowledged before
         self.acknowledged = 0   # before the last record of all
         self.log: list[Read] = []
         self._sent, self._stream = 0, None
@@ -137,7 +137,7 @@ class AdversaryNight:
             self._steps(self._stream.finish)
         for broker in brokers:
             self.cluster.kill(broker)
-            self.deaths.append(broker)
+            self.deaths.append((broker, len(self.told)))
 
     def frees(self) -> None:
         """Let all followers copy again, over links that work."""
