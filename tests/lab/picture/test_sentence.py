@@ -64,6 +64,12 @@ def test_no_leader_names_the_brokers_that_are_out_and_why_no_other_may_lead() ->
         "run and lack up to 30 records, but must not lead: unclean.leader.election.enable is false.")
 
 
+def test_an_eligible_broker_that_runs_is_not_called_out() -> None:
+    """Fails if a partition without a leader counts a living member of the ELR among those that are out."""
+    s = Script(records=5).lead(2, 1).isr([2], 1, 2, 2).fault("kill", 2).after(4.0).decide(-1, 2, [], 3, elr=[2, 3])
+    assert "In sync were only brokers 2 and 3; broker 3 runs and may lead." in s.sentence(), s.sentence()
+
+
 def test_a_dead_leader_that_nobody_has_replaced() -> None:
     """Fails if the picture does not say how long the controller will still believe in a dead leader."""
     s = Script(records=5).lead(2, 1).fault("kill", 2).after(1.2)
