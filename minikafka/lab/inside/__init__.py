@@ -18,6 +18,8 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     high_watermark.py    exercise 6.2
     in_sync.py           exercise 8.6
     election.py          exercise 9.3
+    controllers.py       a night of controllers, and what was decided: two leaders, decided and gone
+    vote.py              exercise 9.6
     sequences.py         exercise 10.3
     breaking.py          the reverse: a rule is weakened, and the student's night has to lose a record
     goals.py             which rules those are, and the shortest nights known

@@ -31,7 +31,7 @@ def fallen(night: AdversaryNight) -> Fall | None:
 def stood(night: AdversaryNight, error: Stood) -> Fall:
     """Return the fall of a night in which something stood still."""
     if isinstance(error, Refused):
-        return Fall(error.word, f"{error}.", night.cluster.now())
+        return Fall(error.word, f"{error}.", error.since if error.at_once else night.cluster.now())
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]

@@ -43,7 +43,7 @@ class Stood(Exception):
 class Refused(Stood):
     """An error: a broker has refused what was right; its text says all."""
 
-    word = "refused"
+    word, at_once = "refused", False    # at_once: the moment to look at is `since`, not the end
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Plot:
 
 class AdversaryNight:
     """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait;
-    `moves`: of a random night; `kept`: what was kept, in words."""
+    `moves`: of a random night; `kept`: what was kept, in words; `controllers`: how many."""
 
-    moves, kept = 8, "0 lost"
+    moves, kept, controllers = 8, "0 lost", 1
 
     def __init__(self, student: Student, plot: Plot, seed: int) -> None:
         self.student, self.told, self.longest = student, {}, 0.0
@@ -73,7 +73,7 @@ class AdversaryNight:
         self.acknowledged = 0   # before the last record of all
         self.log: list[Read] = []
         self._sent, self._stream = 0, None
-        self.cluster: Any = simulated(seed, controllers=1, brokers=max(3, *plot.replicas), config=plot.brokers)
+        self.cluster: Any = simulated(seed, controllers=self.controllers, brokers=max(3, *plot.replicas), config=plot.brokers)
         replicated(self.cluster, TOPIC, plot.replicas, **plot.configs)
         self.random = Random(seed)
         self.reader = Reader(self.cluster, TOPIC, name="map")

@@ -2,9 +2,7 @@
 
     rule("6.2").nights        night A, B, C
 
-Not here, of lab 9: a vote (9.6), for a voter's own assertions of I-RAFT-4 and I-RAFT-7 end it at its second vote, before anybody
-sees two leaders, and a quorum that elects nobody starts no cluster; the commit of a metadata record, which no exercise has as
-a function.
+Not here, of lab 9: the commit of a metadata record, which no exercise has as a function.
 
 Not here: where a follower cuts its log. It cuts only where its leader has found another epoch; who cuts at the high watermark
 there, as before KIP-101, loses a record only if two leaders die within one Fetch, which no move of these nights does. What
@@ -21,10 +19,11 @@ from typing import Any
 
 from minikafka.broker.controller import leader_election
 from minikafka.broker.groups.api import offsets
+from minikafka.broker.raft.election import Elections
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_manager
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside import election, high_watermark, in_sync, retention, sequences, share, zombie
+from minikafka.lab.inside import election, high_watermark, in_sync, retention, sequences, share, vote, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -50,6 +49,7 @@ RULES = (
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
     Rule("8.6", replica_manager, "Replica", in_sync.in_place, in_sync.NIGHTS),
     Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS, ("_check_election", "_check_elr")),
+    Rule("9.6", Elections, "on_vote", vote.in_place, vote.NIGHTS),
     Rule("10.3", log, "ProducerStates", sequences.in_place, sequences.NIGHTS),
 )
 

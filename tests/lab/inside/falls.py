@@ -101,6 +101,22 @@ FALLS = {
         "a list of who may": "is wanted",
         "text": "is wanted",
     },
+    "9.6": {
+        "always": "night B (two controllers ask the third for its vote in the same epoch): two leaders. Controllers 101 and 103 "
+        "both lead in epoch 2",
+        "never": "night A (the controller that leads dies, and comes back; then the next one): stood still. Controllers 102 and "
+        "103 live, and for 15 s no topic could be created",
+        "votes twice": "night B (two controllers ask the third for its vote in the same epoch): two leaders.",
+        "votes for shorter logs": "night C (a controller that was cut off asks for votes; it lacks what was decided): decided "
+        "and gone. topic-1 was created and acknowledged, and is record 14 of the metadata log. Controller 103 leads in epoch 2",
+        "by length only": "night D (the old leader was cut off, wrote on, and asks for votes: nothing of that was decided): "
+        "decided and gone.",
+        "a longer log only": "night A (the controller that leads dies, and comes back; then the next one): stood still.",
+        "one vote for ever": "night A (the controller that leads dies, and comes back; then the next one): stood still.",
+        "an old epoch may ask": HARMLESS,       # the voter answers with its own epoch, and the candidate of an old one gives up
+        "not the same again": HARMLESS,         # the candidate tries again in the next epoch
+        "the same one always": HARMLESS,        # of three, who has one vote beside its own leads: nobody else wrote in that epoch
+    },
     "10.3": {
         "remembers only the last batch": "night B (five batches are on the way, and all five answers are lost): refused. Batch b "
         "of producer 7, epoch 0, sequence 1, was right, and the leader answered OUT_OF_ORDER_SEQUENCE_NUMBER",
