@@ -47,9 +47,8 @@ class Whole:
 def whole(exercise: str, text: str | None = None) -> Whole:
     """Return the program up to a stage; `text` stands for that stage's file. Todo or Unknown if an earlier one is missing."""
     names = [name for number, name in STAGES.items() if int(number[3:]) <= int(exercise[3:])]
-    texts = {name: _earlier(name) for name in (names if text is None else names[:-1])}
-    if text is not None:
-        texts[names[-1]] = text
+    texts = {name: _earlier(name) for name in names[:-1]}
+    texts[names[-1]] = source(names[-1]) if text is None else text
     begins, line = {}, 1
     for name, part in texts.items():
         begins[name] = line

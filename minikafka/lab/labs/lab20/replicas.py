@@ -30,8 +30,8 @@ from minikafka.cluster.plan import free_ports
 from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.labs.lab20.clients import LIBRDKAFKA, PATIENCE, blamed, python_consumer
 from minikafka.lab.labs.lab20.parts import NAME, StudentsBroker, listening, whole
-from minikafka.lab.labs.lab20.side_by_side import NoAnswer, WireLine
-from minikafka.lab.labs.lab20.stages import names, wanted
+from minikafka.lab.labs.lab20.side_by_side import NoAnswer, WireLine, read_fields
+from minikafka.lab.labs.lab20.stages import LATEST, at, names, wanted
 from minikafka.lab.program import Program
 
 TOPIC, HELD = "orders", 1.0  # seconds for which nothing may be acknowledged
@@ -62,6 +62,26 @@ class ThreeBrokers:
         new.write_text(json.dumps(self.state))
         os.replace(new, self.file)
 
+    @property
+    def errors(self) -> list[str]:
+        """Return the errors of the first broker that has printed some."""
+        return next((found for broker in self.brokers.values() if (found := broker.errors)), [])
+
+    def ends(self, leader: int, *followers: int) -> str:
+        """Return where the logs end, as each broker answers it to ListOffsets, and whose turn it is to look."""
+        ends = {node: self._end(node) for node in (leader, *followers)}
+        told = "By ListOffsets their logs end at " + ", ".join(f"{end} (broker {node})" for node, end in ends.items())
+        behind = [str(node) for node in followers if ends[node] != ends[leader]]
+        return f"{told}: {'why does broker ' + behind[0] + ' not copy?' if behind else 'does the leader count its followers?'}"
+
+    def _end(self, node: int) -> object:
+        try:
+            with WireLine(self.brokers[node].port) as line:
+                answer = line.exchange(line.frame("ListOffsets", at(TOPIC, LATEST)))
+        except (NoAnswer, OSError):
+            return "?"
+        return next((field.says for field in read_fields("ListOffsets", answer)[0] if field.name == "offset"), "?")
+
 
 def judge_replicas(text: str) -> str:
     """Play the night. Raise Wrong with the first promise that was not kept."""
@@ -77,12 +97,12 @@ def judge_replicas(text: str) -> str:
         _send(producer, LATER, acknowledged)
         if producer.flush(PATIENCE + 4):
             raise Wrong(f"broker 3 leads, broker 2 is in sync, and {len(acknowledged & {*LATER})} of twenty new records were "
-                        "acknowledged: your cluster stands still", three.brokers[3].errors)
+                        f"acknowledged: your cluster stands still. {three.ends(3, 2)}", three.errors)
         three.brokers[3].program.kill()
         three.elect(2, [2])
         if lost := sorted(acknowledged - _all_of(three.brokers[2], acknowledged)):
             raise Wrong(f"{len(lost)} of {len(acknowledged)} acknowledged records are not in the last broker's log, the first is "
-                        f"order-{lost[0]}", three.brokers[2].errors)
+                        f"order-{lost[0]}", three.errors)
     return f"two leaders were killed, and all {len(acknowledged)} acknowledged records are in the last broker's log"
 
 
@@ -90,8 +110,8 @@ def _a_follower_is_held(three: ThreeBrokers, producer: Any, acknowledged: set[in
     """Write with all in sync, then while broker 3 stands still. Raise Wrong if a client got a promise of those."""
     _send(producer, FIRST, acknowledged)
     if producer.flush(PATIENCE):
-        raise Wrong(f"three brokers are in sync, and of twenty records {len(acknowledged)} were acknowledged in {PATIENCE:g} s",
-                    three.brokers[1].errors)
+        raise Wrong(f"three brokers are in sync, and of twenty records {len(acknowledged)} were acknowledged in {PATIENCE:g} s. "
+                    f"{three.ends(1, 2, 3)}", three.errors)
     three.brokers[3].program.pause()
     _send(producer, DOUBTFUL, acknowledged)
     producer.flush(HELD)

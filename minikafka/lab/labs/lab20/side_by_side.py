@@ -138,32 +138,66 @@ def difference(api: str, answer: bytes, reference: bytes) -> FirstDifference | N
     name = api.rstrip("0")
     for field in compared(theirs):
         if field.place not in own:
-            told = f"your answer to {name} {'ends before' if cut else 'has no'} `{field.place}`"
-            return FirstDifference(f"{told}; in Kafka's stands {spoken(field)}", table(mine, theirs, field.place))
+            if cut:
+                break
+            told = f"your answer to {name} has no `{field.place}`, Kafka's says {spoken(field)}"
+            return FirstDifference(told, table(mine, theirs, field.place))
         if not equal(own[field.place], field):
-            told = f"your answer to {name} says {spoken(own[field.place])} in the field `{field.place}`"
-            return FirstDifference(f"{told}, Kafka's says {spoken(field)}", table(mine, theirs, field.place))
+            told = f"your answer to {name} {_says_instead(own[field.place], field)}{_shifted(mine, cut)}"
+            return FirstDifference(told, table(mine, theirs, field.place))
     if cut:
-        return FirstDifference(f"your answer to {name} ends before `{cut}`", table(mine, theirs, cut))
+        return FirstDifference(f"your answer to {name} ends before `{cut}`{_count(mine, cut)}", table(mine, theirs, cut))
     if mine[-1].place == "(more)":
         told = f"your answer to {name} goes on after its last field: {mine[-1].says}"
         return FirstDifference(told, table(mine, theirs, "(more)"))
     return None
 
 
+def _says_instead(mine: WireField, theirs: WireField) -> str:
+    said, wanted = spoken(mine), spoken(theirs)
+    if said == wanted:
+        wanted += ", with other bytes in them"
+    return f"says {said} in the field `{theirs.place}`, Kafka's says {wanted}"
+
+
+def _shifted(mine: Sequence[WireField], cut: str) -> str:
+    """Return what shows that all fields have moved, or ""."""
+    if not cut and mine[-1].place != "(more)":
+        return ""
+    return f". The answer is also too {'short' if cut else 'long'}: is a field before it missing, or of another size?"
+
+
+def _count(mine: Sequence[WireField], cut: str) -> str:
+    """Return how many items were announced of the array that is cut off, or ""."""
+    counts = [field for field in mine if field.place.startswith("how many ") and cut.startswith(f"{field.place[9:]}[")]
+    return f": `{counts[-1].place}` says {counts[-1].says}" if counts else ""
+
+
 def spoken(field: WireField) -> str:
     """Return what a field says, in short."""
     says = field.says
     if isinstance(says, bytes):
+        if field.name == "batches" and says:
+            return f"{len(says)} bytes with the base offsets {', '.join(map(str, _bases(says)))}"
         return f"{len(says)} bytes" if len(says) > BYTES else says.hex(" ") or "no bytes"
     text = repr(says) if isinstance(says, str) else "null" if says is None else str(says)
     return text if len(text) < 40 else text[:39] + "…"
 
 
+def _bases(batches: bytes) -> list[int]:
+    found = list[int]()
+    while len(batches) >= 12:
+        base, size = struct.unpack_from(">qi", batches)
+        found.append(base)
+        batches = batches[12 + max(size, 0):]
+    return found[:9]
+
+
 def table(mine: Sequence[WireField], theirs: Sequence[WireField], place: str = "") -> tuple[str, ...]:
     """Return the rows of both answers round a field; all of them without one."""
     own, other = ({field.place: field for field in side} for side in (mine, theirs))
-    order = [*dict.fromkeys([*other, *own])]
+    free = tuple(f"{name}[" for name in FREE_COUNTS)
+    order = [row for row in dict.fromkeys([*other, *own]) if row in own or row == place or not row.startswith(free)]
     at = order.index(place) if place in order else len(order)
     begin = max(0, at - BEFORE) if place else 0
     rows = order[begin:begin + ROWS] if place else order

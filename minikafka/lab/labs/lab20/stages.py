@@ -31,6 +31,7 @@ from minikafka.log import batch
 
 LATEST, EARLIEST = -1, -2
 WAIT = 3000     # milliseconds for which a Fetch may wait
+LATE = 60_000   # a max_wait that nobody waits for
 LONG = 30_000   # letters of a client's name, for a long request
 APART = 0.02    # seconds between two pieces of it; who reads them as one all the same gets away with it
 ASLEEP = 0.3    # seconds after which a Fetch that was sent is waiting
@@ -62,6 +63,11 @@ class TwoBrokers:
         if found := difference(api, answer, reference):
             raise Wrong(f"{asked}: {found.told}", found.table)
         return [{field.name: field.says for field in read_fields(api, said)[0]} for said in (answer, reference)]
+
+    def says(self, api: str, values: Mapping[str, Any], asked: str) -> dict[str, Any]:
+        """Send a request to the student's broker only, and return what its answer says, field by field."""
+        answer = self.answer(self.mine.frame(api, values), asked)
+        return {field.name: field.says for field in read_fields(api, answer)[0]}
 
     def answer(self, frame: bytes, asked: str, line: WireLine | None = None) -> bytes:
         """Send a frame to the student's broker and return the answer; Wrong if none comes."""
@@ -119,6 +125,13 @@ def verdict(found: str | Exception) -> str:
 
 def judge_frame(bench: TwoBrokers) -> str:
     """Ask which versions there are: at once, in pieces, two requests together, from two connections, in a version too new."""
+    first = bench.mine.frame("ApiVersions", {})
+    try:
+        with WireLine(bench.broker.port) as line:
+            line.exchange(first)
+    except NoAnswer as none:
+        raise bench.wrong(f"ApiVersions: {none}. The size of this request is {first[:4].hex(' ')}, that is {len(first) - 4}: "
+                          "does your broker read it so?") from None
     listed(bench, "ApiVersions")
     long = bench.mine.frame("ApiVersions", {}, client="x" * LONG)
     for what, pieces, count in (("two requests in one piece", [bench.mine.frame("ApiVersions", {}) * 2], 2),
@@ -201,7 +214,7 @@ def judge_produce(bench: TwoBrokers) -> str:
     """Write two batches, one that is damaged, one to a topic that is not there, and one without an acknowledgement."""
     listed(bench, "Produce", "InitProducerId")
     bench.both("Metadata", names(bench.topic), "Metadata for a new topic")
-    bench.both("Produce", records(bench.topic, three()), "three records for an empty partition")
+    bench.both("Produce", records(bench.topic, three()), "three records with a right checksum, for an empty partition")
     bench.both("Produce", records(bench.topic, three(3)), "three more")
     damaged = bytearray(three(6))
     damaged[-3] ^= 1
@@ -210,7 +223,11 @@ def judge_produce(bench: TwoBrokers) -> str:
     for line in (bench.mine, bench.kafka):
         line.send(line.frame("Produce", records(bench.topic, three(6), acks=0)))
     bench.both("Produce", records(bench.topic, three(9)), "three more after three with acks=0, which get no answer at all")
-    bench.both("InitProducerId", {"transaction": None, "timeout": 1000}, "InitProducerId")
+    producer = {"transaction": None, "timeout": 1000}
+    bench.both("InitProducerId", producer, "InitProducerId")
+    first, second = (bench.says("InitProducerId", producer, "InitProducerId")["producer"] for _ in range(2))
+    if first == second:
+        raise Wrong(f"InitProducerId twice: both producers got the id {first}. Each one needs a number of its own")
     return clients.python_writes(bench.broker, bench.topic, 12)
 
 
@@ -233,15 +250,15 @@ def judge_fetch(bench: TwoBrokers) -> str:
     bench.both("Fetch", wanted(bench.topic, 4), "Fetch from offset 4, in the middle of a batch, which is sent whole")
     bench.both("Fetch", wanted(bench.topic, 0, most=1), "Fetch of one byte at most: the first batch is sent all the same")
     bench.both("Fetch", wanted(bench.topic, 9, wait=50), "Fetch from offset 9, the end, for 50 ms")
-    bench.both("Fetch", wanted(bench.topic, 10), "Fetch from offset 10, beyond the end")
-    bench.both("Fetch", wanted("no-such-topic", 0), "Fetch from a topic that is not there")
+    bench.both("Fetch", wanted(bench.topic, 10, wait=LATE), "Fetch from offset 10, beyond the end, which is answered at once")
+    bench.both("Fetch", wanted("no-such-topic", 0, wait=LATE), "Fetch from a topic that is not there, which is answered at once")
     _waits(bench)
     clients.librdkafka_writes(bench.broker, bench.topic, 12)
     return clients.both_read(bench.broker, bench.topic, 17)
 
 
-def wanted(topic: str, offset: int, wait: int = 0, most: int = 1 << 20) -> dict[str, Any]:
-    return {"replica": -1, "max_wait": wait, "min_bytes": 1, "max_bytes": most, "isolation": 0,
+def wanted(topic: str, offset: int, wait: int = 0, most: int = 1 << 20, least: int = 1) -> dict[str, Any]:
+    return {"replica": -1, "max_wait": wait, "min_bytes": least, "max_bytes": most, "isolation": 0,
             "topics": [{"name": topic, "partitions": [{"partition": 0, "offset": offset, "max_bytes": most}]}]}
 
 
@@ -252,6 +269,10 @@ def _waits(bench: TwoBrokers) -> None:
     if time.monotonic() - began < 0.35:
         raise Wrong("a Fetch at the end with a max_wait of 400 ms was answered at once, with nothing: a client that waits for "
                     "records would send thousands of requests a second")
+    began = time.monotonic()
+    bench.answer(bench.mine.frame("Fetch", wanted(bench.topic, 0, wait=400, least=1 << 19)), "Fetch with a large min_bytes")
+    if time.monotonic() - began < 0.35:
+        raise Wrong(f"a Fetch with a min_bytes of {1 << 19} and a max_wait of 400 ms was answered at once, with less")
     bench.mine.send(bench.mine.frame("Fetch", wanted(bench.topic, 9, wait=WAIT)))
     writer = threading.Thread(target=_one_batch, args=(bench.broker.port, bench.topic))
     began = time.monotonic()
@@ -349,6 +370,7 @@ def judge_group(bench: TwoBrokers) -> str:
                     "the member, and a group of one is led by it")
     them = [(said["generation"], said["member"]) for said in joined]
     strangers, late = [(number, "nobody") for number, _ in them], [(number + 7, name) for number, name in them]
+    alone = [(-1, "")] * 2
 
     def by(members: list[tuple[int, str]], api: str, asked: str) -> None:
         bench.each(api, *(as_member(api, group, bench.topic, *member) for member in members), asked)
@@ -359,14 +381,36 @@ def judge_group(bench: TwoBrokers) -> str:
     by(them, "OffsetCommit", "OffsetCommit by the member")
     by(strangers, "OffsetCommit", "OffsetCommit by a member that nobody knows")
     by(late, "OffsetCommit", "OffsetCommit in a generation that never was")
+    by(alone, "OffsetCommit", "OffsetCommit in generation -1 without a name, while the group has a member")
+    by(strangers, "SyncGroup", "SyncGroup by a member that nobody knows")
+    by(late, "SyncGroup", "SyncGroup in a generation that never was")
     by(strangers, "LeaveGroup", "LeaveGroup of a member that nobody knows")
     by(them, "LeaveGroup", "LeaveGroup of the member")
     by(them, "Heartbeat", "Heartbeat after it has left")
+    _newcomer(bench, f"{group}-2")
     return clients.read_as_group(bench.broker, bench.topic)
 
 
-def join(group: str) -> dict[str, Any]:
-    return {"group": group, "session": 30_000, "rebalance": 30_000, "member": "", "kind": "consumer",
+def _newcomer(bench: TwoBrokers, group: str) -> None:
+    """Raise Wrong if a second member does not take the place of the first, or if one that comes again gets another name."""
+    first = bench.says("JoinGroup", join(group), "JoinGroup of a first member")
+    second = bench.says("JoinGroup", join(group), "JoinGroup of a second member while the first is there")
+    again = bench.says("JoinGroup", join(group, second["member"]), "JoinGroup of a member that comes again")
+    if first["member"] == second["member"]:
+        raise Wrong(f"JoinGroup of a second member while the first is there: both are called {first['member']!r}")
+    if again["member"] != second["member"]:
+        raise Wrong(f"JoinGroup of {second['member']!r}, which comes again: in your answer it is {again['member']!r}")
+    found = [said["generation"] for said in (first, second, again)]
+    if not found[0] < found[1] < found[2]:
+        raise Wrong(f"three times JoinGroup: the generations of your answers are {found}; each join is a new one")
+    for said, number, what in ((first, 25, "the old member, whose place a newcomer has taken"), (again, 0, "the new member")):
+        beat = {"group": group, "generation": said["generation"], "member": said["member"]}
+        if (error := bench.says("Heartbeat", beat, f"Heartbeat of {what}")["error"]) != number:
+            raise Wrong(f"Heartbeat of {what}: your answer has error {error}, {number} is right")
+
+
+def join(group: str, member: str = "") -> dict[str, Any]:
+    return {"group": group, "session": 30_000, "rebalance": 30_000, "member": member, "kind": "consumer",
             "protocols": [{"name": "range", "data": b"the topics"}, {"name": "roundrobin", "data": b"the same"}]}
 
 
