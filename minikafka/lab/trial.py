@@ -89,7 +89,9 @@ class Trial:
             raise Misfit(f"{call.who} is an `async def`, and whoever calls it has to wait for it; write `def`")
         kind = wants.result(wanted)
         if call.returned is None and not wants.admits_nothing(wanted):
-            raise Misfit(f"{call.who} {nothing(call.function)}{f'; {self.own_form} is wanted' if self.own_form else ''}")
+            told = f"{call.who} {nothing(call.function)}"
+            wanted = f"; {self.own_form} is wanted" if self.own_form else ""
+            raise Misfit(f"{told} {wanted[2].upper()}{wanted[3:]}" if wanted and told.endswith("?") else told + wanted)
         if kind is not None and not wants.fits(kind, call.returned):
             raise Misfit(f"{call.who} returned {wants.kind(call.returned)}; {self.own_form or wants.words(kind)} is wanted")
 

@@ -16,11 +16,13 @@ from minikafka.lab.inside.night import TOPIC, TP, AdversaryNight, Refused, Stood
 
 @dataclass(frozen=True)
 class Fall:
-    """A rule has done something wrong: in a word, in sentences, and the moment of the cluster's clock to look at."""
+    """A rule has done something wrong: in a word, in sentences, and what to look at: the moment of the cluster's clock, the
+    partition."""
 
     word: str
     text: str
     t: float
+    tp: str = TP
 
 
 def fallen(night: AdversaryNight) -> Fall | None:
@@ -30,8 +32,9 @@ def fallen(night: AdversaryNight) -> Fall | None:
 
 def stood(night: AdversaryNight, error: Stood) -> Fall:
     """Return the fall of a night in which something stood still."""
+    t = night.cluster.now() if error.t is None else error.t
     if isinstance(error, Refused):
-        return Fall(error.word, f"{error}.", error.since if error.at_once else night.cluster.now())
+        return Fall(error.word, f"{error}.", t, error.tp)
     now = _state(night)
     if now.leader not in night.cluster.alive:
         alive = [broker for broker in night.cluster.alive if broker in now.isr]
@@ -39,10 +42,10 @@ def stood(night: AdversaryNight, error: Stood) -> Fall:
         could = (f", though {listed(alive or eligible, 'broker')} {_are(alive or eligible)} alive and "
                  f"{'in sync' if alive else 'in the ELR'}" if alive or eligible else
                  f"; only {listed(now.isr, 'broker')} {'was' if len(now.isr) == 1 else 'were'} in sync")
-        return Fall("stood still", f"{error}: nobody who lives leads {TP}{could}.", night.cluster.now())
-    ends = listed([now.ends.get(broker, 0) for broker in now.isr])
-    return Fall("stood still", f"{error}. In sync: {listed(now.isr, 'broker')}, and the log ends at {ends}. The high watermark "
-                f"of broker {now.leader}, which leads, stands at {now.watermark}.", night.cluster.now())
+        return Fall("stood still", f"{error}: nobody who lives leads {TP}{could}.", t)
+    ends = ", ".join(f"{broker} ends at {now.ends.get(broker, 0)}" for broker in now.isr)
+    return Fall("stood still", f"{error}. In sync: {ends}. Broker {now.leader} leads, and its high watermark stands at "
+                f"{now.watermark}.", t)
 
 
 def _never_stored(night: AdversaryNight) -> Fall | None:
@@ -187,15 +190,18 @@ def _state(night: AdversaryNight) -> State:
 
 
 def _promise(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[float, str] | None:
-    """Return when a leader let its high watermark pass a lost record that a member of the ISR had not, and a sentence on it; if
-    there are several such members, on the one that leads now."""
+    """Return when a leader let its high watermark pass the last of the lost records that a member of the ISR had not, and a
+    sentence on it; if there are several such members, on the one that leads now."""
+    found = None
     for now in _states(night):
         behind = sorted((broker for broker in now.isr if now.ends.get(broker, 0) <= lost[0]), key=lambda broker: broker != heir)
         if now.raised and now.watermark > lost[0] and behind:
             what = str(lost[0]) if len(lost) == 1 else f"{lost[0]} to {lost[-1]}"
-            return now.t, (f"Broker {now.leader} promised {what} while {listed(behind[:1], 'broker')}, in sync, ended at "
-                           f"{now.ends.get(behind[0], 0)}.")
-    return None
+            found = now.t, (f"Broker {now.leader} promised {what} while {listed(behind[:1], 'broker')}, in sync, ended at "
+                            f"{now.ends.get(behind[0], 0)}.")
+        if found and now.raised and now.watermark > lost[-1]:
+            break
+    return found
 
 
 def _election(night: AdversaryNight, lost: Sequence[int]) -> tuple[float, int, int]:

@@ -33,7 +33,7 @@ class Till:
             last = sequence + len(letters) - 1
             numbers = f"sequence {sequence}" if last == sequence else f"sequences {sequence} to {last}"
             raise Refused(f"Batch {letters} of producer {self.producer}, epoch {epoch}, {numbers}, was right, and the leader "
-                          f"answered {error.name}: a producer cannot go on after it", self.night.cluster.now())
+                          f"answered {error.name}: a producer cannot go on after it")
         self.night.told.update({letter: offset + place for place, letter in enumerate(letters)})
 
     def loses(self, letters: str, sequence: int, epoch: int = 0) -> None:

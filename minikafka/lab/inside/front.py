@@ -108,6 +108,7 @@ class Nights:
                     self.fall = became.fallen(night)
                 except Stood as error:
                     self.fall = became.stood(night, error)
+                    night.passes(0.001)     # so that the picture of that moment has nothing of the mending
                     if night.mended():      # what stands still may have lost something, and that is worse
                         night.acknowledged = len(night.told)
                         night.reads()
@@ -146,12 +147,11 @@ class Played:
         display({"text/plain": repr(self), "text/html": self._panel()}, raw=True)
         if self.fall is None:
             return
-        from minikafka.lab.inside.night import TP
         from minikafka.lab.picture.facts.run import RecordedRun
         from minikafka.lab.view import front, show
         run = RecordedRun(self.events or [], engine="sim", title=f"your answer to {self.verdict.id}, inside")
         t = self.fall.t - run.events[0]["t"]
         if front.kind() == front.PAGE:
-            show(run, TP).go(t)
+            show(run, self.fall.tp).go(t)
         elif front.kind() == front.STILL:
-            display(front.Still.of(run, t, TP))
+            display(front.Still.of(run, t, self.fall.tp))

@@ -83,7 +83,7 @@ class GroupNight(AdversaryNight):
         since = self.cluster.now()
         while not done():
             if self.cluster.now() > since + LONG:
-                raise Refused(f"For {LONG:g} s {' and '.join(one.name for one in members) or 'somebody'} had no turn", since)
+                raise Refused(f"For {LONG:g} s {' and '.join(one.name for one in members) or 'somebody'} had no turn")
             if not members:
                 self.passes(0.1)
             for member in members:
@@ -147,20 +147,20 @@ class NightMember:
         at, place = self.at, self.night.place
         assert at is not None
         begins = f"The group had committed {place}. Then {self.name} got the partition, and began at {at}"
+        got = [event["t"] for event in self.night.cluster.trace.events("assigned") if event["client"] == self.name]
         if at > place:
-            raise Skipped(f"{begins}: {place} to {at - 1} are skipped", self.night.cluster.now())
+            raise Skipped(f"{begins}: {place} to {at - 1} are skipped", got[-1])
         if at < place:
-            raise Again(f"{begins}: {at} to {place - 1} come once more", self.night.cluster.now())
+            raise Again(f"{begins}: {at} to {place - 1} come once more", got[-1])
 
     def commits(self, offset: int | None = None) -> None:
         """Commit where it is. Raises Refused."""
         offset = self.at if offset is None else offset
-        since = self.night.cluster.now()
         try:
             self.night.during(self.consumer.unblocked.commit({PLACE: offset}))
         except KafkaError as error:
-            raise Refused(f"{self.name} has the partition, and its commit of {offset} was refused with {error.code.name}",
-                          since) from None
+            raise Refused(f"{self.name} has the partition, and its commit of {offset} was refused with {error.code.name}"
+                          ) from None
         self.night.place = offset
 
     def sends_commit(self, offset: int) -> Callable[[], None]:

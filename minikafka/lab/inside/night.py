@@ -33,11 +33,12 @@ T = TypeVar("T")
 
 
 class Stood(Exception):
-    """An error: what has to go on in such a night has stood still, from `since` on; its text says what that was."""
+    """An error: what has to go on in such a night has stood still; its text says what that was. The picture shows partition
+    `tp` at `t`, the moment at which it is raised if that is None."""
 
-    def __init__(self, what: str, since: float) -> None:
+    def __init__(self, what: str, t: float | None = None, tp: str = TP) -> None:
         super().__init__(what)
-        self.since = since
+        self.t, self.tp = t, tp
 
 
 class Refused(Stood):
@@ -88,7 +89,7 @@ class AdversaryNight:
             answered = self._send()
             self.longest = max(self.longest, self.cluster.now() - began)
             if not answered:
-                raise Stood(f"Record {self._sent} got no answer for {PATIENCE:g} s", began)
+                raise Stood(f"Record {self._sent} got no answer for {PATIENCE:g} s")
 
     def tries(self, count: int = 1) -> None:
         """Write records until one gets no answer; that may be right."""
@@ -126,7 +127,6 @@ class AdversaryNight:
         while self.cluster.isr(TOPIC) != [leader] and self.cluster.now() < until:
             self.passes(0.1)
         self.kills(leader)
-        since = self.cluster.now()
         try:
             self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))
         except NotReady:
@@ -157,18 +157,18 @@ class AdversaryNight:
 
     def until_in_sync(self, *brokers: int) -> None:
         """Wait until exactly these brokers are in sync, for half a minute at most. Raises Stood."""
-        since = self.cluster.now()
         try:
             self._steps(lambda: self.cluster.wait(lambda: set(self.cluster.isr(TOPIC)) == set(brokers), timeout=30))
         except NotReady:
-            wanted = " and ".join(map(str, brokers))
-            raise Stood(f"For 30 s {wanted} should be in sync, and {self.cluster.isr(TOPIC)} are", since) from None
+            isr = set(self.cluster.isr(TOPIC))
+            wrong, stayed = (isr - {*brokers}, "in") if isr - {*brokers} else ({*brokers} - isr, "out of")
+            who = f"broker{'s' * (len(wrong) > 1)} {' and '.join(map(str, sorted(wrong)))}"
+            raise Stood(f"For 30 s {who} stayed {stayed} the ISR") from None
 
     def ends(self) -> None:
         """Let everything run again, write one more record, and read all there is."""
-        since = self.cluster.now()
         if not self.mended():
-            raise Stood(f"All brokers run again, and nobody leads {TP}", since)
+            raise Stood(f"All brokers run again, and nobody leads {TP}")
         self.acknowledged = len(self.told)
         self._producer = self._truck("truck-2")    # the first one's sequence may be lost with its records
         self.writes(1)

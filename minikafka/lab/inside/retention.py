@@ -74,10 +74,10 @@ class RetentionNight(AdversaryNight):
         early = [offset for offset in range(self.start, start) if ages[offset] < PROMISE]
         if early:
             raise GoneTooEarly(f"Record {early[0]} is {ages[early[0]]:.0f} s old and gone: who comes now reads from {start} on. "
-                               f"{PROMISE} s were promised", self.cluster.now())
+                               f"retention.ms is {PROMISE} s")
         if start < len(ages) and ages[start] > limit:
             raise KeptTooLong(f"Record {start} can be read, and is {ages[start]:.0f} s old; after {limit:.0f} s at the latest "
-                              "its segment should be gone", self.cluster.now())
+                              "its segment should be gone")
         self.start = start
 
     def ends(self) -> None:

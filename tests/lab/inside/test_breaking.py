@@ -38,7 +38,7 @@ def test_a_night_that_loses_by_kafkas_own_allowance_does_not_count():
 def test_inside_shows_the_moment():
     """Fails if the picture of a loss stands anywhere but at the promise, or if a night without a loss shows none."""
     broken, kept = inside("6.8", SHORTEST["6.8"]), inside("6.8", Night().holds(3).writes(5).kills(1))
-    raised = next(event["t"] for event in broken.events if event["k"] == "hw" and event["tp"] == TP and event["b"] == 1)
+    raised = next(event["t"] for event in broken.events if event["k"] == "hw" and event["tp"] == TP and event["hw"] == 5)
     assert broken and broken.fall.t == raised
     died = next(event["t"] for event in kept.events if event["k"] == "fault" and event["fault"] == "kill")
     assert not kept and died <= kept.fall.t < kept.events[-1]["t"]
