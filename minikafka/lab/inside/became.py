@@ -32,7 +32,7 @@ def fallen(night: AdversaryNight) -> Fall | None:
 
 def stood(night: AdversaryNight, error: Stood) -> Fall:
     """Return the fall of a night in which something stood still."""
-    t = night.cluster.now() if error.t is None else error.t
+    t = round(night.cluster.now() if error.t is None else error.t, 6)     # as the trace's
     if isinstance(error, Refused):
         return Fall(error.word, f"{error}.", t, error.tp)
     now = _state(night)

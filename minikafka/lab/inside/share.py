@@ -94,6 +94,7 @@ class ShareNight(GroupNight):
         while working or self.open - self.owners.keys():
             working = [member for member in members if member.polls()]
             done.update((member.name, self.cluster.now()) for member in working)
+            self.passes(0.001)      # the picture stands between two rounds
             if self.cluster.now() > since + LONG:
                 tp = "{}-{}".format(*min(self.open - self.owners.keys()))
                 raise Unread(f"Nobody reads {tp}: for {LONG:g} s its records have waited", tp=tp)

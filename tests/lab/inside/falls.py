@@ -26,7 +26,7 @@ FALLS = {
         "deals in the order of arrival": HARMLESS,          # only the group's leader computes the shares
         "begins with the first member at every topic": "uneven. C1 reads 4 partitions, C2 reads 2",
         "counts partitions from 1": "stood still. Nobody reads fares-0: for 30 s its records have waited",
-        "deals whole topics": "uneven. C1 reads 6 partitions, C2 reads 3",
+        "deals whole topics": "uneven. C1 reads 3 partitions, C3 reads 0",
         "forgets the odd ones": "night B (three members, seven partitions; one member dies): stood still. Nobody reads rides-3",
         "gives the odd ones to the last": "night C (three members, two partitions; one member dies): uneven. C3 reads 2",
         "gives everything to everybody": "once more. C1 has worked on record 0 of rides-0, and C2 works on it, too",

@@ -9,6 +9,8 @@ import pytest
 from minikafka.lab import Todo, check
 from minikafka.lab.inside import front, inside, student
 from minikafka.lab.inside.table import RULES
+from minikafka.lab.picture.facts.run import RecordedRun
+from minikafka.lab.view.front import Still
 from tests.lab.inside.falls import FALLS, HARMLESS
 
 
@@ -48,6 +50,21 @@ def test_a_right_rule_withstands_nights_of_chance(row):
     played = inside(row.exercise, next(iter(answers("right", row.exercise).values())))
     assert played and f"{front.RANDOM} random ones" in repr(played), played
     assert getattr(row.owner, row.name) is before
+
+
+@pytest.mark.parametrize("exercise, name, seen", [
+    ("4.6", "deals each topic by itself", ("rides partition 2", "delivered 12,", "fares-1 by C2: position 3")),
+    ("4.6", "gives everything to everybody", ("rides partition 0", "C1 position 1", "C2 position 1")),
+    ("5.7", "looks for offsets that go back", ("meter committed 30", "positions-0 by C2: position ?")),
+    ("6.2", "a majority of all", ("3 held", "high watermark 15, end 15")),
+    ("9.3", "never changes", ("1 killed", "Broker 3: replica, running, in sync"))])
+def test_the_picture_stands_at_the_moment_that_the_sentence_names(exercise, name, seen, monkeypatch):
+    """Fails if a picture shows another partition than its sentence, or the cluster before that moment or after it was mended."""
+    monkeypatch.setattr(front, "RANDOM", 0)
+    played = inside(exercise, answers("wrong", exercise)[name][0])
+    run = RecordedRun(played.events, engine="sim")
+    text = Still.of(run, played.fall.t - run.events[0]["t"], played.fall.tp).text
+    assert all(words in text for words in seen), text
 
 
 def endless(leo, isr):
