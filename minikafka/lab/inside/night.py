@@ -130,7 +130,7 @@ class AdversaryNight:
         try:
             self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))
         except NotReady:
-            raise Stood(f"Broker {leader} died, and 20 s later it has no successor", since) from None
+            raise Stood(f"Broker {leader} died, and 20 s later it has no successor") from None
 
     def kills(self, *brokers: int) -> None:
         if self._stream is not None:
