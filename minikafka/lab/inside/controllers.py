@@ -32,13 +32,13 @@ LONG = 15.0      # seconds within which somebody must lead: some split votes
 class TwoLeaders(Refused):
     """An error: two controllers have won the same epoch."""
 
-    word, at_once = "two leaders", True
+    word = "two leaders"
 
 
 class DecidedAndGone(Refused):
     """An error: a controller leads that has not what was decided before."""
 
-    word, at_once = "decided and gone", True
+    word = "decided and gone"
 
 
 class NobodyLeads(Refused):
@@ -137,7 +137,7 @@ class ControllerNight(AdversaryNight):
         self.passes(3)
         self._judge()
 
-    def mended(self) -> bool:
+    def mended(self, after: float = 0.0) -> bool:
         """Return False: there is nothing to look for in the topic's log."""
         return False
 

@@ -108,8 +108,7 @@ class Nights:
                     self.fall = became.fallen(night)
                 except Stood as error:
                     self.fall = became.stood(night, error)
-                    night.passes(0.001)     # so that the picture of that moment has nothing of the mending
-                    if night.mended():      # what stands still may have lost something, and that is worse
+                    if night.mended(after=0.001):   # what stands still may have lost something, and that is worse
                         night.acknowledged = len(night.told)
                         night.reads()
                         self.fall = became.fallen(night) or self.fall

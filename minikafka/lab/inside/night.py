@@ -44,7 +44,7 @@ class Stood(Exception):
 class Refused(Stood):
     """An error: a broker has refused what was right; its text says all."""
 
-    word, at_once = "refused", False    # at_once: the moment to look at is `since`, not the end
+    word = "refused"
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,10 @@ class AdversaryNight:
         self.writes(1)
         self.reads()
 
-    def mended(self) -> bool:
-        """Let everything run again; return whether somebody leads then."""
+    def mended(self, after: float = 0.0) -> bool:
+        """Let everything run again, `after` seconds from now; return whether somebody leads then."""
+        if after:
+            self.passes(after)
         if self._stream is not None:
             self._stream.stop()
         try:
