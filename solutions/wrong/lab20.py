@@ -14,7 +14,7 @@ WRONG = {
         "closes where a version is too new": (changed(FRAME, ("elif key == 18:", "elif False:")), "version 99.*closed"),
         "an empty list with the error": (changed(FRAME, ("APIS[18] = 0, 2, api_versions", "APIS[7] = 0, 2, api_versions")), "closed"),
         "one request a connection": (changed(FRAME, ("            while True:\n                size", "            if True:\n                size")),
-                                     "two requests"),
+                                     "closed the connection"),
         "throttle in version 0 as well": (changed(FRAME, (" if version > 0 else body", "")), "goes on after its last field"),
         "no throttle": (changed(FRAME, ("body + int32(0) if version > 0 else body", "body")), "ends before `throttle`"),
         "listens nowhere": (changed(FRAME, ("    while True:\n        connection, _", "    while False:\n        connection, _")), "exit code 0"),

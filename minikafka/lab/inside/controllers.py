@@ -176,7 +176,7 @@ class ControllerNight(AdversaryNight):
             raise
 
     def _judge(self) -> None:
-        """Raises TwoLeaders and DecidedAndGone."""
+        """Read the metadata logs. Raises TwoLeaders and DecidedAndGone."""
         logs = Logs(self)
         if logs.fault is not None:
             raise logs.fault

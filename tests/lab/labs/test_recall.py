@@ -47,8 +47,9 @@ def test_a_lab_asks_of_earlier_labs_only(student, lab):
 
 def test_the_solved_notebooks_show_the_questions_of_a_student_without_a_record(student):
     """I-RECALL-2. Fails if the choice depends on the day, or if the outputs of the solved notebooks are older than the table."""
-    for source in PROJECT.sources([])[1:]:
-        lab = read_source(source)
+    for lab in map(read_source, PROJECT.sources([])[1:]):
+        if lab.number >= 20:  # an elective goes with no lab of the path
+            continue
         cell = next(cell for cell in load(PROJECT.solved(lab)).cells if cell.id == "recall")
         assert cell.outputs[0].data["text/plain"] == repr(recall(str(lab.number))) == repr(recall(lab.number))
 

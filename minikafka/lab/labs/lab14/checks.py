@@ -249,7 +249,7 @@ def missing_question(answer: Callable[..., list[Cell]]) -> str:
     asked = 0
     for name, pipeline in {"a sound pipeline": EFFECTIVELY_ONCE, **LIARS}.items():
         for trips, prices in sold(pipeline):
-            said, asked, wrong = answer(trips, prices), asked + 1, wrong_prices(trips, prices)
+            said, asked, wrong = answer(list(trips), list(prices)), asked + 1, wrong_prices(trips, prices)
             for cell in said:
                 assert wants.fits(list, cell) and len(cell) == 2, f"the list has pairs (zone, window); you have {shown(cell)}"
             for cell in sorted({tuple(cell) for cell in said}.symmetric_difference(wrong), key=str):

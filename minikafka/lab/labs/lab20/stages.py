@@ -127,8 +127,7 @@ def judge_frame(bench: TwoBrokers) -> str:
     """Ask which versions there are: at once, in pieces, two requests together, from two connections, in a version too new."""
     first = bench.mine.frame("ApiVersions", {})
     try:
-        with WireLine(bench.broker.port) as line:
-            line.exchange(first)
+        bench.mine.exchange(first)
     except NoAnswer as none:
         raise bench.wrong(f"ApiVersions: {none}. The size of this request is {first[:4].hex(' ')}, that is {len(first) - 4}: "
                           "does your broker read it so?") from None
