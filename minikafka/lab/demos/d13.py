@@ -117,7 +117,7 @@ DEMO = Demo(
     name="D13",
     title="Two rules side by side",
     purpose="A promise counts only if everybody who may lead can keep it.",
-    question="Three brokers have a copy. Which of them must have a record before its producer is told that it is stored?",
+    question="Three brokers have a copy. Which of them must have a record before its producer reads that it is stored?",
     answers=(
         Choice("The leader: it has written it to its log.",
                "That is acks=1. If the leader dies, the next one may never have had the record.", scene=0),
@@ -133,7 +133,7 @@ DEMO = Demo(
         "If most are right, take the answer in second place: the page does that by itself.",
         "At the freeze vote again, by hands: which cluster is better? (Most say left: nobody waits there.)",
         "At 'led' compare the lanes of broker 2. It has the crown on both sides, and left its log is short.",
-        "At the end count the red boxes. They had a tick: a producer was told that they are stored.",
+        "At the end count the red boxes. They had a tick: a producer has read that they are stored.",
         "'All three' looks safe until the death. Ask who decides that a broker does not count any more. (The controller.)",
         "Lab 6, exercises 6.2 and 6.8: there the class writes the rule, and breaks one.",
     ),

@@ -123,7 +123,7 @@ class NightMember:
         self._hand: list[Any] = []      # what it got, and has not worked on
 
     def works(self, count: int = 0) -> None:
-        """Wait for the partition, and work on its next `count` records, if there are so many. Raises Refused."""
+        """Wait for the partition, and work on its next `count` records, fewer if no more come. Raises Refused."""
         self.night.until(lambda: self.at is not None, self)
         while len(self._hand) < count and self.polls():
             pass

@@ -59,7 +59,7 @@ class ShareNight(GroupNight):
     moves, kept = 3, "0 lost, each worked on by one member"
 
     def has(self, **topics: int) -> None:
-        """Create topics of so many partitions."""
+        """Create topics, each with its number of partitions."""
         self.topics, self.partitions = list(topics), [(topic, p) for topic, count in topics.items() for p in range(count)]
         self.cluster.admin().create_topics(topics, replicas=1)
         self.owners: dict[tuple[str, int, int], str] = {}
