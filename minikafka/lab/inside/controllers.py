@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kafka.protocol.admin import CreateTopicsRequest
 
 from minikafka.cluster.errors import NotReady
-from minikafka.lab.inside.night import SEED, AdversaryNight, Plot, Refused, Stood
-from minikafka.lab.inside.student import Misused, Student
+from minikafka.lab.inside.night import AdversaryNight, Refused, Stood
+from minikafka.lab.inside.student import Misused
 from minikafka.protocol.errors import Err, KafkaError
 
 IDS = (101, 102, 103)
@@ -45,14 +44,6 @@ class NobodyLeads(Refused):
     """An error: the controllers live, and elect nobody."""
 
     word = "stood still"
-
-
-@dataclass(frozen=True)
-class ControllerPlot(Plot):
-    """A night of controllers, as it is planned."""
-
-    def begin(self, student: Student, seed: int = SEED) -> ControllerNight:
-        return ControllerNight(student, self, seed)
 
 
 class ControllerNight(AdversaryNight):

@@ -14,13 +14,11 @@ Owns: the members, and where the next one has to begin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from minikafka.client.client import GROUP as OF_A_GROUP
 from minikafka.client.consumer.commits import COMMIT, Committed
-from minikafka.lab.inside.night import SEED, TOPIC, AdversaryNight, Plot, Refused
-from minikafka.lab.inside.student import Student
+from minikafka.lab.inside.night import TOPIC, AdversaryNight, Refused
 from minikafka.protocol.errors import Err, KafkaError
 
 GROUP, PLACE = "meter", (TOPIC, 0)
@@ -37,16 +35,6 @@ class Again(Refused):
     """An error: the group works again on what it had committed."""
 
     word = "once more"
-
-
-@dataclass(frozen=True)
-class GroupPlot(Plot):
-    """A night of a group, as it is planned."""
-
-    replicas: tuple[int, ...] = (1,)
-
-    def begin(self, student: Student, seed: int = SEED) -> GroupNight:
-        return GroupNight(student, self, seed)
 
 
 class GroupNight(AdversaryNight):

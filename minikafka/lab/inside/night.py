@@ -57,9 +57,10 @@ class Plot:
     replicas: tuple[int, ...] = (1, 2, 3)
     configs: dict[str, Any] = field(default_factory=dict)
     brokers: dict[str, Any] = field(default_factory=dict)
+    kind: type[AdversaryNight] | None = None    # of night; None: of a partition and its replicas
 
     def begin(self, student: Student, seed: int = SEED) -> AdversaryNight:
-        return AdversaryNight(student, self, seed)
+        return (self.kind or AdversaryNight)(student, self, seed)
 
 
 class AdversaryNight:

@@ -7,10 +7,10 @@ in the middle of one is none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from minikafka.lab.inside.night import SEED, TOPIC, TP, AdversaryNight, Plot, Refused
+from minikafka.lab.inside.night import TOPIC, TP, AdversaryNight, Plot, Refused
 from minikafka.lab.inside.student import Student
 from minikafka.log.retention import expired_segments
 
@@ -98,19 +98,6 @@ class RetentionNight(AdversaryNight):
         return int(self.cluster.world.client_env().wall_ms())
 
 
-@dataclass(frozen=True)
-class RetentionPlot(Plot):
-    """A night of a topic that forgets, as it is planned."""
-
-    replicas: tuple[int, ...] = (1,)
-    configs: dict[str, Any] = field(default_factory=lambda: {"retention_ms": 1000 * PROMISE, "segment_bytes": 1 << 20})
-    brokers: dict[str, Any] = field(default_factory=lambda: {"log.retention.check.interval.ms": 1000 * LOOK,
-                                                             "log.initial.task.delay.ms": 1000})
-
-    def begin(self, student: Student, seed: int = SEED) -> RetentionNight:
-        return RetentionNight(student, self, seed)
-
-
 def a_steady_writer(night: RetentionNight) -> None:
     for _ in range(50):
         night.writes(1)
@@ -129,6 +116,8 @@ def a_wrong_clock(night: RetentionNight) -> None:
     night.ends()
 
 
-NIGHTS = (RetentionPlot("a record comes every second", a_steady_writer),
-          RetentionPlot("seven records, and then nobody writes", a_silence),
-          RetentionPlot("between young records stand three of a machine whose clock is wrong", a_wrong_clock))
+plot = partial(Plot, replicas=(1,), kind=RetentionNight, configs={"retention_ms": 1000 * PROMISE, "segment_bytes": 1 << 20},
+               brokers={"log.retention.check.interval.ms": 1000 * LOOK, "log.initial.task.delay.ms": 1000})
+NIGHTS = (plot("a record comes every second", a_steady_writer),
+          plot("seven records, and then nobody writes", a_silence),
+          plot("between young records stand three of a machine whose clock is wrong", a_wrong_clock))

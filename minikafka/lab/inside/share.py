@@ -6,13 +6,13 @@ partitions (C). What nobody reads stands still, what two read is worked on twice
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside.group import LONG, Again, GroupNight, GroupPlot, NightMember, Refused
-from minikafka.lab.inside.night import SEED
+from minikafka.lab.inside.group import LONG, Again, GroupNight, NightMember, Refused
+from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.lab.values import shown
 
@@ -135,12 +135,6 @@ class Reading(NightMember):
         return bool(found)
 
 
-@dataclass(frozen=True)
-class SharePlot(GroupPlot):
-    def begin(self, student: Student, seed: int = SEED) -> ShareNight:
-        return ShareNight(student, self, seed)
-
-
 def two_topics_of_three(night: ShareNight) -> None:
     night.has(rides=3, fares=3)
     night.joins()
@@ -167,6 +161,7 @@ def more_members(night: ShareNight) -> None:
     night.settles()
 
 
-NIGHTS = (SharePlot("two members, two topics of three partitions; then a third member comes", two_topics_of_three),
-          SharePlot("three members, seven partitions; one member dies", one_dies),
-          SharePlot("three members, two partitions; one member dies", more_members))
+plot = partial(Plot, replicas=(1,), kind=ShareNight)
+NIGHTS = (plot("two members, two topics of three partitions; then a third member comes", two_topics_of_three),
+          plot("three members, seven partitions; one member dies", one_dies),
+          plot("three members, two partitions; one member dies", more_members))

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from minikafka.broker.raft.effects import Reply
 from minikafka.broker.raft.election import Elections
 from minikafka.broker.raft.messages import NOBODY, Answer, Vote
 from minikafka.broker.raft.roles import Prospective, Unattached
-from minikafka.lab.inside.controllers import ControllerNight, ControllerPlot
+from minikafka.lab.inside.controllers import ControllerNight
+from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 
 ON_VOTE = Elections.on_vote
@@ -118,7 +120,8 @@ def the_longer_log(night: ControllerNight) -> None:
     night.ends()
 
 
-NIGHTS = (ControllerPlot("the controller that leads dies, and comes back; then the next one", each_leader_dies),
-          ControllerPlot("two controllers ask the third for its vote in the same epoch", two_candidates),
-          ControllerPlot("a controller that was cut off asks for votes; it lacks what was decided", the_shorter_log),
-          ControllerPlot("the old leader was cut off, wrote on, and asks for votes: nothing of that was decided", the_longer_log))
+plot = partial(Plot, kind=ControllerNight)
+NIGHTS = (plot("the controller that leads dies, and comes back; then the next one", each_leader_dies),
+          plot("two controllers ask the third for its vote in the same epoch", two_candidates),
+          plot("a controller that was cut off asks for votes; it lacks what was decided", the_shorter_log),
+          plot("the old leader was cut off, wrote on, and asks for votes: nothing of that was decided", the_longer_log))

@@ -8,11 +8,13 @@ it is ahead of the new member, and what lies between is skipped.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from minikafka.broker.groups.api import offsets
-from minikafka.lab.inside.group import GroupNight, GroupPlot
+from minikafka.lab.inside.group import GroupNight
+from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.protocol.errors import Err
 
@@ -96,6 +98,7 @@ def the_living_one_is_ahead(night: GroupNight) -> None:
     night.ends()
 
 
-NIGHTS = (GroupPlot("C1 dies with a commit on its way, and C2 has done more when it arrives", the_dead_one_is_behind),
-          GroupPlot("C1 commits what it has polled, and dies; the commit arrives when C1 is out", the_dead_one_is_ahead),
-          GroupPlot("C1 gets the partition of C2, of which a commit is still on its way", the_living_one_is_ahead))
+plot = partial(Plot, replicas=(1,), kind=GroupNight)
+NIGHTS = (plot("C1 dies with a commit on its way, and C2 has done more when it arrives", the_dead_one_is_behind),
+          plot("C1 commits what it has polled, and dies; the commit arrives when C1 is out", the_dead_one_is_ahead),
+          plot("C1 gets the partition of C2, of which a commit is still on its way", the_living_one_is_ahead))
