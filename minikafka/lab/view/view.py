@@ -93,12 +93,12 @@ class View:
         the view stands beside the text, as its sentence, and the view moves to that moment."""
         return Snapshot(self, t, self.at(t))
 
-    def charts(self, tp: str | None = None, around: float | None = None) -> Any:
+    def charts(self, tp: str | None = None) -> Any:
         """Return rates, latency, lag, high watermark and log end over the whole run, as a plotly figure with a still
-        picture of it; `around`: the second of the run at which it opens."""
+        picture of it."""
         from minikafka.lab.picture.draw.charts import charts
         self._film.refresh()
-        return charts(self.run, tp or self._painter.cursor.tp, around)
+        return charts(self.run, tp or self._painter.cursor.tp)
 
     def groups(self, *names: str) -> front.Still:
         """Return the consumer groups at one glance where the viewer stands (partitions down, members across), for this cell to

@@ -133,17 +133,10 @@ def test_a_line_is_seen_on_light_and_on_dark_pages(name: str) -> None:
         assert contrast(getattr(chart, name), page) > 3
 
 
-def test_the_legend_is_below_and_the_axis_opens_where_one_looks() -> None:
-    """Fails if a legend takes the width of a narrow plot, or hangs over the figure's edge, or if a run of minutes hides the
-    second that is looked for."""
-    run = RecordedRun(story() + [event(100.0, "hw", 2, tp="flights-0", hw=5)], engine="sim")
-    legend = charts(run)._repr_mimebundle_()["application/vnd.plotly.v1+json"]["layout"]["legend"]
+def test_the_legend_is_below() -> None:
+    """Fails if a legend takes the width of a narrow plot, or hangs over the figure's edge."""
+    legend = charts(RecordedRun(story(), engine="sim"))._repr_mimebundle_()["application/vnd.plotly.v1+json"]["layout"]["legend"]
     assert (legend["orientation"], legend["yref"], legend["y"], legend["yanchor"]) == ("h", "container", 0, "bottom")
-    figure = charts(run, around=3.0)
-    assert figure.layout.xaxis4.range == (0.0, 11.0) and charts(run).layout.xaxis4.range is None
-    drawn = ElementTree.fromstring(b64decode(figure._repr_mimebundle_()["text/html"].split("base64,")[1].split('"')[0]))
-    inside = [panel for each in drawn.iter() if each.get("data-part") == "panel" for panel in each if panel.tag.endswith("}svg")]
-    assert len(inside) == 4 and not any(text.text == "20" for text in drawn.iter() if text.tag.endswith("text"))
 
 
 def test_an_axis_writes_plain_numbers() -> None:

@@ -24,7 +24,6 @@ BROKERS = ((SKY, "solid"), (ORANGE, "dash"), (PURPLE, "dot"), (GREEN, "dashdot")
 MARKS = {Level.GOOD: GREEN, Level.WAIT: ORANGE, Level.BAD: RED, Level.UNKNOWN: GREY}
 MOST = 80           # marks drawn; the worst
 BINS = 240          # at most that many bars of a rate
-AROUND = 8.0        # seconds shown before and after a moment
 Points = list[tuple[float, float]]
 
 
@@ -86,9 +85,8 @@ def rates(times: list[float], end: float) -> Points:
     return [((place + 0.5) * wide, counts[place] / wide) for place in range(int(end // wide) + 1)]
 
 
-def charts(run: RecordedRun, tp: str | None = None, around: float | None = None) -> Chart:
-    """Return the chart of the whole run; `tp` as in `run.at`. `around`: the moment (seconds of the run) at which the axis
-    opens, from AROUND before to AROUND after; a double click in plotly's figure shows the whole run."""
+def charts(run: RecordedRun, tp: str | None = None) -> Chart:
+    """Return the chart of the whole run; `tp` as in `run.at`."""
     from plotly.subplots import make_subplots
 
     tp = tp or next(iter(run.partitions), "")
@@ -108,8 +106,6 @@ def charts(run: RecordedRun, tp: str | None = None, around: float | None = None)
     for place, (group, points) in enumerate(sorted(series.lag.items())):
         _line(figure, 4, points, f"lag, {group}", *BROKERS[place % len(BROKERS)], shape="hv")
     _draw_marks(figure, run.marks)
-    if around is not None:
-        figure.update_xaxes(range=[max(0.0, around - AROUND), max(AROUND, min(run.end, around + AROUND))])
     return _dress(figure, tp)
 
 
