@@ -9,10 +9,11 @@ import struct
 
 import pytest
 
-from minikafka.log import Log, build
+from minikafka.log import Log, build, cleaner_filter
 from minikafka.log.batch import MAX_SEQUENCE
+from minikafka.log.markers import marker
 from minikafka.protocol.errors import Err, KafkaError
-from tests.log.kit import NOW, idempotent, open_log, producers, stored
+from tests.log.kit import NOW, header, idempotent, open_log, producers, stored
 from tests.log.memfs import MemFs
 
 PID = 4711
@@ -114,3 +115,13 @@ def test_snapshot_is_kafkas_file() -> None:
     data = fs.read(f"{log.path}/{3:020d}.snapshot")
     assert data[:2] == b"\0\1" and data[6:10] == b"\0\0\0\1"
     assert struct.unpack(">qhiqiqiq", data[10:]) == (PID, 2, 8, 2, 2, NOW + 6, -1, -1)
+
+
+def test_a_follower_copies_a_marker_that_compaction_emptied() -> None:
+    """Fails if a follower cannot copy the header that the cleaner keeps of a marker, does not learn the producer's epoch from it,
+    or reads a coordinator's epoch where no record is."""
+    follower = open_log(MemFs())
+    kept = cleaner_filter.empty(header(marker(PID, 3, 17, commit=True, timestamp_ms=NOW)))
+    follower.append_follower(kept, NOW)
+    entry = follower.producers.entries[PID]
+    assert (entry.epoch, entry.coordinator_epoch, follower.producers.completed, follower.end_offset) == (3, -1, [], 1)
