@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import functools
+import heapq
 import itertools
+import statistics
 from bisect import bisect_right
 from collections import deque, namedtuple
 
@@ -128,6 +130,35 @@ def votes_at_once(me, ask):
         (ask["last_epoch"], ask["end"]) >= (me["last_epoch"], me["end"])
 
 
+def commits_by_sorting(ends, start, before):
+    end = sorted(ends, reverse=True)[len(ends) // 2]
+    return max(before, end) if end > start else before
+
+
+def commits_by_counting(ends, start, before):
+    decided = before
+    for end in ends:
+        if end > start and end > decided and 2 * sum(other >= end for other in ends) > len(ends):
+            decided = end
+    return decided
+
+
+def commits_by_steps(ends, start, before):
+    decided = before
+    for at in range(before, max(ends)):
+        if sum(end > at for end in ends) > len(ends) / 2:
+            decided = at + 1
+        else:
+            break
+    return decided if decided > start else before
+
+
+class Controller101:
+    def committed(self, ends, start, before):
+        of_a_majority = (min(some) for some in itertools.combinations(ends, len(ends) // 2 + 1))
+        return max([before, *(end for end in of_a_majority if end > start)])
+
+
 class Voter102:
     def grants(self, me, ask):
         refused = (ask["epoch"] < me["epoch"],
@@ -244,5 +275,17 @@ RIGHT = {
         "the heir dies": night_of_the_heir,
         "a return, in a loop": night_with_a_return,
         "a value, no function": NIGHT_AS_A_VALUE,
+    },
+    "9.11": {
+        "by sorting": commits_by_sorting,
+        "by counting": commits_by_counting,
+        "record by record": commits_by_steps,
+        "every majority, a method": Controller101().committed,
+        "the lower median": lambda ends, start, before: max(
+            [before, *(end for end in [statistics.median_low(ends)] if end > start)]),
+        "a heap": lambda ends, start, before: before if (
+            end := heapq.nlargest(len(ends) // 2 + 1, ends)[-1]) <= start else max(end, before),
+        "numpy's numbers": lambda ends, start, before: np.max(
+            [before, np.sort(ends)[(len(ends) - 1) // 2]]) if np.sort(ends)[(len(ends) - 1) // 2] > start else np.int64(before),
     },
 }

@@ -145,6 +145,21 @@ def by_length(me, ask):
     return votes_by_cases({**me, "last_epoch": 0}, {**ask, "last_epoch": 0})
 
 
+# --- 9.11 ------------------------------------------------------------------------------------------------------------
+
+
+def up_to(pick):
+    """The rule with another choice among the ends."""
+    def committed(ends, start, before):
+        end = pick(ends)
+        return max(before, end) if end > start else before
+    return committed
+
+
+def counted(ends):
+    return sorted(ends, reverse=True)[len(ends) // 2]
+
+
 WRONG = {
     "9.2": {
         "looks at the last record only": (last_record, ""),
@@ -230,5 +245,26 @@ WRONG = {
         "a controller": (lambda: Night().kills(101).writes(5), r"there is no broker 101"),
         "dead already": (lambda: Night().writes(5).kills(2, 2), r"broker 2 is dead already"),
         "no return": (lambda: None, r"does it end with `return night`"),
+    },
+    "9.11": {
+        "half of them": (up_to(lambda ends: sorted(ends, reverse=True)[len(ends) // 2 - 1]), r"the others can elect a leader"),
+        "half, rounded up": (up_to(lambda ends: sorted(ends, reverse=True)[(len(ends) + 1) // 2 - 1]), r"2 of 4 are no majority"),
+        "the upper median": (up_to(lambda ends: sorted(ends)[len(ends) // 2]), r"2 of 4 are no majority"),
+        "all of them": (up_to(min), r"the death of 1 stops all"),
+        "the longest log": (up_to(max), r"on 1 of 3 disks: the others"),
+        "the leader's own log": (up_to(lambda ends: ends[0]), r"on 1 of 3 disks: the others"),
+        "does not count itself": (up_to(lambda ends: sorted(ends[1:], reverse=True)[len(ends) // 2]), r"the death of 1 stops all"),
+        "two are always enough": (up_to(lambda ends: sorted(ends, reverse=True)[1]), r"2 of 4 are no majority"),
+        "an older epoch by counting": (lambda ends, start, before: max(before, counted(ends)), r"which is of an older epoch"),
+        "from the epoch's start on": (lambda ends, start, before: max(before, counted(ends)) if counted(ends) >= start else before,
+                                      r"a majority has record 19, which is of an older epoch"),
+        "goes back": (lambda ends, start, before: counted(ends) if counted(ends) > start else before, r"you go back to 25"),
+        "0 for nothing new": (lambda ends, start, before: max(before, counted(ends)) if counted(ends) > start else 0, r"you go back to 0"),
+        "the last record, not the end": (lambda ends, start, before: max(before, counted(ends) - 1) if counted(ends) > start else before,
+                                         r"you return an end"),
+        "nothing, ever": (lambda ends, start, before: before, r"it is decided"),
+        "True or False": (lambda ends, start, before: counted(ends) > max(start, before), r"an offset is wanted"),
+        "how many": (lambda ends, start, before: len(ends) // 2 + 1, r"you go back to 2"),
+        "no return": (lambda ends, start, before: None, r"None"),
     },
 }

@@ -20,6 +20,7 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     election.py          exercise 9.3
     controllers.py       a night of controllers, and what was decided: two leaders, decided and gone
     vote.py              exercise 9.6
+    commit.py            exercise 9.11
     sequences.py         exercise 10.3
     breaking.py          the reverse: a rule is weakened, and the student's night has to lose a record
     goals.py             which rules those are, and the shortest nights known

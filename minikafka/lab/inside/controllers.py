@@ -1,4 +1,4 @@
-"""A night of controllers: three of them, of whom one leads, and an admin client that creates topics.
+"""A night of controllers: three or four of them, of whom one leads, and an admin client that creates topics.
 
     night.decides()                  # a topic is created; acknowledged, it is decided
     a, b = night.others              # those that do not lead
@@ -8,7 +8,8 @@
 
 Owns: who leads, and what was decided, as the trace tells it: an election is no request, so no client can see two winners.
 Invariants
-  a night that has ended without `Fell` had one leader in each epoch, and each leader's log had every topic that was acknowledged
+  a night that has ended without `Fell` had one leader in each epoch, and each leader's log had every record that was decided
+  the student's rule begins when the cluster runs: one that lets nobody lead, or decides nothing, would start none
 """
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from kafka.protocol.admin import CreateTopicsRequest
 
 from minikafka.cluster.errors import NotReady
 from minikafka.lab.inside.night import AdversaryNight, Refused, Stood
-from minikafka.lab.inside.student import Misused
+from minikafka.lab.inside.student import Misused, Student
 from minikafka.protocol.errors import Err, KafkaError
 
-IDS = (101, 102, 103)
+FIRST = 101
 METADATA = "__cluster_metadata-0"
 LONG = 15.0      # seconds within which somebody must lead: some split votes
 
@@ -49,15 +50,21 @@ class NobodyLeads(Refused):
 class ControllerNight(AdversaryNight):
     """A night of three controllers. `decided`: topic -> the offsets that were decided while it was created."""
 
-    moves, kept, controllers = 5, "0 lost, and one leader in each epoch", len(IDS)
+    moves, kept, controllers = 5, "0 lost, and one leader in each epoch", 3
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, student: Student, *arguments: Any) -> None:
+        student.rests = True
+        super().__init__(student, *arguments)
+        student.rests = False
         self.decided: dict[str, range] = {}
         self.dead = set[int]()
         self._admin = self.cluster.admin(timeout=LONG)
 
     # --- what an adversary does -----------------------------------------------------------------------------------
+
+    @property
+    def ids(self) -> range:
+        return range(FIRST, FIRST + self.controllers)
 
     @property
     def first(self) -> int:
@@ -66,7 +73,7 @@ class ControllerNight(AdversaryNight):
 
     @property
     def others(self) -> list[int]:
-        return [controller for controller in IDS if controller != self.first]
+        return [controller for controller in self.ids if controller != self.first]
 
     def decides(self) -> None:
         """Create a topic. Raises NobodyLeads if nobody acknowledges it."""
@@ -89,6 +96,16 @@ class ControllerNight(AdversaryNight):
         if answer is not None and answer.topics[0].error_code == Err.NONE:
             self._acknowledged(before)
 
+    def end(self, controller: int) -> int:
+        """Return where a controller's metadata log ends."""
+        return max(Logs(self).of[controller], default=-1) + 1
+
+    def until(self, happened: Callable[[], bool]) -> None:
+        """Wait for what the adversary waits for, for ten seconds at most."""
+        patience = self.cluster.now() + 10
+        while not happened() and self.cluster.now() < patience:
+            self.passes(0.1)
+
     def kills(self, *controllers: int) -> None:
         super().kills(*controllers)
         self.dead |= {*controllers}
@@ -102,7 +119,7 @@ class ControllerNight(AdversaryNight):
 
     def slows_ways(self, of: int, by: float) -> None:
         """Let each way between this controller and the others take `by` seconds."""
-        for other in IDS:
+        for other in self.ids:
             if other != of:
                 self.cluster.slow(of, other, latency=by)
 
@@ -133,11 +150,11 @@ class ControllerNight(AdversaryNight):
         return False
 
     def anything(self) -> None:
-        """Make one of the moves, drawn by chance. Two of three live at least; who starts again reaches the others."""
+        """Make one of the moves, drawn by chance. One is dead at most; who starts again reaches the others."""
         def rise() -> None:
             self.frees()
             self.restarts(*self.dead)
-        one, other = self.random.sample(IDS, 2)
+        one, other = self.random.sample(self.ids, 2)
         moves: list[Callable[[], None]] = [lambda: self.passes(3), self.frees, self.asks, lambda: self.cuts(one, other)]
         moves += [lambda: self.slows_ways(one, by=0.3), rise if self.dead else lambda: self.kills(one)]
         self.random.choice(moves)()
@@ -154,7 +171,7 @@ class ControllerNight(AdversaryNight):
         self.acknowledged += 1
 
     def _living(self) -> str:
-        living = [str(controller) for controller in IDS if controller not in self.dead]
+        living = [str(controller) for controller in self.ids if controller not in self.dead]
         return f"Controllers {', '.join(living[:-1])} and {living[-1]} live"
 
     def _steps(self, act: Any) -> None:
@@ -174,35 +191,36 @@ class ControllerNight(AdversaryNight):
 
 
 class Logs:
-    """The metadata logs as the trace tells them. `end`: of what was decided; `fault`: the first one."""
+    """The metadata logs as the trace tells them. `of`: controller -> offset -> epoch; `end`: of what was decided; `fault`: the
+    first one."""
 
     def __init__(self, night: ControllerNight) -> None:
         self.fault: Stood | None = None
         self.end = 0
+        self.of = defaultdict[int, dict[int, int]](dict)
         self._topics = night.decided
-        self._of = defaultdict[int, dict[int, int]](dict)      # controller -> offset -> epoch
         self._decided: dict[int, int] = {}
         self._follows: dict[int, int] = {}
         self._led: dict[int, int] = {}
         for event in night.cluster.trace.events("raft", "append", "truncate", "recover", "hw"):
-            if event["b"] in IDS and event.get("tp", METADATA) == METADATA and self.fault is None:
+            if event["b"] in night.ids and event.get("tp", METADATA) == METADATA and self.fault is None:
                 self._read(event)
 
     def _read(self, event: dict[str, Any]) -> None:
         node = event["b"]
-        log = self._of[node]
+        log = self.of[node]
         match event["k"]:
             case "append":
-                source = self._of[self._follows.get(node, node)]     # what a follower gets may be of several epochs
+                source = self.of[self._follows.get(node, node)]     # what a follower gets may be of several epochs
                 log.update({at: source.get(at, event["epoch"]) for at in range(event["base"], event["last"] + 1)})
             case "truncate" | "recover":
                 end = event["to"] if event["k"] == "truncate" else event["leo"]
-                self._of[node] = {at: epoch for at, epoch in log.items() if at < end}
+                self.of[node] = {at: epoch for at, epoch in log.items() if at < end}
             case "hw":
                 self._decided.update({at: log[at] for at in range(self.end, event["hw"]) if at in log})
                 self.end = max(self.end, event["hw"])
             case "raft":
-                self._follows[node] = event["leader"] if event["leader"] in IDS else node
+                self._follows[node] = event["leader"] if event["leader"] >= FIRST else node
                 if event["role"] == "leader":
                     self._wins(node, event["epoch"], event["t"])
 
@@ -211,9 +229,10 @@ class Logs:
         if other != node:
             self.fault = TwoLeaders(f"Controllers {other} and {node} both lead in epoch {epoch}: each decides by itself", t)
             return
-        for topic, places in self._topics.items():
-            missing = [at for at in places if at in self._decided and self._of[node].get(at) != self._decided[at]]
-            if missing and missing == [*places]:
-                self.fault = DecidedAndGone(f"{topic} was created and acknowledged, and is record {places[0]} of the metadata "
-                                            f"log. Controller {node} leads in epoch {epoch}, and its log has not that record", t)
-                return
+        gone = [at for at, decided in self._decided.items() if self.of[node].get(at) != decided]
+        if not gone:
+            return
+        topic = next((topic for topic, places in self._topics.items() if places and {*places} <= {*gone}), None)
+        what = (f"{topic} was created and acknowledged, and is record {self._topics[topic][0]} of the metadata log" if topic else
+                f"Record {gone[0]} of the metadata log, of epoch {self._decided[gone[0]]}, was decided")
+        self.fault = DecidedAndGone(f"{what}. Controller {node} leads in epoch {epoch}, and its log has not that record", t)

@@ -23,12 +23,12 @@ class Misused(AssertionError):
 
 
 class Student:
-    """The function, and what it has done. `error` is None until a call fails."""
+    """The function, and what it has done. `error` is None until a call fails; `rests`: brokers go by their own rule as yet."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function, self._spent = function, 0.0
         self.error: BaseException | None = None
-        self.calls = 0
+        self.calls, self.rests = 0, False
 
     def __call__(self, otherwise: Any, *arguments: Any) -> Any:
         """Return what the function returns, or `otherwise` if it has failed, now or before."""

@@ -2,8 +2,6 @@
 
     rule("6.2").nights        night A, B, C
 
-Not here, of lab 9: the commit of a metadata record, which no exercise has as a function.
-
 Not here: where a follower cuts its log. It cuts only where its leader has found another epoch; who cuts at the high watermark
 there, as before KIP-101, loses a record only if two leaders die within one Fetch, which no move of these nights does. What
 read_committed returns and what the cleaner keeps are no exercises.
@@ -20,10 +18,11 @@ from typing import Any
 from minikafka.broker.controller import leader_election
 from minikafka.broker.groups.api import offsets
 from minikafka.broker.raft.election import Elections
+from minikafka.broker.raft.replication import Replication
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_manager
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside import election, high_watermark, in_sync, retention, sequences, share, vote, zombie
+from minikafka.lab.inside import commit, election, high_watermark, in_sync, retention, sequences, share, vote, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -39,6 +38,7 @@ class Rule:
     name: str
     in_place: Callable[[Student], Callable[..., Any]]
     nights: tuple[Plot, ...]
+    also: tuple[tuple[Any, str, Callable[[Student], Callable[..., Any]]], ...] = ()     # other places of the same rule
     asserts: tuple[str, ...] = ()   # of the same owner: they would end a broker before a client sees what the rule does
 
 
@@ -48,8 +48,11 @@ RULES = (
     Rule("5.7", offsets, "_commit", zombie.in_place, zombie.NIGHTS),
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
     Rule("8.6", replica_manager, "Replica", in_sync.in_place, in_sync.NIGHTS),
-    Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS, ("_check_election", "_check_elr")),
+    Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS,
+         asserts=("_check_election", "_check_elr")),
     Rule("9.6", Elections, "on_vote", vote.in_place, vote.NIGHTS),
+    Rule("9.11", Replication, "advance_as_leader", commit.in_place, commit.NIGHTS,
+         also=((Elections, "_majority", commit.votes),)),
     Rule("10.3", log, "ProducerStates", sequences.in_place, sequences.NIGHTS),
 )
 
@@ -58,7 +61,8 @@ RULES = (
 def in_brokers(row: Rule, student: Student) -> Iterator[None]:
     """Let brokers run by the student's function for a while."""
     with ExitStack() as until_the_end:
-        until_the_end.enter_context(replaced(row.owner, row.name, row.in_place(student)))
+        for owner, name, in_place in ((row.owner, row.name, row.in_place), *row.also):
+            until_the_end.enter_context(replaced(owner, name, in_place(student)))
         for name in row.asserts:
             until_the_end.enter_context(replaced(row.owner, name, lambda *_: None))
         yield

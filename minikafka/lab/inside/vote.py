@@ -4,9 +4,8 @@ asks whether it would get one (a pre-vote).
 The adversary's knowledge: who voted must vote again, in the next epoch (A); two candidates may ask the same voter in one epoch
 (B); who was cut off lacks what was decided (C), even if its log is longer (D).
 
-`me["voted"]` is the leader that a controller follows, too. The very first election is ours, while a controller's log is empty:
-otherwise a rule that grants nothing would start no cluster. An epoch that is over is refused before: a candidate that gets a
-newer epoch in an answer gives up, whatever else the answer says.
+`me["voted"]` is the leader that a controller follows, too. The very first election is ours (controllers.py). An epoch that is
+over is refused before: a candidate that gets a newer epoch in an answer gives up, whatever else the answer says.
 """
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def in_place(student: Student) -> Callable[..., None]:
     """Return a method for `Elections.on_vote` that asks the student's function."""
     def on_vote(self: Elections, pending_request: object, vote: Vote, now: float) -> None:
         state, known = self.state, self.state.election_state
-        if state.log.end_offset == 0 or vote.epoch < state.epoch:
+        if student.rests or vote.epoch < state.epoch:
             return ON_VOTE(self, pending_request, vote, now)
         voted = known.voted if known.voted != NOBODY else known.leader
         me = {"epoch": state.epoch, "voted": None if voted == NOBODY else voted, "last_epoch": state.log.last_epoch,

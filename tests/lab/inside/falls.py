@@ -4,6 +4,9 @@ HARMLESS: `check` refuses the answer, and no client can see why; the comment say
 """
 
 HARMLESS = "0 lost"
+IN_HALVES = "night B (four controllers, cut into two and two): decided and gone."
+FIGURE_8 = "night C (a record of an older epoch is copied; who lacks it has a newer epoch): decided and gone."
+ONE_DEAD = "night A (one of four controllers is dead; later the one that leads): stood still."
 
 FALLS = {
     "2.2": {
@@ -117,6 +120,27 @@ FALLS = {
         "an old epoch may ask": HARMLESS,       # the voter answers with its own epoch, and the candidate of an old one gives up
         "not the same again": HARMLESS,         # the candidate tries again in the next epoch
         "the same one always": HARMLESS,        # of three, who has one vote beside its own leads: nobody else wrote in that epoch
+    },
+    "9.11": {
+        "half of them": f"{IN_HALVES} topic-2 was created and acknowledged, and is record 16 of the metadata log. Controller 103 "
+        "leads in epoch 2, and its log has not that record.",
+        "half, rounded up": IN_HALVES,
+        "the upper median": IN_HALVES,
+        "all of them": f"{ONE_DEAD} Controllers 102, 103 and 104 live, and for 15 s no topic could be created",
+        "the longest log": IN_HALVES,
+        "the leader's own log": IN_HALVES,
+        "does not count itself": ONE_DEAD,
+        "two are always enough": IN_HALVES,
+        "an older epoch by counting": f"{FIGURE_8} Record 16 of the metadata log, of epoch 1, was decided. Controller 103 leads "
+        "in epoch 6, and its log has not that record.",
+        "from the epoch's start on": FIGURE_8,
+        "goes back": HARMLESS,              # no disk comes back empty in these nights, and a leader keeps the higher offset
+        "0 for nothing new": HARMLESS,      # a leader keeps the higher offset
+        "the last record, not the end": "you return 15, and no log ends there",
+        "nothing, ever": f"{ONE_DEAD} Controllers 101, 102, 103 and 104 live, and for 15 s no topic could be created",
+        "True or False": "an offset, a whole number, is wanted",
+        "how many": "stood still. Controllers 101, 102, 103 and 104 live",
+        "no return": "returned None",
     },
     "10.3": {
         "remembers only the last batch": "night B (five batches are on the way, and all five answers are lost): refused. Batch b "

@@ -98,7 +98,9 @@ def test_the_adversary_lets_each_right_answer_through(exercise, name, answer, mo
     ("4.6", "gives everything to everybody", ("rides partition 0", "C1 position 1", "C2 position 1")),
     ("5.7", "looks for offsets that go back", ("meter committed 30", "positions-0 by C2: position ?")),
     ("6.2", "a majority of all", ("3 held", "high watermark 15, end 15")),
-    ("9.3", "never changes", ("1 killed", "Broker 3: replica, running, in sync"))])
+    ("9.3", "never changes", ("1 killed", "Broker 3: replica, running, in sync")),
+    ("9.11", "half of them", ("103: leader, cut, voted for 103, end 17", "104: leads epoch 1, cut")),
+    ("9.11", "an older epoch by counting", ("101: killed", "102: unattached, cut, voted for 103, end 27", "103: leader"))])
 def test_the_picture_stands_at_the_moment_that_the_sentence_names(exercise, name, seen, monkeypatch):
     """Fails if a picture shows another partition than its sentence, or the cluster before that moment or after it was mended."""
     monkeypatch.setattr(front, "RANDOM", 0)

@@ -71,3 +71,12 @@ def test_the_judge_of_votes_is_the_brokers_own_code(part, case):
     assert not votes.gives(me, ask)
     with without(part):
         assert votes.gives(me, ask)
+
+
+@pytest.mark.parametrize("part, case", [("commits_by_minority", 1), ("commits_former_epoch", 7), ("commits_at_epoch_start", 7)])
+def test_the_judge_of_commits_is_the_brokers_own_code(part, case):
+    """Fails if 9.11 is judged by a copy of the rule: with a part of the rule gone, the judge must decide more."""
+    ends, start, before = checks.COUNTED[case]
+    assert votes.decides([*ends], start, before) == before
+    with without(part):
+        assert votes.decides([*ends], start, before) == 20

@@ -1,5 +1,5 @@
 """Checks of lab 9: leadership from the metadata log (9.2), the controller's decision (9.3, 9.4), a voter's (9.6),
-an administrator's program (9.9), a night that breaks an election (9.10)."""
+an administrator's program (9.9), a night that breaks an election (9.10), up to where a leader has decided (9.11)."""
 from __future__ import annotations
 
 import random
@@ -12,7 +12,7 @@ from minikafka.lab.inside.breaking import judged
 from minikafka.lab.inside.goals import GOALS
 from minikafka.lab.labs.lab09.from_nothing import verdict, while_brokers_die
 from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
-from minikafka.lab.labs.lab09.votes import Voter, gives
+from minikafka.lab.labs.lab09.votes import Voter, decides, gives
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
@@ -332,3 +332,52 @@ hints("9.10", "Which broker is first among those that live, and lacks something?
 def broken_election(answer: Any) -> str:
     """Play the night with the first that lives as leader, then with Kafka's own rule."""
     return judged(GOALS["9.10"], answer)
+
+
+# --- 9.11 -----------------------------------------------------------------------------------------------------------
+
+hints("9.11", "Of four controllers, how many must have a record? And how far has that many come together?",
+      "Sort the ends, the largest first. Up to the one at place len(ends) // 2 a majority has everything. If that is not beyond "
+      "`start`, the record at `start` is not on a majority: nothing new is decided. Never return less than `before`.",
+      "minikafka/broker/raft/roles.py, `Leader.committed_offset`; figure 8 of the Raft paper")
+
+COUNTED = (  # where the logs end, where the epoch starts, what was decided before
+    ((20, 17, 14), 10, 14), ((20, 14, 14), 10, 14), ((20, 0, 20), 10, 14), ((14, 17, 17), 10, 14), ((20, 20, 14, 14), 10, 14),
+    ((20, 17, 17, 0), 10, 14), ((20, 20, 17, 14, 0), 10, 14), ((21, 20, 12), 20, 12), ((21, 18, 12), 20, 12),
+    ((21, 21, 12), 20, 12), ((21, 0, 0), 20, 15), ((30, 25, 0), 10, 30))
+
+
+@checks("9.11", matters="Four controllers survive one death, as three do, and one more must agree each time: take three or five.",
+        wants="an offset, a number")
+def commits(answer: Callable[[list[int], int, int], int]) -> str:
+    """Check with twelve cases, each for a reason, and with four hundred drawn ones; the brokers' own leader judges."""
+    rng = random.Random(912)
+    drawn = [([rng.randrange(8, 16) for _ in range(rng.randrange(3, 6))], rng.randrange(6, 14), rng.randrange(6, 12))
+             for _ in range(400)]
+    for ends, start, before in (*COUNTED, *drawn):
+        said, right = answer(list(ends), start, before), decides([*ends], start, before)
+        assert isinstance(said, (int, Integral)) and not isinstance(said, bool), \
+            f"an offset is wanted, such as {right}; you returned {shown(said)}"
+        if said != right:
+            raise Wrong(_miscounted([*ends], start, before, said, right),
+                        [f"ends   {[*ends]}", f"start  {start}", f"before {before}", f"it is  {right}, you said {shown(said)}"])
+    return "twelve cases of three, four and five controllers, and 400 drawn ones"
+
+
+def _miscounted(ends: list[int], start: int, before: int, said: int, right: int) -> str:
+    """Return what a wrong offset would do."""
+    having, enough, all_of = sum(end >= said for end in ends), sum(end >= right for end in ends), len(ends)
+    if said < before:
+        return f"you go back to {said}, and brokers have applied everything below {before}; what is decided stays so"
+    if said > right and 2 * having <= all_of:
+        if 2 * having == all_of:
+            return (f"record {said - 1} is on {having} of {all_of} disks, and {having} of {all_of} are no majority: "
+                    "the other half can decide something else")
+        return f"record {said - 1} is on {having} of {all_of} disks: the others can elect a leader that lacks it"
+    if said > right:
+        return (f"a majority has record {said - 1}, which is of an older epoch, and not yet record {start}, the first of yours: "
+                "a controller that lacks it, and has a newer epoch than it, can still be elected")
+    if said == right - 1:
+        return f"record {said} is decided as well: you return an end, and {right} means records 0 to {said}"
+    return (f"record {right - 1} is on {enough} of {all_of} disks, a majority, and of your epoch: it is decided. If you wait for "
+            f"more, the death of {all_of - enough or 1} stops all decisions")

@@ -4,6 +4,7 @@
     short_log()                      103 was cut off, and asks for votes with a log that lacks a committed record
 
     gives(me, ask)                   what a broker's own voter answers, asked alone
+    decides(ends, start, before)     up to where a broker's own leader has decided, asked alone
 
     with without("votes_twice"):     minikafka.proof.weakened: the voters of this process have lost one part of their rule
         two_candidates()
@@ -21,6 +22,7 @@ import pandas as pd
 from minikafka.broker.raft.effects import ElectionState, Reply, Times
 from minikafka.broker.raft.messages import NOBODY, Vote
 from minikafka.broker.raft.raft import Raft
+from minikafka.broker.raft.roles import NEVER, Leader
 from minikafka.proof.small_worlds.raft.disk import RaftDisk
 from minikafka.proof.stories.telling.quorum_story import QuorumStory
 
@@ -91,3 +93,14 @@ def gives(me: Voter, ask: Voter) -> bool:
     core.start(0.0)
     effects = core.on_request(None, Vote(ask["epoch"], ask["candidate"], ask["last_epoch"], ask["end"]), 0.0)
     return any(effect.response.granted for effect in effects if isinstance(effect, Reply))
+
+
+def decides(ends: list[int], start: int, before: int) -> int:
+    """Return the high watermark of controller 101, which leads the epoch that begins at `start`: the brokers' state machine is
+    asked."""
+    disk, voters = RaftDisk(), tuple(range(FIRST + 1, FIRST + 1 + len(ends)))
+    disk.append([(1, 0)] * max(ends))
+    core = Raft(voters[0], voters, disk, Times(), Random(0), ElectionState(1, voters[0], voters[0]))
+    core.state.high_watermark = before
+    core.replication.advance_as_leader(Leader(start, voters, voters[0], 2.0, NEVER, NEVER, dict(zip(voters, ends))), 0.0)
+    return core.state.high_watermark
