@@ -1,6 +1,7 @@
 """Right answers to the exercises of lab 8, of different make; written from the notebook's text alone."""
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
@@ -162,7 +163,49 @@ def lost_by_numpy(acknowledged, readable):
     return [(o, v, instead.get(int(o))) for o, v in zip(offsets, values) if instead.get(int(o)) != v]
 
 
+def cut_by_a_loop(epochs, end, answer, watermark):
+    epoch, ended = answer
+    mine = end
+    for number, start in reversed(epochs):
+        if number > epoch:
+            mine = start
+    return mine if mine < ended else ended
+
+
+def cut_by_bisection(epochs, end, answer, watermark):
+    after = bisect.bisect_right([number for number, _ in epochs], answer[0])
+    return min(answer[1], epochs[after][1] if after < len(epochs) else end)
+
+
+def cut_as_kafka_does(epochs, end, answer, watermark):
+    """An epoch that this log never had ends nowhere in it: go back to the one before, and ask again."""
+    epoch, ended = answer
+    ends = dict(zip((number for number, _ in epochs), [*(start for _, start in epochs[1:]), end]))
+    if epoch in ends:
+        return min(ends[epoch], ended)
+    older = [number for number in ends if number < epoch]
+    return ends[older[-1]] if older else min(ended, epochs[0][1])
+
+
+def cut_record_by_record(epochs, end, answer, watermark):
+    starts = dict(epochs)
+    now, log = None, []
+    for offset in range(end):
+        now = next((number for number, start in starts.items() if start == offset), now)
+        log.append(now)
+    kept = [offset for offset, number in enumerate(log) if number <= answer[0] and offset < answer[1]]
+    return len(kept)
+
+
 RIGHT = {
+    "8.10": {
+        "a loop from behind": cut_by_a_loop,
+        "bisection": cut_by_bisection,
+        "as Kafka does": cut_as_kafka_does,
+        "record by record": cut_record_by_record,
+        "min": lambda epochs, end, answer, watermark: min([end, answer[1], *(s for n, s in epochs if n > answer[0])]),
+        "numpy's number": lambda *known: np.int64(cut_by_a_loop(*known)),
+    },
     "8.2": {
         "a loop": lost_by_a_loop,
         "a comprehension": lambda acknowledged, readable: [

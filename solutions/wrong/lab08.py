@@ -5,6 +5,7 @@ from solutions.right.lab08 import (
     CHOICE,
     LIMIT,
     alarm_by_a_loop,
+    cut_by_a_loop,
     isr_by_a_loop,
     leaves_by_a_loop,
     lost_by_a_loop,
@@ -118,7 +119,36 @@ def lost_without_what(acknowledged, readable):
     return [(o, v) for o, v, _ in lost_by_a_loop(acknowledged, readable)]
 
 
+def only_its_own_epochs(epochs, end, answer, watermark):
+    """Cut where the next epoch begins, wherever the leader's log ended."""
+    return next((start for number, start in epochs if number > answer[0]), end)
+
+
+def at_the_watermark_where_they_part(epochs, end, answer, watermark):
+    return end if answer[0] == epochs[-1][0] and answer[1] >= end else watermark
+
+
+def where_the_epoch_begins(epochs, end, answer, watermark):
+    return next((start for number, start in epochs if number >= answer[0]), end)
+
+
 WRONG = {
+    "8.10": {
+        "cuts nothing": (lambda epochs, end, answer, watermark: end, r"nothing more is cut.*the leader has"),
+        "cuts everything": (lambda epochs, end, answer, watermark: 0, r"throw away"),
+        "at the high watermark": (lambda epochs, end, answer, watermark: watermark, r"which a follower learns last"),
+        "at the high watermark, where they part": (at_the_watermark_where_they_part, r"which a follower learns last"),
+        "at the leader's end, whatever the epoch": (lambda epochs, end, answer, watermark: min(end, answer[1]),
+                                                    r"nothing more is cut.*of epoch \d.*of epoch \d"),
+        "by its own epochs only": (only_its_own_epochs, r"nothing more is cut"),
+        "its last epoch, always": (lambda epochs, end, answer, watermark: epochs[-1][1], r"throw away"),
+        "where the epoch begins": (where_the_epoch_begins, r"throw away"),
+        "the last that stays": (lambda *known: cut_by_a_loop(*known) - 1, r"throw away"),
+        "beyond its end": (lambda epochs, end, answer, watermark: answer[1], r"from 0 to \d"),
+        "how many are cut": (lambda epochs, end, *known: end - cut_by_a_loop(epochs, end, *known), r"throw away"),
+        "the answer": (lambda epochs, end, answer, watermark: answer, r"a whole number is wanted"),
+        "no return": (lambda epochs, end, answer, watermark: None, r"returned nothing|None"),
+    },
     "8.2": {
         "looks at values only": (by_value_only, ""),
         "compares place by place": (side_by_side, ""),

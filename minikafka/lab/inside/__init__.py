@@ -17,6 +17,7 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     zombie.py            exercise 5.7
     high_watermark.py    exercise 6.2
     in_sync.py           exercise 8.6
+    cutting.py           exercise 8.10
     election.py          exercise 9.3
     controllers.py       a night of controllers, and what was decided: two leaders, decided and gone
     vote.py              exercise 9.6

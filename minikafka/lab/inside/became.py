@@ -1,5 +1,5 @@
-"""What became of a night: lost, twice, a wrong offset, out of order, read and gone, two leaders, replaced without need, refused,
-stood still; each with the moment to look at and a sentence.
+"""What became of a night: lost, twice, a wrong offset, out of order, read and gone, two leaders, replaced without need, replicas
+that disagree, refused, stood still; each with the moment to look at and a sentence.
 
 Owns: the sentences. Nothing is computed by a rule of ours: a record is lost if it was acknowledged and is not in the log.
 """
@@ -26,8 +26,11 @@ class Fall:
 
 
 def fallen(night: AdversaryNight) -> Fall | None:
-    """Return the worst that has become of a night that has ended; None if everything is as it was promised."""
-    return next((fall for judge in JUDGES if (fall := judge(night)) is not None), None)
+    """Return the worst that has become of a night that has ended; None if everything is as it was promised. Replicas that
+    disagree come before what became of it."""
+    fall = next((fall for judge in JUDGES if (fall := judge(night)) is not None), None)
+    cause = _disagree(night) if fall else None
+    return Fall(fall.word, f"{cause.text} {fall.text}", cause.t) if fall and cause and fall != cause else fall
 
 
 def stood(night: AdversaryNight, error: Stood) -> Fall:
@@ -65,19 +68,21 @@ def lost(night: AdversaryNight) -> Fall | None:
     gone = sorted(offset for value, offset in night.told.items() if value not in there)
     if not gone:
         return None
+    leader = night.cluster.leader(TOPIC)
+    promise = _promise(night, gone, leader)
+    cut = None if promise else _cut_off(night, gone, leader)
     first = next(place for place, value in enumerate(night.told) if value not in there)
-    before = [broker for broker, acknowledged in night.deaths if acknowledged <= first]
-    after = [broker for broker, acknowledged in night.deaths if acknowledged > first]
+    before = [broker for broker, acknowledged, t in night.deaths if (t < cut[0] if cut else acknowledged <= first)]
+    after = [broker for broker, _, _ in night.deaths[len(before):]]
     died = f"{listed(after)} died, " if after else ""
     began = f"{listed(before, 'Broker')} died. " if before else ""
-    leader = night.cluster.leader(TOPIC)
-    if promise := _promise(night, gone, leader):
-        t, told = promise
-        story = f"{told} Then {died}{leader} leads"
+    if found := promise or cut:
+        t, told = found
+        story = f"{began if cut else ''}{told} Then {died}{leader} leads"
     else:
         t, heir, end = _election(night, gone)
         story = f"Then {died}broker {heir} was made the leader, and its log ended at {end}"
-    return Fall("lost", f"{began}{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
+    return Fall("lost", f"{'' if cut else began}{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
 
 
 def _twice(night: AdversaryNight) -> Fall | None:
@@ -138,7 +143,19 @@ def _replaced(night: AdversaryNight) -> Fall | None:
     return None
 
 
-JUDGES = (_never_stored, lost, _twice, _elsewhere, _order, _gone, _two_leaders, _replaced)
+def _disagree(night: AdversaryNight) -> Fall | None:
+    for now in _states(night):
+        for broker in now.isr if now.raised else ():
+            ours, theirs = now.epochs.get(now.leader, {}), now.epochs.get(broker, {})
+            other = next((offset for offset in theirs if offset < now.watermark and theirs[offset] != ours.get(offset)), None)
+            if other is not None:
+                return Fall("replicas disagree", f"At offset {other} broker {now.leader}, the leader, has a record of epoch "
+                            f"{ours.get(other)}, and broker {broker}, in sync, one of epoch {theirs[other]}; the high watermark "
+                            f"is {now.watermark}.", now.t)
+    return None
+
+
+JUDGES = (_never_stored, lost, _twice, _elsewhere, _order, _gone, _two_leaders, _replaced, _disagree)
 
 
 # --- what the trace says ------------------------------------------------------------------------------------------
@@ -158,14 +175,16 @@ class State:
     isr: tuple[int, ...]    # the last one with a member
     elr: tuple[int, ...]
     ends: dict[int, int]
+    epochs: dict[int, dict[int, int]]   # of each broker's log: offset -> the leader epoch in which it was written
     watermark: int      # the leader's
     raised: bool        # by the event just read
 
 
 def _states(night: AdversaryNight) -> Iterator[State]:
     """Yield the partition's state after each event of the trace."""
-    now = State(0.0, -1, (), (), {}, 0, False)
+    now = State(0.0, -1, (), (), {}, {}, 0, False)
     marks: dict[int, int] = {}
+    follows: dict[int, int] = {}
     for event in night.cluster.trace.events("partition", "append", "truncate", "recover", "hw", "role"):
         if event["tp"] != TP:
             continue
@@ -175,10 +194,14 @@ def _states(night: AdversaryNight) -> Iterator[State]:
                 now.leader, now.isr, now.elr = event["leader"], tuple(event["isr"]) or now.isr, tuple(event["elr"])
             case "append":
                 now.ends[broker] = event["last"] + 1
-            case "truncate":
-                now.ends[broker] = event["to"]
-            case "recover":
-                now.ends[broker] = event["leo"]
+                copied = now.epochs.get(follows.get(broker, broker), {})    # a Fetch may bring records of several epochs
+                for offset in range(event["base"], event["last"] + 1):
+                    now.epochs.setdefault(broker, {})[offset] = copied.get(offset, event["epoch"])
+            case "truncate" | "recover":
+                now.ends[broker] = end = event["to" if event["k"] == "truncate" else "leo"]
+                now.epochs[broker] = {offset: epoch for offset, epoch in now.epochs.get(broker, {}).items() if offset < end}
+            case "role":
+                follows[broker] = event["leader"]
             case "hw":
                 marks[broker], now.raised = event["hw"], broker == now.leader
         now.watermark = marks.get(now.leader, 0)
@@ -196,11 +219,25 @@ def _promise(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[flo
     for now in _states(night):
         behind = sorted((broker for broker in now.isr if now.ends.get(broker, 0) <= lost[0]), key=lambda broker: broker != heir)
         if now.raised and now.watermark > lost[0] and behind:
-            what = str(lost[0]) if len(lost) == 1 else f"{lost[0]} to {lost[-1]}"
-            found = now.t, (f"Broker {now.leader} promised {what} while {listed(behind[:1], 'broker')}, in sync, ended at "
+            found = now.t, (f"Broker {now.leader} promised {_span(lost)} while {listed(behind[:1], 'broker')}, in sync, ended at "
                             f"{now.ends.get(behind[0], 0)}.")
         if found and now.raised and now.watermark > lost[-1]:
             break
+    return found
+
+
+def _cut_off(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[float, str] | None:
+    """Return when the one that leads now cut off lost records that its log had as they were promised, and a sentence on it."""
+    promised: dict[int, int] = {}
+    found, had = None, {}
+    for now in _states(night):
+        if now.raised and lost[0] < now.watermark:
+            promised = {offset: now.epochs[now.leader][offset] for offset in lost if offset in now.epochs[now.leader]}
+        own = now.epochs.get(heir, {})
+        off = [offset for offset in lost if offset in had and had[offset] == promised.get(offset) and offset not in own]
+        if off:
+            found = now.t, f"Broker {heir} cut its log at {now.ends[heir]}, and so threw away {_span(off)}, which was promised."
+        had = own
     return found
 
 
@@ -213,6 +250,10 @@ def _election(night: AdversaryNight, lost: Sequence[int]) -> tuple[float, int, i
             return now.t, now.leader, end
         before = before if now.leader == -1 else now.leader
     return now.t, now.leader, end
+
+
+def _span(offsets: Sequence[int]) -> str:
+    return str(offsets[0]) if len(offsets) == 1 else f"{offsets[0]} to {offsets[-1]}"
 
 
 def _are(several: Sequence[Any]) -> str:

@@ -71,7 +71,7 @@ class AdversaryNight:
 
     def __init__(self, student: Student, plot: Plot, seed: int) -> None:
         self.student, self.told, self.longest = student, {}, 0.0
-        self.deaths: list[tuple[int, int]] = []     # who, and how many records were acknowledged before
+        self.deaths: list[tuple[int, int, float]] = []     # who, how many records were acknowledged before, and when
         self.acknowledged = 0   # before the last record of all
         self.log: list[Read] = []
         self._sent, self._stream = 0, None
@@ -116,7 +116,10 @@ class AdversaryNight:
     def delays(self, *brokers: int, by: float) -> None:
         """Let each way between the leader and these take `by` seconds."""
         for broker in brokers:
-            self.cluster.slow(self.cluster.leader(TOPIC), broker, latency=by)
+            self.delays_way(self.cluster.leader(TOPIC), broker, by)
+
+    def delays_way(self, a: int, b: int, by: float) -> None:
+        self.cluster.slow(a, b, latency=by)
 
     def streams(self, rate: float = 20) -> None:
         """Begin to write, until somebody dies or the night ends; a leader answers this writer at once."""
@@ -128,6 +131,10 @@ class AdversaryNight:
         while self.cluster.isr(TOPIC) != [leader] and self.cluster.now() < until:
             self.passes(0.1)
         self.kills(leader)
+        self.until_succeeded(leader)
+
+    def until_succeeded(self, leader: int) -> None:
+        """Wait until somebody leads in the place of a broker that died. Raises Stood."""
         try:
             self._steps(lambda: self.cluster.wait(lambda: self.cluster.leader(TOPIC) in self.cluster.alive, timeout=20))
         except NotReady:
@@ -138,7 +145,7 @@ class AdversaryNight:
             self._steps(self._stream.finish)
         for broker in brokers:
             self.cluster.kill(broker)
-            self.deaths.append((broker, len(self.told)))
+            self.deaths.append((broker, len(self.told), self.cluster.now()))
 
     def frees(self) -> None:
         """Let all followers copy again, over links that work."""

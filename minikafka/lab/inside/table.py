@@ -2,9 +2,7 @@
 
     rule("6.2").nights        night A, B, C
 
-Not here: where a follower cuts its log. It cuts only where its leader has found another epoch; who cuts at the high watermark
-there, as before KIP-101, loses a record only if two leaders die within one Fetch, which no move of these nights does. What
-read_committed returns and what the cleaner keeps are no exercises.
+Not here, for no exercise has them as a function: what read_committed returns (lab 10), what the cleaner keeps (lab 2).
 
 Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
 """
@@ -20,9 +18,9 @@ from minikafka.broker.groups.api import offsets
 from minikafka.broker.raft.election import Elections
 from minikafka.broker.raft.replication import Replication
 from minikafka.broker.replication.replica import Replica
-from minikafka.broker.replication.shell import replica_manager
+from minikafka.broker.replication.shell import replica_fetcher, replica_manager
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside import commit, election, high_watermark, in_sync, retention, sequences, share, vote, zombie
+from minikafka.lab.inside import commit, cutting, election, high_watermark, in_sync, retention, sequences, share, vote, zombie
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
@@ -48,6 +46,7 @@ RULES = (
     Rule("5.7", offsets, "_commit", zombie.in_place, zombie.NIGHTS),
     Rule("6.2", Replica, "_advance", high_watermark.in_place, high_watermark.NIGHTS),
     Rule("8.6", replica_manager, "Replica", in_sync.in_place, in_sync.NIGHTS),
+    Rule("8.10", replica_fetcher, "ReplicaFetcher", cutting.in_place, cutting.NIGHTS),
     Rule("9.3", leader_election, "_choose", election.in_place, election.NIGHTS,
          asserts=("_check_election", "_check_elr")),
     Rule("9.6", Elections, "on_vote", vote.in_place, vote.NIGHTS),

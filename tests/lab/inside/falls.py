@@ -90,6 +90,26 @@ FALLS = {
         "no return": "a set of numbers is wanted",
         "one text": "a set of numbers is wanted",
     },
+    "8.10": {
+        "cuts nothing": "night B (1 dies with a record of its own; 2 leads, and 1 comes back): lost. At offset 5 broker 2, the "
+        "leader, has a record of epoch 1, and broker 1, in sync, one of epoch 0; the high watermark is 9. Record 7",
+        "cuts everything": "Broker 3 cut its log at 0, and so threw away 0 to 5, which was promised. Then 2 died, 3 leads: 6 are",
+        "at the high watermark": "night A (1, the leader, dies; then 2, its successor, before 3 has copied anything of it): "
+        "lost. 6 acknowledged. Broker 1 died. Broker 3 cut its log at 5, and so threw away 5, which was promised. Then 2 died, 3 "
+        "leads: 1 is lost.",
+        "at the high watermark, where they part": "night D (1 dies; 3 has more than 2, its successor, and cuts; 2 dies before 3 "
+        "has copied anything of it): lost.",
+        "at the leader's end, whatever the epoch": "night C (1 leads, then 2, then 3, which has copied nothing of 2; 2 comes "
+        "back): read and gone. At offset 5 broker 3, the leader, has a record of epoch 0, and broker 2, in sync, one of epoch 1",
+        "by its own epochs only": "night B (1 dies with a record of its own",
+        "its last epoch, always": "night A (1, the leader, dies",
+        "where the epoch begins": "night A (1, the leader, dies",
+        "the last that stays": "Broker 3 cut its log at 5, and so threw away 5",
+        "beyond its end": "you said 10. A log that ends at 6 can be cut at 0 to 6",
+        "how many are cut": "night A (1, the leader, dies",
+        "the answer": "a whole number is wanted",
+        "no return": "returned None",
+    },
     "9.3": {
         "the first that is alive": "night A (broker 2 lives and copies nothing; then 1, the leader, dies): lost. 10 acknowledged."
         " Then 1 died, broker 2 was made the leader, and its log ended at 5: 5 are lost.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 import pytest
 
 from minikafka.broker.config.effective import BrokerConfig
-from minikafka.lab.labs.lab08 import checks, incidents, services
+from minikafka.lab.labs.lab08 import checks, incidents, parted, services
 from minikafka.lab.labs.lab08.chart import twins
 from minikafka.lab.labs.lab08.experiment import D, FetchPace, LagCluster, records_a_fetch
 from minikafka.lab.labs.lab08.traces import cases, members, tell
+from minikafka.log.epochs import LeaderEpochCache
+from tests.log.memfs import MemFs
 
 
 def test_the_twins():
@@ -70,3 +72,23 @@ def test_what_brokers_write_into_their_logs(kind, has, lacks):
     """Fails if a broker's log does not say that its ISR, its leader or its log has changed, or that it refused a writer."""
     text = "\n".join(incidents.incident(kind))
     assert [words for words in has if words not in text] == [] and [words for words in lacks if words in text] == []
+
+
+def test_the_leader_of_8_10_answers_as_a_broker_does():
+    """Fails if the leader of a pair answers with another epoch or offset than a broker that has its log, if a follower's list is
+    not a broker's, or if the pairs grew one-sided: then a constant answer would nearly pass."""
+    def cache(entries):
+        made = LeaderEpochCache(MemFs(), "/leader-epoch-checkpoint")
+        for epoch, start in entries:
+            made.assign(epoch, start)
+        return made
+    for pair in parted.pairs():
+        assert cache(parted.entries(pair.mine)).entries == parted.entries(pair.mine)
+        leads = cache([*parted.entries(pair.leaders), (9, len(pair.leaders))])
+        for epoch, _ in parted.entries(pair.mine):
+            assert parted.answer(pair.leaders, epoch) == leads.end_offset_for(epoch, len(pair.leaders))
+        assert pair.watermark <= pair.part
+    cut = [len(pair.mine) - pair.part for pair in parted.pairs()]
+    assert 20 < sum(map(bool, cut)) < 45 and len({*cut}) > 8
+    assert parted.tell(4).splitlines() == ["pair 4, this lab's night: they part at 70", "you     epoch 0: 0 to 99",
+                                           "leader  epoch 0: 0 to 69, epoch 1: 70 to 89"]

@@ -1,5 +1,5 @@
 """Checks of lab 8: finding the lost records (8.2), when a stuck follower leaves (8.4), who is in sync (8.6), two services and
-their settings (8.8), an alarm on the brokers' logs (8.9)."""
+their settings (8.8), an alarm on the brokers' logs (8.9), where a follower cuts its log (8.10)."""
 from __future__ import annotations
 
 import functools
@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab08.parted import Cut, fault, lanes, pairs
 from minikafka.lab.labs.lab08.traces import FOLLOWERS, LIMIT, Case, cases, members, shortest, watches
 from minikafka.lab.values import shown
 
@@ -241,6 +242,29 @@ def alarms(answer: Callable[[list[str]], str]) -> str:
                 raise Wrong(f"the incident “{kind}”{both}: you say {shown(said)}, it is {right!r}: {MEANS[right]}",
                             [line for line in lines if "fetcher" not in line])
     return "the logs of six incidents, alone and mixed with a milder one"
+
+
+# --- 8.10 -------------------------------------------------------------------------------------------------------------
+
+hints("8.10", "In which epoch can both logs have the same records at all? Where does this epoch end in your log, and where in "
+      "the leader's?",
+      "The epoch of the answer is the last one that you may have in common. In your log it ends where the first larger epoch "
+      "begins, or at `end` if there is none; in the leader's at the offset of the answer. Both have it up to the smaller of the "
+      "two.",
+      "minikafka/broker/replication/replica.py, `on_diverging`; minikafka/log/epochs.py, `end_offset_for`: the leader's answer")
+
+
+@checks("8.10", matters="Two replicas that differ raise no error: a reader gets one record or the other, by who leads.",
+        wants="a whole number")
+def where_to_cut(cut: Cut) -> str:
+    """Check with sixty pairs of logs: what does the follower have when it cuts no more? The plainest pair that shows a mistake is
+    named."""
+    wrong = [(told, pair) for pair in pairs() if (told := fault(cut, pair))]
+    if wrong:
+        told, pair = wrong[0]
+        raise Wrong(f"{len(wrong)} of {len(pairs())} pairs of logs come out wrong. {told}.", lanes(pair),
+                    f"python -m minikafka.lab.labs.lab08.parted {pairs().index(pair)}")
+    return f"right for {len(pairs())} pairs of logs: late watermarks, equal lengths, an epoch between, and two that part twice"
 
 
 def main(argv: list[str]) -> int:
