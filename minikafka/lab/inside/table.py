@@ -20,7 +20,18 @@ from minikafka.broker.raft.replication import Replication
 from minikafka.broker.replication.replica import Replica
 from minikafka.broker.replication.shell import replica_fetcher, replica_manager
 from minikafka.client.consumer import assignors
-from minikafka.lab.inside import commit, cutting, election, high_watermark, in_sync, retention, sequences, share, vote, zombie
+from minikafka.lab.inside import (
+    commit,
+    cutting,
+    election,
+    high_watermark,
+    in_sync,
+    retention,
+    sequences,
+    share,
+    vote,
+    zombie,
+)
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
