@@ -29,19 +29,26 @@ METADATA = "__cluster_metadata-0"
 LONG = 15.0      # seconds within which somebody must lead: some split votes
 
 
-class TwoLeaders(Refused):
+class OfControllers(Refused):
+    """An error of controllers: the picture shows their log."""
+
+    def __init__(self, what: str, t: float) -> None:
+        super().__init__(what, t, METADATA)
+
+
+class TwoLeaders(OfControllers):
     """An error: two controllers have won the same epoch."""
 
     word = "two leaders"
 
 
-class DecidedAndGone(Refused):
+class DecidedAndGone(OfControllers):
     """An error: a controller leads that has not what was decided before."""
 
     word = "decided and gone"
 
 
-class NobodyLeads(Refused):
+class NobodyLeads(OfControllers):
     """An error: the controllers live, and elect nobody."""
 
     word = "stood still"
@@ -199,7 +206,8 @@ class Logs:
         self.end = 0
         self.of = defaultdict[int, dict[int, int]](dict)
         self._topics = night.decided
-        self._decided: dict[int, int] = {}
+        self._decided: dict[int, int] = {}      # offset -> epoch, and who was the first to decide it
+        self._by: dict[int, int] = {}
         self._follows: dict[int, int] = {}
         self._led: dict[int, int] = {}
         for event in night.cluster.trace.events("raft", "append", "truncate", "recover", "hw"):
@@ -218,6 +226,7 @@ class Logs:
                 self.of[node] = {at: epoch for at, epoch in log.items() if at < end}
             case "hw":
                 self._decided.update({at: log[at] for at in range(self.end, event["hw"]) if at in log})
+                self._by.update(dict.fromkeys(range(self.end, event["hw"]), node))
                 self.end = max(self.end, event["hw"])
             case "raft":
                 self._follows[node] = event["leader"] if event["leader"] >= FIRST else node
@@ -234,5 +243,6 @@ class Logs:
             return
         topic = next((topic for topic, places in self._topics.items() if places and {*places} <= {*gone}), None)
         what = (f"{topic} was created and acknowledged, and is record {self._topics[topic][0]} of the metadata log" if topic else
-                f"Record {gone[0]} of the metadata log, of epoch {self._decided[gone[0]]}, was decided")
+                f"Controller {self._by[gone[0]]} decided record {gone[0]} of the metadata log, which is of epoch "
+                f"{self._decided[gone[0]]}")
         self.fault = DecidedAndGone(f"{what}. Controller {node} leads in epoch {epoch}, and its log has not that record", t)

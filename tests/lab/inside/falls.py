@@ -151,8 +151,8 @@ FALLS = {
         "the leader's own log": IN_HALVES,
         "does not count itself": ONE_DEAD,
         "two are always enough": IN_HALVES,
-        "an older epoch by counting": f"{FIGURE_8} Record 16 of the metadata log, of epoch 1, was decided. Controller 103 leads "
-        "in epoch 6, and its log has not that record.",
+        "an older epoch by counting": f"{FIGURE_8} Controller 101 decided record 16 of the metadata log, which is of epoch 1. "
+        "Controller 103 leads in epoch 6, and its log has not that record.",
         "from the epoch's start on": FIGURE_8,
         "goes back": HARMLESS,              # no disk comes back empty in these nights, and a leader keeps the higher offset
         "0 for nothing new": HARMLESS,      # a leader keeps the higher offset

@@ -101,8 +101,11 @@ def test_the_adversary_lets_each_right_answer_through(exercise, name, answer, mo
     ("8.10", "at the high watermark", ("1 killed, leads 0; 2 slow, leads 1", "5 of epoch 0 cut off, 1 acknowledged")),
     ("8.10", "cuts nothing", ("1 running, leads 0; 2 running, leads 1", "acknowledged 0-4, 6-7")),
     ("9.3", "never changes", ("1 killed", "Broker 3: replica, running, in sync")),
-    ("9.11", "half of them", ("103: leader, cut, voted for 103, end 17", "104: leads epoch 1, cut")),
-    ("9.11", "an older epoch by counting", ("101: killed", "102: unattached, cut, voted for 103, end 27", "103: leader"))])
+    ("9.11", "half of them", ("Broker 103: leader, cut, in sync ?, epoch 2, start 0, high watermark 16, end 17",
+                              "Broker 1: follower, running, in sync ?, epoch 1, start 0, high watermark 27",
+                              "104: leads epoch 1")),
+    ("9.11", "an older epoch by counting", ("101: killed", "102: unattached, cut, voted for 103, end 27",
+                                            "103: leader", "16-26 of epoch 1 cut off"))])
 def test_the_picture_stands_at_the_moment_that_the_sentence_names(exercise, name, seen, monkeypatch):
     """Fails if a picture shows another partition than its sentence, or the cluster before that moment or after it was mended."""
     monkeypatch.setattr(front, "RANDOM", 0)
