@@ -22,6 +22,10 @@ def mark_of_the_leader(leo, isr):
     return max(leo[broker] for broker in isr)
 
 
+def mark_as_a_mean(leo, isr):
+    return sum(leo[broker] for broker in isr) // len(isr)
+
+
 def mark_as_last_offset(leo, isr):
     return min(leo[broker] for broker in isr) - 1
 
@@ -372,6 +376,7 @@ WRONG = {
         "the last offset, not the end": (mark_as_last_offset, r"said 46; every replica in sync has record 46"),
         "a majority of those in sync": (mark_by_majority, r"said 48; broker 3 is in sync, and its log ends at 47"),
         "a majority of all": (mark_of_a_majority_of_all, r"said 48; broker 3 is in sync, and its log ends at 47"),
+        "the mean of those in sync": (mark_as_a_mean, r"said 48; broker 3 is in sync, and its log ends at 47"),
         "the broker, not the offset": (mark_as_a_broker, r"said 2; broker 2 is in sync, and its log ends at 0"),
         "the followers only": (mark_of_followers, r"(?s)IndexError.*isr=\[1\]"),
         "an empty log does not count": (mark_where_0_does_not_count, r"(?s)ValueError: min.*leo=\{6: 0"),

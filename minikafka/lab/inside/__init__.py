@@ -12,7 +12,7 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     became.py            what became of the records: lost, twice, read and gone, two leaders, stood still
     by_hand.py           a producer whose batches, and their numbers, are those of a night's story
     retention.py         exercise 2.2
-    group.py             a night of a group, and what became of its work: skipped, once more
+    group.py             a night of a group, and what became of its work: skipped, worked on twice
     share.py             exercise 4.6
     zombie.py            exercise 5.7
     high_watermark.py    exercise 6.2

@@ -81,7 +81,8 @@ def lost(night: AdversaryNight) -> Fall | None:
         story = f"{began if cut else ''}{told} Then {died}{leader} leads"
     else:
         t, heir, end = _election(night, gone)
-        story = f"Then {died}broker {heir} was made the leader, and its log ended at {end}"
+        again = ", alive again," if heir in before else ""
+        story = f"Then {died}broker {heir}{again} was made the leader, and its log ended at {end}"
     return Fall("lost", f"{'' if cut else began}{night.acknowledged} acknowledged. {story}: {len(gone)} {_are(gone)} lost.", t)
 
 
@@ -106,7 +107,8 @@ def _elsewhere(night: AdversaryNight) -> Fall | None:
 def _order(night: AdversaryNight) -> Fall | None:
     for (value, offset), (after, behind) in pairwise(night.told.items()):
         if behind < offset:
-            return Fall("out of order", f"Record {after} was sent after {value}. It stands before it, at offset {behind}.",
+            return Fall("out of order", f"Record {after} was sent after {value}, and stands before it: {after} at offset "
+                        f"{behind}, {value} at offset {offset}.",
                         night.cluster.now())
     return None
 

@@ -65,8 +65,8 @@ def judged(goal: BrokenRule, answer: Any, keep: Callable[[Ended], None] = lambda
     if own.lost is not None:
         raise Wrong(f"this night does not count: with Kafka's own rule it loses something too. {own.lost.text}")
     best = "no shorter night is known" if len(night) <= goal.shortest else f"the shortest night known has {goal.shortest}"
-    told = Breach(f"lost in {len(night)} moves ({best}). {weak.lost.text} By Kafka's own rule the same night loses "
-                f"nothing: {own.acknowledged} acknowledged")
+    told = Breach(f"lost in {len(night)} moves ({best}). {weak.lost.text} With Kafka's own rule the same night "
+                f"has {own.acknowledged} acknowledged and 0 lost")
     told.moves = len(night)
     return told
 

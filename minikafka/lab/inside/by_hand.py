@@ -2,7 +2,7 @@
 
     till = Till(night)
     till.loses("ab", 0)      # two records, sequences 0 and 1; whatever the broker answers is lost on its way
-    till.sends("ab", 0)      # the same batch again: it must be acknowledged. Raises Refused
+    till.sends("ab", 0)      # the same batch again: it must be acknowledged. Raises Refused and Stood
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from kafka.protocol.producer import ProduceRequest
 
 from minikafka.client.client import Client
-from minikafka.lab.inside.night import PATIENCE, TOPIC, AdversaryNight, Refused
+from minikafka.lab.inside.night import PATIENCE, TOPIC, AdversaryNight, Refused, Stood
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
 
@@ -27,13 +27,15 @@ class Till:
         self._client = Client(self._env, night.cluster.world.bootstrap, f"till {producer}", PATIENCE)
 
     def sends(self, letters: str, sequence: int, epoch: int = 0) -> None:
-        """Send a batch that a right broker acknowledges, and note what it answers. Raises Refused."""
+        """Send a batch that a right broker acknowledges, and note what it answers. Raises Refused and Stood."""
         error, offset = self._ask(letters, sequence, epoch)
+        last = sequence + len(letters) - 1
+        numbers = f"sequence {sequence}" if last == sequence else f"sequences {sequence} to {last}"
+        batch = f"Batch {letters} of producer {self.producer}, epoch {epoch}, {numbers},"
+        if error is Err.REQUEST_TIMED_OUT:
+            raise Stood(f"{batch} got no answer for {PATIENCE:g} s")
         if error is not Err.NONE:
-            last = sequence + len(letters) - 1
-            numbers = f"sequence {sequence}" if last == sequence else f"sequences {sequence} to {last}"
-            raise Refused(f"Batch {letters} of producer {self.producer}, epoch {epoch}, {numbers}, was right, and the leader "
-                          f"answered {error.name}: a producer cannot go on after it")
+            raise Refused(f"{batch} was right, and the leader answered {error.name}: a producer cannot go on after it")
         self.night.told.update({letter: offset + place for place, letter in enumerate(letters)})
 
     def loses(self, letters: str, sequence: int, epoch: int = 0) -> None:

@@ -1,6 +1,8 @@
 """`inside(exercise, function)`: the nights of the adversary, then random ones, and what a cell shows of them.
 
 Owns: what is shown. A rule that falls opens the picture of that night at its moment, beside the text as every picture.
+Invariants
+  a picture beside the text is of the verdict that was shown last: the next verdict puts the one before it into its own cell
 """
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from minikafka.lab import guard, wants
-from minikafka.lab.exercise import NotPassed, Unknown, Wrong, find, judge, strict
+from minikafka.lab.exercise import NotPassed, Unknown, Wrong, find, judge, quietly, strict
 from minikafka.lab.hints import NoExercise
 from minikafka.lab.verdict import COLOURS, SIGNS, Outcome, Verdict, panel
 from minikafka.lab.waiting import waiting
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from minikafka.lab.inside.night import Plot
     from minikafka.lab.inside.student import Student
     from minikafka.lab.inside.table import Rule
+    from minikafka.lab.view.view import View
 
 RANDOM = 6  # random nights after those of the adversary
+OPEN: list[View] = []   # the picture of the last verdict, if it has one
 
 
 def inside(exercise: str, function: Any = ...) -> Played:
@@ -37,6 +41,8 @@ def inside(exercise: str, function: Any = ...) -> Played:
         return Played(Verdict(exercise, Outcome.UNKNOWN, f'your function goes behind the number: inside("{exercise}", ...)'))
     with waiting(lambda: nights.now), guard.short_output():
         verdict = judge(ask, exercise, function)
+    if verdict and quietly(exercise, function).outcome is Outcome.FAIL:
+        verdict = replace(verdict, why=f"{verdict.why}. In a case that no night reaches, check(\"{exercise}\", ...) refuses it")
     if strict() and not verdict:
         raise NotPassed(repr(verdict))
     return Played(verdict, nights.fall, nights.events)
@@ -84,7 +90,7 @@ class Nights:
             self._one(row, student, drawn, f"random night {seed}", seed)
         waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
         return (f"nights {letters} and {RANDOM} random ones: {self._acknowledged} acknowledged, {self._kept}{waited}. "
-                f"Brokers asked you {student.calls:,} times")
+                f"Brokers called your function {student.calls:,} times")
 
     def _break(self, goal: BrokenRule, answer: Any) -> str:
         """Play a student's night, and keep the moment at which a record was promised and not held; else that of the last move."""
@@ -144,6 +150,8 @@ class Played:
     def _ipython_display_(self) -> None:
         from IPython.display import display
         display({"text/plain": repr(self), "text/html": self._panel()}, raw=True)
+        while OPEN:
+            OPEN.pop().stop()
         if self.fall is None:
             return
         from minikafka.lab.picture.facts.run import RecordedRun
@@ -151,6 +159,7 @@ class Played:
         run = RecordedRun(self.events or [], engine="sim", title=f"your answer to {self.verdict.id}, inside")
         t = self.fall.t - run.events[0]["t"]
         if front.kind() == front.PAGE:
-            show(run, self.fall.tp).go(t)
+            OPEN.append(show(run, self.fall.tp))
+            OPEN[-1].go(t)
         elif front.kind() == front.STILL:
             display(front.Still.of(run, t, self.fall.tp))

@@ -34,7 +34,7 @@ class Skipped(Refused):
 class Again(Refused):
     """An error: the group works again on what it had committed."""
 
-    word = "once more"
+    word = "worked on twice"
 
 
 class GroupNight(AdversaryNight):
@@ -47,6 +47,7 @@ class GroupNight(AdversaryNight):
         super().__init__(*arguments)
         self.members: list[NightMember] = []
         self.place = 0
+        self.late = ""      # which commit arrived late, in a sentence
         self.post = self.cluster.consumer(group=GROUP, name="post").unblocked   # takes what is on its way to the coordinator
 
     def joins(self, name: str = "") -> NightMember:
@@ -134,12 +135,12 @@ class NightMember:
     def _judge(self) -> None:
         at, place = self.at, self.night.place
         assert at is not None
-        begins = f"The group had committed {place}. Then {self.name} got the partition, and began at {at}"
+        begins = f"The group had committed {place}.{self.night.late} Then {self.name} got the partition, and began at {at}"
         got = [event["t"] for event in self.night.cluster.trace.events("assigned") if event["client"] == self.name]
         if at > place:
             raise Skipped(f"{begins}: {place} to {at - 1} are skipped", got[-1])
         if at < place:
-            raise Again(f"{begins}: {at} to {place - 1} come once more", got[-1])
+            raise Again(f"{begins}: {at} to {place - 1} come again", got[-1])
 
     def commits(self, offset: int | None = None) -> None:
         """Commit where it is. Raises Refused."""
@@ -157,6 +158,7 @@ class NightMember:
         request = member.commits._request({PLACE: Committed(offset, -1)})
 
         def arrives() -> None:
+            night.late = f" A late commit of {self.name}, {offset}, arrived."
             night.during(night.post.client.ask_coordinator(OF_A_GROUP, GROUP, lambda: request, COMMIT, lambda _: Err.NONE))
         return arrives
 

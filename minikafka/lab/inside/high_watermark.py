@@ -1,7 +1,7 @@
 """Exercise 6.2 inside: what the leader promises. It is called whenever a log of the partition has grown.
 
 The adversary's knowledge: a promise counts when the one is left who had been forgotten in it (night A); a promise that waits for
-somebody who is out of sync is none (B); a leader may be alone (C).
+somebody who is out of sync is none (B); a leader may be alone (C); a mean of the logs grows with the longest (D).
 """
 from __future__ import annotations
 
@@ -44,6 +44,18 @@ def the_slow_one(night: AdversaryNight) -> None:
     night.ends()
 
 
+def the_hurry(night: AdversaryNight) -> None:
+    night.writes(5)
+    night.holds(3)
+    night.streams()
+    night.tries(1)
+    night.kills(1, 2)
+    night.frees()
+    night.passes(5)
+    night.restarts(1, 2)
+    night.ends()
+
+
 def the_one_that_is_out(night: AdversaryNight) -> None:
     night.writes(5)
     night.holds(2)
@@ -68,4 +80,5 @@ def the_last_one(night: AdversaryNight) -> None:
 
 NIGHTS = (Plot("broker 3 is in sync and slow; 1 and 2 die", the_slow_one),
           Plot("broker 2 copies nothing until it is out of sync; nobody may wait for it then", the_one_that_is_out, (3, 1, 2)),
-          Plot("brokers 2 and 3 die, and the leader is alone", the_last_one))
+          Plot("brokers 2 and 3 die, and the leader is alone", the_last_one),
+          Plot("as in A, while somebody sends twenty records a second", the_hurry))

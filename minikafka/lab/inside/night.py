@@ -90,7 +90,7 @@ class AdversaryNight:
             answered = self._send()
             self.longest = max(self.longest, self.cluster.now() - began)
             if not answered:
-                raise Stood(f"Record {self._sent} got no answer for {PATIENCE:g} s")
+                raise Stood(f"A record got no answer for {PATIENCE:g} s")
 
     def tries(self, count: int = 1) -> None:
         """Write records until one gets no answer; that may be right."""

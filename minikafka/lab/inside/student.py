@@ -22,6 +22,12 @@ class Misused(AssertionError):
     """An error: what the function returned is no answer that a broker could act on; its text is the verdict."""
 
 
+def whole(said: Any) -> int:
+    if int(said) != said:
+        raise ValueError
+    return int(said)
+
+
 class Student:
     """The function, and what it has done. `error` is None until a call fails; `rests`: brokers go by their own rule as yet."""
 
@@ -56,7 +62,7 @@ class Student:
 
     def number(self, otherwise: int, *arguments: Any) -> int:
         """Return what the function returns, as a whole number, or `otherwise` if it has failed, now or before."""
-        return self.read(int, "a whole number", otherwise, *arguments)
+        return self.read(whole, "a whole number", otherwise, *arguments)
 
     def read(self, form: Callable[[Any], T], wanted: str, otherwise: T, *arguments: Any) -> T:
         """Return what the function returns, in a form of which `wanted` is the name, or `otherwise` as above. `form` raises

@@ -32,7 +32,7 @@ FALLS = {
         "deals whole topics": "uneven. C1 reads 3 partitions, C3 reads 0",
         "forgets the odd ones": "night B (three members, seven partitions; one member dies): stood still. Nobody reads rides-3",
         "gives the odd ones to the last": "night C (three members, two partitions; one member dies): uneven. C3 reads 2",
-        "gives everything to everybody": "once more. C1 has worked on record 0 of rides-0, and C2 works on it, too",
+        "gives everything to everybody": "worked on twice. C1 has worked on record 0 of rides-0, and C2 works on it, too",
         "returns how many, not which": "a list of pairs (topic, number) is wanted",
         "returns words, not pairs": "a list of pairs (topic, number) is wanted",
         "returns a list of lists": "a dictionary from texts to lists is wanted",
@@ -42,8 +42,9 @@ FALLS = {
     },
     "5.7": {
         "looks for offsets that go back": "night B (C1 commits what it has polled, and dies; the commit arrives when C1 is out): "
-        "skipped. The group had committed 10. Then C2 got the partition, and began at 30: 10 to 29 are skipped.",
-        "asks for the generation only": "skipped. The group had committed 10. Then C2 got the partition, and began at 30",
+        "skipped. The group had committed 10. A late commit of C1, 30, arrived. Then C2 got the partition, and began at 30: 10 to "
+        "29 are skipped.",
+        "asks for the generation only": "skipped. The group had committed 10. A late commit of C1, 30, arrived.",
         "asks for the member only": "night C (C1 gets the partition of C2, of which a commit is still on its way): skipped",
         "refuses who fails both": "skipped",
         "judges all by the last generation": HARMLESS,      # a broker decides at once: no generation is later than the commit's
@@ -52,18 +53,20 @@ FALLS = {
         "returns those that are accepted": "refused. C2 has the partition, and its commit of 25 was refused",
         "returns offsets": "a list of commits is wanted",
         "returns how many": "a list is wanted",
-        "returns the first only": "once more. The group had committed 25. Then C3 got the partition, and began at 10: 10 to 24",
+        "returns the first only": "worked on twice. The group had committed 25. A late commit of C1, 10, arrived. Then C3 got the partition, and began at "
+        "10: 10 to 24",
         "takes who goes back for a zombie": "refused. C2 has the partition, and its commit of 5 was refused",
     },
     "6.2": {
         "looks at the leader and one follower": "night A (broker 3 is in sync and slow; 1 and 2 die): lost. 15 acknowledged. "
         "Broker 1 promised 10 to 14 while broker 3, in sync, ended at 10. Then 1 and 2 died, 3 leads: 5 are lost.",
-        "waits for everybody": "stood still. Record 7 got no answer for 6 s. In sync: 3 ends at 7, 1 ends at 7.",
+        "waits for everybody": "stood still. A record got no answer for 6 s. In sync: 3 ends at 7, 1 ends at 7.",
         "the longest log": "5 are lost",
-        "the last offset, not the end": "stood still. Record 1 got no answer",
+        "the last offset, not the end": "stood still. A record got no answer",
         "a majority of those in sync": "5 are lost",
         "a majority of all": "5 are lost",
         "the broker, not the offset": "its own log ends at 0: nobody has what it would promise",
+        "the mean of those in sync": "night D (as in A, while somebody sends twenty records a second): lost.",
         "the followers only": "IndexError",
         "an empty log does not count": "ValueError",
         "takes brokers for places": "stood still",
@@ -171,7 +174,7 @@ FALLS = {
         "an old epoch's batches are duplicates": "lost. Record b was acknowledged with offset 0. There stands record a",
         "gaps pass": "night C (a batch overtakes another; a second producer has the same numbers): duplicated.",
         "strangers begin at 0": "refused. Batch p of producer 9, epoch 0, sequence 40, was right",
-        "the offset is the end for a duplicate": "refused. Batch a of producer 7, epoch 0, sequence 0, was right",
+        "the offset is the end for a duplicate": "stood still. Batch a of producer 7, epoch 0, sequence 0, got no answer",
         "the word only": "a pair such as ('append', 0) is wanted",
         "a word of its own": "'appended' is none of the four words",
         "the offset first": "a pair of a word and an offset is wanted",
