@@ -39,19 +39,19 @@ class OfControllers(Refused):
 class TwoLeaders(OfControllers):
     """An error: two controllers have won the same epoch."""
 
-    word = "two leaders"
+    word, tp = "two leaders", METADATA
 
 
 class DecidedAndGone(OfControllers):
     """An error: a controller leads that has not what was decided before."""
 
-    word = "decided and gone"
+    word, tp = "decided and gone", METADATA
 
 
 class NobodyLeads(OfControllers):
     """An error: the controllers live, and elect nobody."""
 
-    word = "stood still"
+    word, tp = "stood still", METADATA
 
 
 class ControllerNight(AdversaryNight):

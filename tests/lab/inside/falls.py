@@ -42,8 +42,8 @@ FALLS = {
     },
     "5.7": {
         "looks for offsets that go back": "night B (C1 commits what it has polled, and dies; the commit arrives when C1 is out): "
-        "skipped. The group had committed 10. A late commit of C1, 30, arrived. Then C2 got the partition, and began at 30: 10 to "
-        "29 are skipped.",
+        "skipped. The group had committed 10. A late commit of C1, 30, arrived. Then C2 got the partition, and began at 30: "
+        "10 to 29 are skipped.",
         "asks for the generation only": "skipped. The group had committed 10. A late commit of C1, 30, arrived.",
         "asks for the member only": "night C (C1 gets the partition of C2, of which a commit is still on its way): skipped",
         "refuses who fails both": "skipped",
@@ -53,8 +53,8 @@ FALLS = {
         "returns those that are accepted": "refused. C2 has the partition, and its commit of 25 was refused",
         "returns offsets": "a list of commits is wanted",
         "returns how many": "a list is wanted",
-        "returns the first only": "worked on twice. The group had committed 25. A late commit of C1, 10, arrived. Then C3 got the partition, and began at "
-        "10: 10 to 24",
+        "returns the first only": "worked on twice. The group had committed 25. A late commit of C1, 10, arrived. Then C3 got "
+        "the partition, and began at 10: 10 to 24 come again",
         "takes who goes back for a zombie": "refused. C2 has the partition, and its commit of 5 was refused",
     },
     "6.2": {

@@ -25,6 +25,13 @@ def test_a_follower_past_the_limit_waits_for_the_next_look() -> None:
     assert "47 is written, not readable" in s.sentence()
 
 
+def test_a_follower_that_should_be_out_is_in() -> None:
+    """Fails if brokers that keep their ISR by another rule are said to drop a follower at once."""
+    s = Script(records=47).append(1, 47, 48).append(2, 47, 48)
+    s.say("behind", 1, tp=TP, epoch=0, follower=3, behind=0.6, check_in=4.0, every=5.0).after(37.5)
+    assert "the limit is 10 s. It is still in the ISR, so that the high watermark waits at 47" in s.sentence()
+
+
 def test_two_followers_are_named_together() -> None:
     """Fails if a sentence about two brokers speaks of one."""
     s = Script(records=5).append(1, 5, 6).after(2.0)
@@ -120,6 +127,8 @@ def test_two_leaders() -> None:
     assert said.text.startswith("Brokers 1 and 2 both act as leader of flights-0: broker 1 in epoch 0, which ended when epoch 1")
     lanes = s.frame().chosen.lanes                                                      # type: ignore[union-attr]
     assert {lane.broker for lane in lanes if lane.believes_leader} == {1, 2}
+    s.say("role", 1, tp=TP, role="leader", epoch=1, leader=1, isr=[2, 3], hw=5, replicas=[1, 2, 3])
+    assert s.sentence() == "Brokers 1 and 2 both lead flights-0 in epoch 1: an epoch must have one leader."
 
 
 def test_lost_records() -> None:
@@ -178,6 +187,10 @@ def test_all_is_well() -> None:
     said = Script(records=125).frame().sentence
     assert said.text == "flights-0 works: 3 of 3 replicas are in sync, everything below 125 is readable."
     assert said.level is Level.GOOD
+    shorter = Script(records=125).say("log_start", 1, tp=TP, start=120)
+    assert shorter.sentence().endswith("in sync, 120-124 can be read, all before is deleted.")
+    shorter.say("log_start", 1, tp=TP, start=125)
+    assert shorter.sentence().endswith("no record is left in it: all before 125 is deleted.")
     empty = Script()
     empty.events = [e for e in empty.events if "tp" not in e]
     assert empty.frame(None).sentence.level is Level.UNKNOWN

@@ -9,7 +9,7 @@ from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import brokers, count, limit, offsets, seconds, upper, verb
+from minikafka.lab.picture.sentences.phrases import brokers, count, limit, listed, offsets, seconds, upper, verb
 
 LATE = 0.5             # seconds: a follower that is behind for less is only on its way
 
@@ -49,6 +49,8 @@ def _waits_for(scene: PictureScene, p: PartitionFacts, late: dict[int, float], m
     who = f"{upper(brokers(late))} {verb(len(late), 'has', 'have')} not caught up for {seconds(longest)}; " \
           f"the limit is {limit(limit_s)}."
     unread = f"{offsets(mark, end)} {verb(end - mark, 'is', 'are')} written, not readable"
+    if longest > 2 * limit_s:      # it looks twice within the limit: by the brokers' own rule nobody stays for that long
+        return f"{who} {'It is' if one else 'They are'} still in the ISR, so that the high watermark waits at {mark}: {unread}."
     if longest > limit_s:
         check = scene.next_check(p, max(late, key=lambda b: late[b]))
         when = f" at its next look, in {seconds(check)}" if check is not None else " at its next look"
@@ -80,7 +82,12 @@ def clients_cut(scene: PictureScene) -> Sentence | None:
 def two_leaders(scene: PictureScene) -> Sentence | None:
     for p in scene.by_interest:
         both = scene.believers(p)
-        if len(both) < 2 or p.name == METADATA:
+        if len(both) < 2:
+            continue
+        if {p.replicas[b].epoch for b in both} == {p.epoch}:
+            who = f"{'Controllers' if p.name == METADATA else 'Brokers'} {listed(both)}"
+            return Sentence(Level.BAD, f"{who} both lead {p.name} in epoch {p.epoch}: an epoch must have one leader.")
+        if p.name == METADATA:
             continue
         old = min(both, key=lambda b: p.replicas[b].epoch if p.replicas[b].epoch is not None else NOBODY)
         epoch = p.replicas[old].epoch

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, ConsumerFacts
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import count, limit, listed, seconds, verb
+from minikafka.lab.picture.sentences.phrases import count, limit, listed, offsets, seconds, verb
 from minikafka.lab.picture.sentences.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
 from minikafka.lab.picture.sentences.say_replicas import (
     below_minimum,
@@ -130,10 +130,18 @@ def calm(scene: PictureScene) -> Sentence:
     if mark is None:
         return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"{p.name} works{sync}.")
     if end is None or end == mark:
-        what = f"everything below {mark} is readable" if mark else "no record is in it yet"
+        what = _readable(p.reference.start if p.reference is not None else 0, mark)
     else:
         what = f"the high watermark is at {mark} on its way to {end}"
     return Sentence(Level.GOOD, f"{p.name} works{sync}, {what}.")
+
+
+def _readable(start: int, mark: int) -> str:
+    if not mark:
+        return "no record is in it yet"
+    if start == mark:
+        return f"no record is left in it: all before {mark} is deleted"
+    return f"{offsets(start, mark)} can be read, all before is deleted" if start else f"everything below {mark} is readable"
 
 
 RULES: tuple[Rule, ...] = (
