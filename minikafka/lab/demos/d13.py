@@ -32,8 +32,8 @@ def every_replica(leo: dict[int, int], isr: list[int]) -> int:
     return min(leo.values())
 
 
-def story(stage: Stage, mark: Mark | None, captions: tuple[str, ...]) -> None:
-    """Play the night with this high watermark, or Kafka's own: broker 2 copies nothing, broker 1 dies, and 2 leads."""
+def story(stage: Stage, mark: Mark | None, captions: tuple[str, ...], held: tuple[int, ...]) -> None:
+    """Play the night with this high watermark, or Kafka's own: those held copy nothing, broker 1 dies, and 2 leads."""
     row = rule("6.2")
     with in_brokers(row, Student(mark)) if row and mark else nullcontext():
         cluster = replicated(stage.cluster(seed=13, controllers=1), TOPIC, (A, C, D))
@@ -47,7 +47,8 @@ def story(stage: Stage, mark: Mark | None, captions: tuple[str, ...]) -> None:
         writer = Writer(cluster, TOPIC, rate=0.6, name="truck", acks=-1, idempotent=False)
         moment(ASK)
         cluster.sleep(0.3)
-        cluster.hold_follower(C)
+        for follower in held:
+            cluster.hold_follower(follower)
         moment(FREEZE)
         cluster.sleep(0.3)
         cluster.kill(A)
@@ -98,19 +99,23 @@ def _waiting(frame: Any) -> int:
 
 
 SAME = "Two clusters, one night; only the rule differs: who must have a record? "
-EARLY = (SAME + "Now broker 2 copies nothing any more.",
-         "Left, everything is acknowledged. Right, the producer waits for broker 2. Now broker 1 dies. Which side is better?",
-         "Broker 2 leads on both sides: it was in sync. Left, it never had three of the records that were acknowledged.",
-         "Broker 1 is back, and cuts off what broker 2 does not have. Left, three acknowledged records are gone. Right, none.")
+WAITS = "Left, everything is acknowledged. Right, the producer waits for {}. Now broker 1 dies. Which side is better?"
+HEIR = "Broker 2 leads on both sides: it was in sync. Left, it never had three of the records that were acknowledged."
+ALONE = (SAME + "Now brokers 2 and 3 copy nothing any more.", WAITS.format("brokers 2 and 3"), HEIR,
+         "Broker 1 is back, and cuts off what broker 2 does not have. Left, three acknowledged records are gone. They were on "
+         "broker 1 alone.")
+PAIR = (SAME + "Now broker 2 copies nothing any more.", WAITS.format("broker 2"), HEIR,
+        "Broker 1 is back. Left, three acknowledged records are gone. They were on two of three brokers, 1 and 3, and both have "
+        "cut them off.")
 DEAD = (SAME + "Now broker 2 copies nothing any more.",
         "Both sides wait: broker 2 is in sync. So far the rules say the same. Now broker 1 dies.",
         "Broker 2 leads on both sides. Right, the producer goes on. Left, it waits: for whom?",
         "Left, all waited for broker 1, which was dead. Nothing is lost, but one death stopped every writer.")
 
 
-def _scene(title: str, mark: Mark, see: Any, captions: tuple[str, ...]) -> Scene:
-    return Scene(f"your rule: {title}", partial(story, mark=mark, captions=captions), see,
-                 beside=(KAFKA, partial(story, mark=None, captions=captions)))
+def _scene(title: str, mark: Mark, see: Any, captions: tuple[str, ...], *held: int) -> Scene:
+    same = partial(story, captions=captions, held=held)
+    return Scene(f"your rule: {title}", partial(same, mark=mark), see, beside=(KAFKA, partial(same, mark=None)))
 
 
 DEMO = Demo(
@@ -137,7 +142,7 @@ DEMO = Demo(
         "'All three' looks safe until the death. Ask who decides that a broker does not count any more. (The controller.)",
         "Lab 6, exercises 6.2 and 6.8: there the class writes the rule, and breaks one.",
     ),
-    scenes=(_scene("the leader alone", leader_alone, loses, EARLY), _scene("two of three", two_are_enough, loses, EARLY),
-            _scene("all three", every_replica, stands, DEAD)),
+    scenes=(_scene("the leader alone", leader_alone, loses, ALONE, C, D), _scene("two of three", two_are_enough, loses, PAIR, C),
+            _scene("all three", every_replica, stands, DEAD, C)),
     seeds=("S3.16", "S0.25"),
 )

@@ -39,19 +39,19 @@ class OfControllers(Refused):
 class TwoLeaders(OfControllers):
     """An error: two controllers have won the same epoch."""
 
-    word, tp = "two leaders", METADATA
+    word = "two leaders"
 
 
 class DecidedAndGone(OfControllers):
     """An error: a controller leads that has not what was decided before."""
 
-    word, tp = "decided and gone", METADATA
+    word = "decided and gone"
 
 
 class NobodyLeads(OfControllers):
     """An error: the controllers live, and elect nobody."""
 
-    word, tp = "stood still", METADATA
+    word = "stood still"
 
 
 class ControllerNight(AdversaryNight):

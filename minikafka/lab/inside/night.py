@@ -36,11 +36,9 @@ class Stood(Exception):
     """An error: what has to go on in such a night has stood still; its text says what that was. The picture shows partition
     `tp` at `t`, the moment at which it is raised if that is None."""
 
-    tp = TP
-
-    def __init__(self, what: str, t: float | None = None, tp: str = "") -> None:
+    def __init__(self, what: str, t: float | None = None, tp: str = TP) -> None:
         super().__init__(what)
-        self.t, self.tp = t, tp or self.tp
+        self.t, self.tp = t, tp
 
 
 class Refused(Stood):
