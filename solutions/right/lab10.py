@@ -36,6 +36,30 @@ def broker_by_rules(table, end, batch):
     return ("append", end)
 
 
+def last_stable_loop(high_watermark, begins):
+    stable = high_watermark
+    for first in begins.values():
+        if first < stable:
+            stable = first
+    return stable
+
+
+def last_stable_sorted(high_watermark, begins):
+    return sorted(list(begins.values()) + [high_watermark])[0]
+
+
+def last_stable_below(high_watermark, begins):
+    below = [first for first in begins.values() if first < high_watermark]
+    return min(below) if below else high_watermark
+
+
+def last_stable_counted(high_watermark, begins):
+    offset = 0
+    while offset < high_watermark and offset not in begins.values():
+        offset += 1
+    return offset
+
+
 @dataclass
 class Producer:
     epoch: int
@@ -354,6 +378,13 @@ RIGHT = {
         "seeks to 0": reader_from_0,
         "a member of a group": reader_of_a_group,
         "subscribes later": reader_that_subscribes,
+    },
+    "10.7": {
+        "the smallest of all": lambda high_watermark, begins: min([high_watermark, *begins.values()]),
+        "a loop": last_stable_loop,
+        "sorted": last_stable_sorted,
+        "those below the high watermark": last_stable_below,
+        "offset by offset": last_stable_counted,
     },
     "10.8": {
         "bills, then offsets": bills_at_once,

@@ -23,6 +23,8 @@ weakened rules (proof/weakened, sim/world/replaced.py). Nights whose story is ma
     vote.py              exercise 9.6
     commit.py            exercise 9.11
     sequences.py         exercise 10.3
+    transactions.py      a night of transactions and readers of committed records: read and gone, stood still
+    last_stable.py       exercise 10.7
     breaking.py          the reverse: a rule is weakened, and the student's night has to lose a record
     goals.py             which rules those are, and the shortest nights known
     planned.py           `Night`: the moves of such a night

@@ -2,7 +2,7 @@
 
     rule("6.2").nights        night A, B, C
 
-Not here, for no exercise has them as a function: what read_committed returns (lab 10), what the cleaner keeps (lab 2).
+Not here, for no exercise has it as a function: what the cleaner keeps (lab 2).
 
 Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
 """
@@ -26,6 +26,7 @@ from minikafka.lab.inside import (
     election,
     high_watermark,
     in_sync,
+    last_stable,
     retention,
     sequences,
     share,
@@ -35,6 +36,7 @@ from minikafka.lab.inside import (
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
 from minikafka.log import log
+from minikafka.log.producers import ProducerStates
 from minikafka.sim.world.replaced import replaced
 
 
@@ -64,6 +66,7 @@ RULES = (
     Rule("9.11", Replication, "advance_as_leader", commit.in_place, commit.NIGHTS,
          also=((Elections, "_majority", commit.votes),)),
     Rule("10.3", log, "ProducerStates", sequences.in_place, sequences.NIGHTS),
+    Rule("10.7", ProducerStates, "last_stable_offset", last_stable.in_place, last_stable.NIGHTS),
 )
 
 

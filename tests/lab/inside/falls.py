@@ -188,4 +188,28 @@ FALLS = {
         "writes the new epoch down before it refuses": "lost. Record b was acknowledged with offset 0",
         "its sequence for its offset": "you append a batch at offset 0, and the log ends at",
     },
+    "10.7": {
+        "the high watermark": "night A (a transaction is open, readers read, and it is aborted): read and gone. A reader of "
+        "committed records got record A4 at offset 3, while the transaction of till A was open: it began at 3. Then it was "
+        "aborted; records read and gone: 2.",
+        "the one that began last": "night B (a transaction begins after another one and ends before it; then the other way round)"
+        ": read and gone. A reader of committed records got record B2 at offset 1, while the transaction of till B was open",
+        "the first in the dictionary": "got record B2 at offset 1, while the transaction of till B was open",
+        "the last in the dictionary": "got record A6 at offset 7, while the transaction of till A was open",
+        "forgets the high watermark": "night C (3, in sync, is cut off from 1; a transaction begins above the high watermark; 1 "
+        "and 2 die): read and gone. A reader of committed records got record s0 at offset 5, when the high watermark was 5. It "
+        "is in no log any more",
+        "always 0": "stood still. Record 1, at offset 0, counts, and no open transaction begins before it. For 6 s a reader of "
+        "committed records has not got it. In sync: 1 ends at 7",
+        "0 while one is open": "night A (a transaction is open, readers read, and it is aborted): stood still. Record 1",
+        "0 if none is open": "night A (a transaction is open, readers read, and it is aborted): stood still. Record 6",
+        "nothing if none is open": "returned None",
+        "one record too many": "read and gone: 1",
+        "one record too few": "stood still. Record 3, at offset 2, counts",
+        "ids for offsets": "stood still. Record 1, at offset 0, counts",
+        "how many are open": "read and gone: 2",
+        "one must be open": "ValueError",
+        "a list": "a number is wanted",
+        "a text": "a number is wanted",
+    },
 }

@@ -109,7 +109,8 @@ def test_the_adversary_lets_each_right_answer_through(exercise, name, answer, mo
                               "Broker 1: follower, running, in sync ?, epoch 1, start 0, high watermark 27",
                               "104: leads epoch 1")),
     ("9.11", "an older epoch by counting", ("101: killed", "102: unattached, cut, voted for 103, end 27",
-                                            "103: leader", "16-26 of epoch 1 cut off"))])
+                                            "103: leader", "16-26 of epoch 1 cut off")),
+    ("10.7", "the one that began last", ("last stable 3, end 5", "producer 1000: open"))])
 def test_the_picture_stands_at_the_moment_that_the_sentence_names(exercise, name, seen, monkeypatch):
     """Fails if a picture shows another partition than its sentence, or the cluster before that moment or after it was mended."""
     monkeypatch.setattr(front, "RANDOM", 0)

@@ -1,5 +1,5 @@
-"""Checks of lab 10: what a partition remembers of producers (10.3), a transaction (10.5), its reader (10.6), bills and offsets in
-one transaction (10.8), the size of a transaction (10.9), a store that books once (10.10).
+"""Checks of lab 10: what a partition remembers of producers (10.3), a transaction (10.5), its reader (10.6), the last stable
+offset (10.7), bills and offsets in one transaction (10.8), the size of a transaction (10.9), a store that books once (10.10).
 """
 from __future__ import annotations
 
@@ -220,6 +220,48 @@ def reader(answer: Callable[[ApplicationProcess], object]) -> str:
 def _payments(got: list[str], right: list[str]) -> list[str]:
     return [f"{value}: {'counts' if value in right else 'does not count'}, "
             f"{'was read' if value in got else 'was not read'}" for value in dict.fromkeys([*right, *got])]
+
+
+# --- 10.7 ---------------------------------------------------------------------------------------------------------
+
+Begins = dict[int, int]     # of an open transaction: the producer's id -> the offset of its first record
+
+hints("10.7", "Two transactions are open, one begins at 30, one at 22. Which record is the first that may still be aborted? "
+      "And if no transaction is open?",
+      "The smallest of all first offsets and the high watermark: a transaction may begin above the high watermark.",
+      "minikafka/log/producers.py, `last_stable_offset`")
+
+
+@checks("10.7", matters="One transaction that nobody ends holds every reader of committed records, of all producers.")
+def last_stable(answer: Callable[[int, Begins], int]) -> str:
+    """Check with the state of the experiment, with two that are open, with one that begins above the high watermark, and with
+    random states: first whether the answer lets readers too far, then whether it holds them back."""
+    rng = random.Random(107)
+    cases: list[tuple[int, Begins]] = [(53, {1001: 22}), (53, {}), (53, {0: 30, 1001: 22}), (53, {0: 22, 1001: 30}),
+                                       (20, {7: 25}), (0, {}), (9, {7: 0})]
+    for _ in range(30):
+        firsts = rng.sample(range(60), rng.randrange(5))
+        cases.append((rng.randrange(60), {1000 * producer: first for producer, first in enumerate(firsts)}))
+    answers = [answer(high_watermark, dict(begins)) for high_watermark, begins in cases]
+    for rule in (_too_far, _held_back):
+        for said, (high_watermark, begins) in zip(answers, cases):
+            if told := rule(said, high_watermark, begins):
+                raise Wrong(f"high watermark {high_watermark}, open {begins}: you said {said}; {told}")
+    return f"right for {len(cases)} states, with up to four open transactions, also such that begin above the high watermark"
+
+
+def _too_far(said: int, high_watermark: int, begins: Begins) -> str:
+    """Return what a reader would get that may still be gone, "" if nothing."""
+    if said > high_watermark:
+        return "not every replica in sync has what is above the high watermark"
+    return next((f"record {first} may still be aborted" for first in sorted(begins.values()) if first < said), "")
+
+
+def _held_back(said: int, high_watermark: int, begins: Begins) -> str:
+    """Return what a reader does not get and could, "" if nothing. `said` is not too far."""
+    if said in (high_watermark, *begins.values()):
+        return ""
+    return f"record {max(said, 0)} is decided, and all in sync have it: who holds it back?"
 
 
 # --- 10.8 ---------------------------------------------------------------------------------------------------------

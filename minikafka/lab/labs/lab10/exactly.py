@@ -1,7 +1,6 @@
-"""Transactions of lab 10: aborted and committed ones, an open one, and a worker that copies records and dies.
+"""Transactions of lab 10: aborted, committed and open ones, and a worker that copies records and dies.
 
     room = ExactlyOnceCluster(); room.write("a", 10, commit=False)     ten records of a transaction that is aborted
-    open_transaction()                                   a transaction nobody ends, until its time is over
     billed(write_bills, "commit_transaction")            read, transform, write, die; a second worker goes on
     printed(records=10, isolation=COMMITTED)             what the size of a transaction costs
 
@@ -111,23 +110,6 @@ def read(cluster: Any, topic: str, isolation: str = ALL_OF_IT, patience: float =
         while records := consumer.poll(patience):
             found += [(record.offset, record.value.decode()) for record in records]
     return found
-
-
-# --- a transaction that nobody ends -------------------------------------------------------------------------------
-
-def open_transaction(seconds: float = 20.0, plain: int = 30) -> list[tuple[float, int, int, int]]:
-    """Write one record of a transaction and then nothing, while others write on; return (second, high watermark, last
-    stable offset, records that a read_committed reader gets) at four moments."""
-    rows = []
-    with ExactlyOnceCluster(config={"transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000}) as room:
-        room.write("forgetful", 1, commit=None, timeout=seconds)
-        began = room.cluster.now()
-        room.plain(plain)
-        for second in (2.0, seconds / 2, seconds - 2, seconds + 4):
-            room.cluster.sleep(max(0.0, began + second - room.cluster.now()))
-            marks = room.marks()
-            rows.append((second, marks["high watermark"], marks["last stable"], len(room.read(COMMITTED))))
-    return rows
 
 
 # --- read, transform, write ---------------------------------------------------------------------------------------
