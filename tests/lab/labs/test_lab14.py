@@ -13,9 +13,10 @@ from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.nights import commits_inside, judged
 from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
 from minikafka.lab.labs.lab14.paper import cries, on_paper
-from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Sink
+from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Sink, prices_added_up
 from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
+from minikafka.lab.labs.lab14.remedy import ASK, MORE, WRITE, question
 from minikafka.lab.labs.lab14.schedule import KINDS, Fault, Schedule, schedule
 from minikafka.proof.history import History
 
@@ -126,6 +127,21 @@ def test_every_liar_is_believed_and_asks_for_another_price():
     assert [name for name, liar in LIARS.items() if cries(liar, range(5))] == []
     assert [name for name, liar in LIARS.items() if not any(wrong_prices(*tables) for tables in sold(liar))] == []
     assert not any(wrong_prices(*tables) for tables in sold(EFFECTIVELY_ONCE))
+
+
+@pytest.mark.parametrize("setting", ["acks", "idempotence", "starting", "key"])
+def test_what_is_asked_is_the_setting_that_is_wrong(setting):
+    """Fails if a verdict of 14.4 asks of another setting than the one whose sound value mends the pipeline."""
+    pipeline = EFFECTIVELY_ONCE.but(**checks.REMOVED[setting])
+    seed, _ = cries(pipeline, range(20))
+    assert question(pipeline, lambda other: notary(on_paper(other, seed)).valid is True) == ASK[setting]
+
+
+def test_what_no_one_change_mends_is_said_so():
+    """Fails if one setting is named of a pipeline in which two things are wrong, or of one whose `write` is wrong."""
+    for pipeline, asked in ((AT_LEAST_ONCE, MORE), (EFFECTIVELY_ONCE.but(write=prices_added_up), WRITE)):
+        seed, _ = cries(pipeline, range(20))
+        assert question(pipeline, lambda other, seed=seed: notary(on_paper(other, seed)).valid is True) == asked
 
 
 # --- what the text states --------------------------------------------------------------------------------------------

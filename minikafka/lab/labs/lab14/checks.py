@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minikafka.lab import wants
@@ -13,9 +14,10 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab14.liars import LIARS, Price, sold, wrong_prices
 from minikafka.lab.labs.lab14.nights import NIGHTS, against
 from minikafka.lab.labs.lab14.notary import COUNTERS, Cell, Row, Sealed, notary, told
-from minikafka.lab.labs.lab14.paper import cries
+from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, prices_added_up, surge
 from minikafka.lab.labs.lab14.rehearsal import rehearse
+from minikafka.lab.labs.lab14.remedy import ENDED, no_such_value, question
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
 from minikafka.lab.values import shown
 
@@ -55,7 +57,7 @@ def because(acked: bool, in_log: bool | None, in_sink: bool | None, settled: boo
         return f"{owed}, and nobody could look into the sink"
     if settled:
         return f"{owed}, and the pipeline has come to its end without it"
-    return f"{owed}; " + ("it is not in the log, so it cannot come any more, and no PASS is left" if in_log is False
+    return f"{owed}; " + ("it is not in the log, so it cannot come any more" if in_log is False
                           else "it can still come, for the pipeline has not come to the end of the log")
 
 
@@ -78,14 +80,6 @@ def one_trip(answer: Callable[..., str]) -> str:
 
 HIDDEN = (4, 27, 51, 88, 103, 142, 157, 210, 233, 298)
 PAPER = range(100)
-WHY = {
-    "the last one burns": "A leader that is alone in the ISR acknowledged alone, and burned. How many replicas must have a trip "
-                          "before it is acknowledged?",
-    "one broker away": "Two of three brokers were there. Who refused to write, and until when?",
-    "a slow sink": "After its death Spark had work to do again. Which setting says how much?",
-    "the caller repeats": "One trip was two records. What do these have in common, and what not?",
-    "half a write": "Spark died before its caller ended the transaction. So who ended it?",
-}
 
 hints("14.4",
       "Spark will give you the same batch twice: same number, same rows. And a producer may have written the same trip "
@@ -102,20 +96,18 @@ hints("14.4",
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
     """Check with a hundred seeds on paper, then the prices, then in five nights and under ten hidden schedules on simulated
     brokers."""
-    pipeline = answer() if callable(answer) else answer
-    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {shown(pipeline)}"
-    assert pipeline.acks in ("0", "1", "all"), f'acks is "0", "1" or "all"; yours is {shown(pipeline.acks)}'
-    assert pipeline.min_insync in (1, 2, 3), f"min_insync is 1, 2 or 3 of 3 replicas; yours is {shown(pipeline.min_insync)}"
-    found = cries(pipeline, PAPER)
-    if found is None and (wrong := mispriced(pipeline)):
-        raise Wrong(wrong)
-    if found is not None:
+    pipeline = given(answer)
+    if found := judged_on_paper(pipeline, PAPER):
         seed, report = found
-        raise Wrong(f"on paper, with seed {seed}, the notary does not let it pass", complaint(report),
+        asked = question(pipeline, lambda other: notary(on_paper(other, seed)).valid is True)
+        raise Wrong(f"on paper, with seed {seed}, the notary does not let it pass. {asked}", complaint(report),
                     f"notary(on_paper(my_pipeline(), seed={seed}))")
+    if wrong := mispriced(pipeline):
+        raise Wrong(wrong)
     for n, night in enumerate(NIGHTS):
         if said := against(pipeline, night):
-            raise Wrong(f"it falls in the night {night.name!r}: {said}. {WHY[night.name]}", str(night).splitlines()[1:],
+            asked = ENDED if "stay" in said else question(pipeline, lambda other, night=night: not against(other, night))
+            raise Wrong(f"it falls in the night {night.name!r}: {said}. {asked}", str(night).splitlines()[1:],
                         f"against(my_pipeline(), NIGHTS[{n}])")
     for seed in HIDDEN:
         report = notary(rehearse(pipeline, schedule(seed)))
@@ -124,6 +116,23 @@ def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
                         f"notary(rehearse(my_pipeline(), schedule(seed={seed})))")
     return (f"{len(PAPER)} seeds on paper, {len(NIGHTS)} nights, and the hidden schedules {', '.join(map(str, HIDDEN))}: nothing "
             "lost, nothing twice")
+
+
+def given(answer: Callable[[], Pipeline] | Pipeline) -> Pipeline:
+    """Return the pipeline of an answer, if all its settings have values that there are."""
+    pipeline = answer() if callable(answer) else answer
+    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {shown(pipeline)}"
+    assert not (said := no_such_value(pipeline)), said
+    return pipeline
+
+
+def judged_on_paper(pipeline: Pipeline, seeds: Iterable[int]) -> tuple[int, Sealed] | None:
+    """Return the first seed at which a pipeline does not pass, and the report; None if there is none."""
+    try:
+        return cries(pipeline, seeds)
+    except sqlite3.IntegrityError as error:
+        raise Wrong(f"the database stopped `write`: {error}. A row came whose key is in the table already. Spark does a batch "
+                    "again after its death: what should `write` do with such a row?") from error
 
 
 ROWS = [Row(n, f"taxi-{n % 4}", "airport", "2025-06-02T07:20:00Z", n % 3, n // 3) for n in range(25)]
@@ -195,7 +204,8 @@ def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
     for setting in REMOVED:
         if set(table[setting]) != rises(setting):
             found = ", ".join(sorted(rises(setting))) or "nothing"
-            raise Wrong(f"without {setting} you expect {', '.join(sorted(table[setting])) or 'nothing'}, and {found} rises",
+            raise Wrong(f"without {setting}, you expect above 0: {', '.join(sorted(table[setting])) or 'nothing'}; "
+                        f"measured: {found}",
                         complaint(ablated(setting)),
                         f"notary(rehearse(EFFECTIVELY_ONCE.but(**REMOVED[{setting!r}]), for_ablation()))")
     return "right for all seven; two of them show nothing under this schedule"
@@ -204,6 +214,7 @@ def ablation_table(answer: Callable[[], Mapping[str, set[str]]]) -> str:
 # --- 14.8, 14.9: the adversary ---------------------------------------------------------------------------------------
 
 TRIED = range(20)
+BUSY = {"seed": 0, "trips": 600, "taxis": 40}   # windows with more than ten trips, where prices rise
 
 hints("14.8",
       "The notary counts trips: in the sink, in the log, in each window. What else does a passenger see?",
@@ -216,12 +227,15 @@ hints("14.8",
                         "before an accident does.")
 def fooled(answer: Callable[[], Pipeline] | Pipeline) -> str:
     """Check that the notary passes it on paper, and that passengers pay a wrong price."""
-    pipeline = answer() if callable(answer) else answer
-    assert isinstance(pipeline, Pipeline), f"a Pipeline is wanted, you returned {shown(pipeline)}"
-    if found := cries(pipeline, TRIED):
+    pipeline = given(answer)
+    if found := judged_on_paper(pipeline, TRIED):
         seed, report = found
         raise Wrong(f"the notary is not fooled: on paper, with seed {seed}, it does not say PASS", complaint(report),
                     f"notary(on_paper(my_liar(), seed={seed}))")
+    report = notary(on_paper(pipeline, **BUSY))
+    if report.valid is not True:
+        raise Wrong("the notary is not fooled: on a day with many trips in a window, it does not say PASS", complaint(report),
+                    f"notary(on_paper(my_liar(), {', '.join(f'{name}={value}' for name, value in BUSY.items())}))")
     for trips, prices in sold(pipeline):
         for cell in wrong_prices(trips, prices):
             return (f"PASS for all {len(TRIED)} seeds, and passengers pay another price: "

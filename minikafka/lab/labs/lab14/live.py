@@ -68,7 +68,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
             query.stop()
             batches.stop()
         read_everything(cluster, history, {topic: len(PARTS)})
-        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed)
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, file=str(home / "sink.db"))
 
 
 def create(cluster: Any, topic: str, min_insync: int) -> None:

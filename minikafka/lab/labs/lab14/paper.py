@@ -20,20 +20,20 @@ from minikafka.lab.labs.lab14.notary import Run, Sealed, notary, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
 from minikafka.proof.history import History
 
-TRIPS = 90
+TRIPS, TAXIS = 90, 12
 REPEATED, HELD, FORGOTTEN, UNKNOWN, DIES = 0.12, 0.08, 0.06, 0.05, 0.25
 Log = dict[int, list[str]]
 
 
-def on_paper(pipeline: Pipeline, seed: int) -> Run:
+def on_paper(pipeline: Pipeline, seed: int, trips: int = TRIPS, taxis: int = TAXIS) -> Run:
     """Return a run of a pipeline in which everything happens that its settings allow."""
     rng, history = random.Random(f"paper {seed}"), History()
     log: Log = {0: [], 1: [], 2: []}
     with contextlib.closing(Sink(pipeline)) as sink:
         spark = PaperSpark(pipeline, sink, rng)
-        trips = [(trip.taxi, trip.encode().decode()) for trip in islice(taxi_trips(seed=seed + 1, taxis=12), TRIPS)]
-        while trips:
-            step, trips = trips[:9], trips[9:]
+        left = [(trip.taxi, trip.encode().decode()) for trip in islice(taxi_trips(seed=seed + 1, taxis=taxis), trips)]
+        while left:
+            step, left = left[:9], left[9:]
             write(pipeline, step, log, history, rng)
             spark.batch(log)
         while spark.batch(log, quiet=True):

@@ -1,8 +1,7 @@
 """A pipeline from trips to prices: the settings that a team chooses, and its sink.
 
-    mine = Pipeline("mine", write, acks="all", idempotence=True, min_insync=2, checkpoint=True, starting="earliest",
-                    key=("trip",))
-    worse = mine.but(acks="1")                   # the same with one setting changed
+    mine = Pipeline("mine", write, acks=..., idempotence=..., min_insync=..., checkpoint=..., starting=..., key=...)
+    other = mine.but(acks=...)                   # the same with one setting changed
 
 `write(rows, batch, db)` gets the rows of one micro-batch (Row of notary.py), its number, and the sink: an SQLite database with
 
@@ -25,11 +24,8 @@ Write = Callable[[Sequence[Row], int, sqlite3.Connection], Any]
 NEW = """CREATE TABLE trips (trip INTEGER, taxi TEXT, zone TEXT, window TEXT, part INTEGER, off INTEGER);
 CREATE TABLE prices (zone TEXT, window TEXT, trips INTEGER, surge REAL, PRIMARY KEY (zone, window));"""
 APPEND = "INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)"
-KEEP_FIRST = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
-COUNT_AGAIN = """INSERT OR REPLACE INTO prices
-                 SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"""
 ADD_UP = """INSERT INTO prices VALUES (?, ?, 1, 1.0)
-            ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)"""
+ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)"""
 
 
 def surge(trips: int) -> float:
@@ -41,6 +37,11 @@ def append(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
     """Add every row and count every trip, as one writes it on the first day: a repetition counts twice."""
     db.executemany(APPEND, rows)
     db.executemany(ADD_UP, [(row.zone, row.window) for row in rows])
+
+
+KEEP_FIRST = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
+COUNT_AGAIN = """INSERT OR REPLACE INTO prices
+                 SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"""
 
 
 def upsert(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:

@@ -17,7 +17,7 @@ from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT,
 from minikafka.lab.picture.frame import Frame, PartitionRow, ShownQuery, ShownTask
 from minikafka.lab.picture.sentences import words
 
-WIDE, LEFT, REST = 1000, 170, 150  # pixels: of the sheet, of the partitions' names, of what is not planned yet
+LEAST, COLUMN, LEFT, REST, EDGE = 640, 82, 170, 150, 24  # pixels: of the sheet, a batch, names, what is not planned, the edge
 ROW, HEAD = 46, 84
 DONE, PLANNED = "#d6efe4", "#fff3d6"
 
@@ -26,7 +26,8 @@ def picture(frame: Frame, names: Collection[str] = ()) -> tuple[str, str]:
     """Return the queries as SVG and in words; `names`: only these."""
     queries = [query for query in _shown(frame, names) if query.tasks]
     rows = {row.name: row for row in frame.rows}
-    sheet, y = Sheet(WIDE), 14.0
+    most = max((len({task.batch for task in query.tasks}) for query in queries), default=0)
+    sheet, y = Sheet(max(LEAST, LEFT + REST + EDGE + COLUMN * most)), 14.0  # narrow: it may stand beside a docked picture
     for query in queries:
         y = _draw_query(sheet, query, rows, y) + 18
     if not queries:
@@ -53,17 +54,17 @@ def to_text(frame: Frame, names: Collection[str] = ()) -> str:
 def _draw_query(sheet: Sheet, query: ShownQuery, rows: dict[str, PartitionRow], y: float) -> float:
     lanes = sorted({task.partition for task in query.tasks}, key=lambda name: (len(name), name))
     batches = sorted({task.batch for task in query.tasks})
-    column, height = (WIDE - LEFT - REST - 24) / len(batches), HEAD + ROW * len(lanes) + 8
-    sheet.rect(8, y, WIDE - 16, height, CARD, LINE, radius=8)
+    column, height = (sheet.width - LEFT - REST - EDGE) / len(batches), HEAD + ROW * len(lanes) + 8
+    sheet.rect(8, y, sheet.width - 16, height, CARD, LINE, radius=8)
     mark = f" · {words.watermark(query)}" if query.watermark else ""
-    sheet.text(20, y + 26, f"Spark {query.name}: {words.query(query)}{mark}", size=18, bold=True, room=WIDE - 40)
+    sheet.text(20, y + 26, f"Spark {query.name}: {words.query(query)}{mark}", size=18, bold=True, room=sheet.width - 40)
     done = {task.batch for task in query.tasks if task.done}
     for place, batch in enumerate(batches):
         x = LEFT + (place + 0.5) * column
         sheet.text(x, y + 54, f"batch {batch}", bold=True, anchor="middle", room=column - 4)
         sheet.text(x, y + 72, "done" if batch in done else "planned", GREEN if batch in done else VERMILLION, anchor="middle",
                    room=column - 4)
-    sheet.text(WIDE - 24, y + 54, "not planned yet", SOFT, anchor="end", room=REST - 8)
+    sheet.text(sheet.width - EDGE, y + 54, "not planned yet", SOFT, anchor="end", room=REST - 8)
     for lane, name in enumerate(lanes):
         top = y + HEAD + lane * ROW
         sheet.text(20, top + 27, name, bold=True, room=LEFT - 30)
@@ -83,4 +84,5 @@ def _draw_rest(sheet: Sheet, end: int, row: PartitionRow | None, y: float) -> No
     """Write which offsets of a partition no micro-batch has planned to read."""
     log_end = row.log_end if row is not None else None
     left = words.UNKNOWN if log_end is None else words.span(end, log_end) if log_end > end else "nothing"
-    sheet.text(WIDE - 24, y + 27, left, BLUE if log_end is not None and log_end > end else SOFT, anchor="end", room=REST - 8)
+    fill = BLUE if log_end is not None and log_end > end else SOFT
+    sheet.text(sheet.width - EDGE, y + 27, left, fill, anchor="end", room=REST - 8)
