@@ -17,7 +17,8 @@ from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, SOFT,
 from minikafka.lab.picture.frame import Frame, PartitionRow, ShownQuery, ShownTask
 from minikafka.lab.picture.sentences import words
 
-LEAST, COLUMN, LEFT, REST, EDGE = 640, 82, 170, 150, 24  # pixels: of the sheet, a batch, names, what is not planned, the edge
+LEAST, LEFT, REST, EDGE = 580, 130, 120, 24  # pixels: of the sheet, the partitions' names, what is not planned yet, the edge
+BATCH, LETTER = 78, 9  # pixels: of a micro-batch, of a letter in it
 ROW, HEAD = 46, 84
 DONE, PLANNED = "#d6efe4", "#fff3d6"
 
@@ -26,8 +27,7 @@ def picture(frame: Frame, names: Collection[str] = ()) -> tuple[str, str]:
     """Return the queries as SVG and in words; `names`: only these."""
     queries = [query for query in _shown(frame, names) if query.tasks]
     rows = {row.name: row for row in frame.rows}
-    most = max((len({task.batch for task in query.tasks}) for query in queries), default=0)
-    sheet, y = Sheet(max(LEAST, LEFT + REST + EDGE + COLUMN * most)), 14.0  # narrow: it may stand beside a docked picture
+    sheet, y = Sheet(max([LEAST, *map(_wide, queries)])), 14.0  # narrow: it may stand beside a docked picture
     for query in queries:
         y = _draw_query(sheet, query, rows, y) + 18
     if not queries:
@@ -35,6 +35,12 @@ def picture(frame: Frame, names: Collection[str] = ()) -> tuple[str, str]:
         y = 44.0
     said = to_text(frame, names)
     return sheet.svg(y, said.splitlines()[0]), said
+
+
+def _wide(query: ShownQuery) -> int:
+    """Return the pixels that a query needs, so that every range of offsets can be read."""
+    column = max(BATCH, 10 + LETTER * max(len(words.read(task)) for task in query.tasks))
+    return LEFT + REST + EDGE + column * len({task.batch for task in query.tasks})
 
 
 def _shown(frame: Frame, names: Collection[str]) -> list[ShownQuery]:
@@ -57,7 +63,7 @@ def _draw_query(sheet: Sheet, query: ShownQuery, rows: dict[str, PartitionRow], 
     column, height = (sheet.width - LEFT - REST - EDGE) / len(batches), HEAD + ROW * len(lanes) + 8
     sheet.rect(8, y, sheet.width - 16, height, CARD, LINE, radius=8)
     mark = f" · {words.watermark(query)}" if query.watermark else ""
-    sheet.text(20, y + 26, f"Spark {query.name}: {words.query(query)}{mark}", size=18, bold=True, room=sheet.width - 40)
+    sheet.text(20, y + 26, f"Spark {query.name}: {words.query(query)}{mark}", size=16, bold=True, room=sheet.width - 40)
     done = {task.batch for task in query.tasks if task.done}
     for place, batch in enumerate(batches):
         x = LEFT + (place + 0.5) * column
