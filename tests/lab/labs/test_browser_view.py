@@ -271,6 +271,11 @@ ALL_IN_SIGHT = """() => {
             && box.left >= text.right - 1 && box.right <= innerWidth;
     });
 }"""
+LOW_BARS = """() => {  // of three brokers, with what there is to say; and of the time
+    const rows = document.querySelector('.mk-dock .mk-live').offsetHeight;
+    const high = part => document.querySelector(`.mk-dock ${part}`).offsetHeight / rows;
+    return high('.mk-top') < 3.6 && high('.mk-time') < 1.6;
+}"""
 
 
 LETTER = """() => {
@@ -314,7 +319,8 @@ def signs(page: Page) -> set[str]:
 
 
 def test_the_picture_stands_beside_the_text(page, folder):
-    """Fails if one must scroll to see picture and controls, if the picture goes when one reads on, if it cannot be folded,
+    """Fails if one must scroll to see picture and controls, if these take many rows, if the picture goes when one reads on, if it
+    cannot be folded,
     widened and put into its cell and back, if a new view does not unfold it, if a snapshot does not move it, if a sign says
     nothing under the mouse (also under one that rests while a new picture comes) or with the focus, if letters shrink in a
     narrow window, or if it does not say that its kernel has ended. And of another lab: fails if its picture follows the place
@@ -327,6 +333,7 @@ def test_the_picture_stands_beside_the_text(page, folder):
         assert page.run("filler19")
         until(page, "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop > 100")
         until(page, ALL_IN_SIGHT)
+        until(page, LOW_BARS)
         page.picture(f"view-beside-{height}")
     wide = "() => document.querySelector('.mk-stage').clientWidth"
     before = page.page.evaluate(wide)

@@ -42,6 +42,9 @@ def test_the_charts_show_every_record():
     dots = over_time([(1.0, 5.0), (2.0, 50.0), (3.0, 0.0)], [("a phase", 0.5)], "title")
     assert list(dots.data[0].y) == [5.0, 50.0, SMALLEST]
     svg = to_svg(dots)
+    tall = over_time([(1.0, 5.0), (2.0, 50.0)], [("near", 0.0), ("far", 1.0), ("stuck", 2.0)], "title").layout
+    assert [line.y1 for line in tall.shapes] == [note.y for note in tall.annotations], "a line goes through an earlier name"
+    assert [note.y for note in tall.annotations] == sorted((note.y for note in tall.annotations), reverse=True)
     assert svg.count("a3 3") == 3 and svg.count('stroke-dasharray="3 3"') == 1 and ">a phase</text>" in svg
 
 

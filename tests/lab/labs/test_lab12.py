@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 from itertools import islice, product
+from xml.etree import ElementTree
 
 import pytest
 
@@ -11,7 +12,9 @@ from minikafka.lab.datasets import Trip, taxi_trips
 from minikafka.lab.labs.lab12.experiment import DELAYS, EVERY, SERVICES, Measured, bill, measure
 from minikafka.lab.labs.streaming import START, Step
 from minikafka.lab.picture.draw.flipbook import Flipbook
+from minikafka.lab.picture.draw.paper import Label, width
 from minikafka.lab.picture.draw.stream import book, picture, too_late
+from tests.lab.picture.test_svg import clashes
 
 DAY = datetime(2025, 6, 2, tzinfo=timezone.utc)
 
@@ -50,6 +53,16 @@ def test_two_partitions_and_windows_without_a_row() -> None:
     assert len(re.findall(r'rx="8"', svg)) == 2 and len(re.findall(r'width="16" height="16" rx="0"', svg)) == 1
     assert "partition 1" in svg and text.splitlines()[-1].startswith("step 3: 27 arrived in partition 1;")
     assert re.findall(r">(closed|open|no row)<", svg) == ["closed", "no row", "open", "open"]
+    texts = [each for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
+    assert clashes([_label(each) for each in texts]) == []
+
+
+def _label(text: ElementTree.Element) -> Label:
+    """Return where an element's letters stand."""
+    said, x, y = text.text or "", float(text.get("x", 0)), float(text.get("y", 0))
+    wide = width(said, 14, text.get("font-weight") == "bold")
+    left = x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.get("text-anchor", "start")] * wide
+    return Label(said, left, y - 11, left + wide, y + 3)
 
 
 def test_a_book_has_a_page_for_each_step() -> None:

@@ -12,6 +12,7 @@ from minikafka.lab.picture.draw import chart
 from minikafka.lab.picture.draw.chart import BLUE, thinned
 from minikafka.lab.picture.draw.charts import charts, rates, read
 from minikafka.lab.picture.draw.element import image
+from minikafka.lab.picture.draw.paper import shorten, width
 from minikafka.lab.picture.facts.run import RecordedRun
 from tests.lab.picture.test_theme import contrast
 
@@ -89,6 +90,25 @@ def test_a_page_without_scripts_shows_the_same_lines() -> None:
     assert len(watermark) == 1 and watermark[0].count("V") == 1  # two values: one step
 
 
+def test_titles_of_panels_keep_apart() -> None:
+    """Fails if the title of an axis is longer than its panel is high: it runs into that of the next panel."""
+    figure = charts(RecordedRun(story(), engine="sim"), "flights-0")
+    shown = chart.interactive(figure)["application/vnd.plotly.v1+json"]["layout"]
+    room = shown["height"] - shown["margin"]["t"] - shown["margin"]["b"]
+    axes = [shown[f"yaxis{number}"] for number in ("", 2, 3, 4)]
+    wide = [width(axis["title"]["text"], axis["title"]["font"]["size"]) for axis in axes]
+    assert [axis["title"]["text"] for axis, long in zip(axes, wide)
+            if long > room * (axis["domain"][1] - axis["domain"][0])] == []
+
+
+def test_without_a_group_there_is_no_panel_of_lag() -> None:
+    """Fails if a run in which no group commits has an axis with nothing on it, or if its marks lose their foot."""
+    figure = charts(RecordedRun([each for each in story() if each["k"] != "commit"], engine="sim"), "flights-0")
+    assert figure.layout.yaxis3.title.text == "offset" and "yaxis4" not in figure.layout
+    assert next(trace for trace in figure.data if trace.name == "events").yaxis == "y3"
+    assert {shape.xref for shape in figure.layout.shapes} == {"x3"} and "panel" in chart.to_svg(figure)
+
+
 def test_a_thinned_line_keeps_its_extremes() -> None:
     """Fails if a spike that is narrower than a pixel is left out (I-CHARTSTILL-2), or if a long run makes a long file."""
     line = [(n / 1000, 100.0 if n == 4321 else -7.0 if n == 4400 else 0.0) for n in range(10_000)]
@@ -140,8 +160,10 @@ def test_the_legend_is_below() -> None:
 
 
 def test_an_axis_writes_plain_numbers() -> None:
-    """Fails if an axis says 1e+06, or 0 for a tenth."""
-    assert [chart.written(value) for value in (0.1, 2.0, 1_000_000.0)] == ["0.1", "2", "1,000,000"]
+    """Fails if an axis says 1e+06, or 0 for a tenth, or if a number has no room beside the axis."""
+    values = [digit * 10.0 ** power for power in range(-1, 7) for digit in (1, 2, 5)]
+    assert [chart.written(value) for value in (0.1, 2.0, 100_000.0, 1_000_000.0)] == ["0.1", "2", "100,000", "1 million"]
+    assert [value for value in values if shorten(chart.written(value), chart.NUMBERS) != chart.written(value)] == []
 
 
 def test_an_image_fits_its_place() -> None:

@@ -34,7 +34,7 @@ def labels(picture: str) -> tuple[list[str], list[str]]:
     for each in root.iter():
         if each.tag.endswith("}text"):
             label = "".join(piece for piece in (each.text, *(child.tail for child in each)) if piece)
-            (axis if each.get("class") in ("n", "q") or id(each) in places else others).append(
+            (axis if {"n", "q"} & set(each.get("class", "").split()) or id(each) in places else others).append(
                 re.sub(r"\S*…", "", label)
             )
     return axis, others

@@ -95,6 +95,12 @@ def test_aborted_records_are_pale_and_crossed_and_readers_differ():
     pale = {int(each.get("data-offset")) for each in drawn if "pale" in each.get("class", "").split()}
     crosses = [each.get("d").count("M") for each in drawn if each.get("data-part") == "aborted"]
     assert pale == void and sum(crosses) == 3 * len(void)
+    for lane in (each for each in drawn if each.get("data-part") == "stretch"):  # numbers can be read: they are over the crosses
+        parts = list(lane)
+        marked = {int(each.text) for each in parts if each.get("class") == "halo n"}
+        assert marked == void & {int(each.get("data-offset", -1)) for each in parts}
+        places = [each.get("data-part") == "aborted" for each in parts]
+        assert not marked or [each.get("class") for each in parts].index("halo n") > places.index(True)
     bars = {each.get("data-level"): (each.get("data-end"), len(each.findall("{*}rect"))) for each in drawn
             if each.get("data-part") == "reader"}
     assert bars == {"read_uncommitted": ("55", 1), "read_committed": ("51", 3)}

@@ -42,9 +42,9 @@ def over_time(points: list[tuple[float, float]], phases: Sequence[tuple[str, flo
     chart.add_scatter(x=[at for at, _ in points], y=answers, name="records", mode="markers",
                       marker={"color": RED, "size": 6, "symbol": "circle"})
     for number, (name, at) in enumerate(phases):
-        chart.add_vline(x=at, line={"color": GREY, "dash": "dot"})
-        chart.add_annotation(x=at, y=1 - 0.075 * number, yref="paper", xanchor="left", yanchor="top",
-                             text=name, showarrow=False)  # a line for each: there is room at any width
+        high = 1 - 0.075 * number  # a row for each name: there is room at any width, and no later line goes through it
+        chart.add_shape(type="line", x0=at, x1=at, y0=0, y1=high, xref="x", yref="paper", line={"color": GREY, "dash": "dot"})
+        chart.add_annotation(x=at, y=high, yref="paper", xanchor="left", yanchor="top", text=name, showarrow=False)
     chart.update_xaxes(title="second of the send", range=[0, 1.02 * max(at for at, _ in points)])
     chart.update_yaxes(title="milliseconds to the answer", **_milliseconds([*answers, 10 * max(answers)]))  # the names on top
     return chart

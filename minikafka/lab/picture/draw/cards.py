@@ -53,13 +53,17 @@ def draw_cards(paper: Paper, frame: Frame, y: float) -> float:
 
 
 def _draw_left_out(paper: Paper, frame: Frame, y: float) -> float:
-    more = [f"{len(names) - most} more {what}: {', '.join(names[most:])}"
-            for names, most, what in (([each.name for each in frame.producers], PRODUCERS, "producers"),
-                                      ([each.name for each in frame.groups], GROUPS, "groups")) if len(names) > most]
+    more = [f"{_more(len(names) - most, what)}: {', '.join(names[most:])}"
+            for names, most, what in (([each.name for each in frame.producers], PRODUCERS, "producer"),
+                                      ([each.name for each in frame.groups], GROUPS, "group")) if len(names) > most]
     if not more:
         return y
     paper.text(SIDE, y + 8, "; ".join(more), "soft", room=paper.width - 2 * SIDE)
     return y + 24
+
+
+def _more(count: int, what: str) -> str:
+    return f"{count} more {what}{'s' * (count > 1)}"
 
 
 def _title(paper: Paper, x: float, y: float, wide: float, title: str, note: str, look: str) -> None:
@@ -138,9 +142,9 @@ def _group(group: ShownGroup, chosen: str) -> Card:
             if group.process(each.member) in DEAD:
                 strike(paper, x + columns[1][0], y + 50 + place * LINE, min(columns[1][1], width(values[1])))
         if not shown:
-            paper.text(x, y + 50 + LINE, "no partition told of", "soft")
+            paper.text(x, y + 50 + LINE, "no partition yet", "soft")
         if rest > 0:
-            paper.text(x, y + 50 + (1 + len(shown)) * LINE, f"and {rest} more partitions", "soft")
+            paper.text(x, y + 50 + (1 + len(shown)) * LINE, f"and {_more(rest, 'partition')}", "soft")
         draw_members(paper, group, x, y + 32 + (1 + max(1, len(shown)) + (rest > 0)) * LINE, wide, 1, False)
         paper.close()
     return Card(lines, draw)

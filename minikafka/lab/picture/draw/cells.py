@@ -50,14 +50,18 @@ def _stretch(paper: Paper, cells: list[Cell], axis: Axis, y: float) -> None:
         look = ("c" if cell.readable else "w" if cell.readable is False else "u") + " pale" * cell.aborted
         tint = "eu" if cell.epoch is None else f"e{cell.epoch % EPOCHS}"
         raw(f'<rect data-part="cell" data-offset="{offset}" x="{x:g}" {shape} class="{tint} {look}"/>')
-        if axis.numbered:
-            number, plain = str(offset), cell.readable and not cell.aborted
-            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if plain else "q")
+        if axis.numbered and not cell.aborted:
+            number = str(offset)
+            paper.number(round(x + middle, 1), y + 22, number, len(number) * DIGIT * 14, "n" if cell.readable else "q")
     stamps = [f"M{axis.x(cell.offset) + wide / 2 - 4:.1f} {y + 30:g}{TICK}" if wide >= 12 else
               f"M{axis.x(cell.offset):.1f} {y + 32:g}h{wide:.1f}" for cell in cells if cell.acked]
     crossed = [f"M{axis.x(cell.offset):g} {y:g}l{wide:.1f} {HIGH}m0-{HIGH}l-{wide:.1f} {HIGH}" for cell in cells if cell.aborted]
     if crossed:
         raw(f'<path data-part="aborted" class="void" d="{"".join(crossed)}"/>')
+        for cell in cells if axis.numbered else ():
+            if cell.aborted:  # over its cross
+                number = str(cell.offset)
+                paper.number(round(axis.x(cell.offset) + middle, 1), y + 22, number, len(number) * DIGIT * 14, "q", halo=True)
     if stamps:
         raw(f'<path data-part="acked" class="tick" d="{"".join(stamps)}"/>')
     paper.close()
@@ -81,7 +85,7 @@ def _folded(paper: Paper, lane: Lane, chosen: ShownPartition, axis: Axis, y: flo
             paper.path(f"M{left:g} {y:g}L{right:g} {y + HIGH:g}M{right:g} {y:g}L{left:g} {y + HIGH:g}", "void")
         label = next((text for text in (f"{label}{told}", label, "⋯") if width(text) <= right - left - 1), "")
         if label:
-            paper.text((left + right) / 2, y + 23, label, "soft", anchor="middle")
+            paper.text((left + right) / 2, y + 23, label, "soft halo" if crossed else "soft", anchor="middle")
         paper.close()
 
 

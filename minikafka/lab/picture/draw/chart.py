@@ -31,6 +31,8 @@ from minikafka.lab.picture.draw.paper import Paper, shorten, width
 BLUE, GREEN, ORANGE, PURPLE, SKY, RED, GREY = "#1F83C6", "#009E73", "#C27F00", "#C56C9C", "#3C93C9", "#D55E00", "#808080"
 DASHES = {"dash": "8 5", "dot": "2 4", "dashdot": "8 4 2 4", "longdash": "13 5"}
 PAPER = 1000    # units: the width of the SVG; a letter is 14 units high
+NUMBERS = 64    # units beside an axis, for its numbers
+TITLES = 15     # pixels of the letters of an axis' title: those of two panels keep apart
 TITLE = 34      # letters in a line of a plotly figure's title: they fit beside the picture; two lines have room
 INK = "#7a7a7a"  # letters on light and on dark pages: 4.3 to 1 on both
 HATCH = ('<defs><pattern id="chart-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -64,7 +66,8 @@ def interactive(figure: Any) -> dict[str, Any]:
     clear, rule = "rgba(0,0,0,0)", "rgba(128,128,128,0.25)"
     figure.update_layout(font={"color": INK, "size": 16}, title_font_size=18, paper_bgcolor=clear, plot_bgcolor=clear)
     figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"})
-    ticks = {"gridcolor": rule, "zerolinecolor": rule, "ticks": "outside", "tickcolor": clear}  # they hold the labels apart
+    ticks = {"gridcolor": rule, "zerolinecolor": rule, "ticks": "outside", "tickcolor": clear,  # they hold the labels apart
+             "title_font_size": TITLES}
     figure.update_xaxes(**ticks, ticklen=7, tickangle=0)
     figure.update_yaxes(**ticks, ticklen=4)
     drawn = json.loads(figure.to_json())
@@ -142,7 +145,7 @@ def _draw_panel(paper: Paper, panel: Panel) -> None:
     title = panel.axis("y").title.text
     paper.open("panel", axis=title)
     if title:
-        paper.upright(left - 74, (top + bottom) / 2, title, "soft")
+        paper.upright(left - 78, (top + bottom) / 2, title, "soft")
     bars = [trace for trace in panel.traces if trace.type == "bar"]
     if bars:
         _draw_bars(paper, panel, bars)
@@ -150,7 +153,7 @@ def _draw_panel(paper: Paper, panel: Panel) -> None:
         for value, text in panel.ticks("y"):
             at = panel.place("y", value)
             paper.line(left, at, right, at, "rule")
-            paper.text(left - 8, at + 5, text, "soft", anchor="end", room=60)
+            paper.text(left - 8, at + 5, text, "soft", anchor="end", room=NUMBERS)
     _draw_lower_axis(paper, panel)
     for note in panel.figure.layout.annotations:
         _draw_note(paper, panel, note)
@@ -201,7 +204,8 @@ def _draw_mark(paper: Paper, panel: Panel, shape: Any) -> None:
     left, top, right, bottom = panel.box
     pen = f'stroke="{shape.line.color}" stroke-width="1.5" stroke-dasharray="3 3" opacity="{shape.opacity or 1:g}"'
     if shape.x0 == shape.x1 and (shape.yref == "paper" or shape.yref.split()[0] == panel.y):
-        paper.raw(f'<path d="M{panel.place("x", shape.x0):.1f} {top:g}V{bottom:g}" {pen}/>')
+        ends = top if shape.yref != "paper" else bottom - shape.y1 * (bottom - top)
+        paper.raw(f'<path d="M{panel.place("x", shape.x0):.1f} {ends:g}V{bottom:g}" {pen}/>')
     elif shape.y0 == shape.y1 and shape.yref == panel.y:
         paper.raw(f'<path d="M{left:g} {panel.place("y", shape.y0):.1f}H{right:g}" {pen}/>')
 
@@ -276,7 +280,9 @@ def decades(low: float, high: float) -> Iterator[float]:
 
 
 def written(value: float) -> str:
-    """Return how an axis writes a value: 0.1, 2, 1,000,000."""
+    """Return how an axis writes a value: 0.1, 2, 1,000, 1 million. It is at most as wide as the room beside the axis."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g} million"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
 
 

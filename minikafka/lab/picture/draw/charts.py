@@ -22,6 +22,7 @@ from minikafka.lab.picture.frame import Level, Mark
 
 BROKERS = ((SKY, "solid"), (ORANGE, "dash"), (PURPLE, "dot"), (GREEN, "dashdot"), (GREY, "longdash"))
 MARKS = {Level.GOOD: GREEN, Level.WAIT: ORANGE, Level.BAD: RED, Level.UNKNOWN: GREY}
+ROWS = (("records/s", 2), ("latency, ms", 2), ("offset", 3), ("lag", 2))  # title and share of the height; lag if a group commits
 MOST = 80           # marks drawn; the worst
 BINS = 240          # at most that many bars of a rate
 Points = list[tuple[float, float]]
@@ -92,8 +93,9 @@ def charts(run: RecordedRun, tp: str | None = None) -> Chart:
     tp = tp or next(iter(run.partitions), "")
     events = run.events_between(-1.0, run.end)
     series = read(events, tp, run.events[0]["t"] if run.events else 0.0)
-    figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.05, row_heights=[2, 2, 3, 2],
-                           figure=Chart())
+    rows = ROWS if series.lag else ROWS[:-1]
+    figure = make_subplots(rows=len(rows), cols=1, shared_xaxes=True, vertical_spacing=0.05,
+                           row_heights=[high for _, high in rows], figure=Chart())
     for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
                                ("delivered", PURPLE, "dot")):
         if series.times[what]:
@@ -105,8 +107,8 @@ def charts(run: RecordedRun, tp: str | None = None) -> Chart:
     _line(figure, 3, series.watermark, "high watermark", BLUE, "solid", shape="hv", wide=3.5)
     for place, (group, points) in enumerate(sorted(series.lag.items())):
         _line(figure, 4, points, f"lag, {group}", *BROKERS[place % len(BROKERS)], shape="hv")
-    _draw_marks(figure, run.marks)
-    return _dress(figure, tp)
+    _draw_marks(figure, run.marks, len(rows))
+    return _dress(figure, tp, rows)
 
 
 def _line(figure: Any, row: int, points: Points, name: str, colour: str, dash: str, shape: str = "linear",
@@ -120,22 +122,21 @@ def _dots(figure: Any, row: int, points: Points, name: str) -> None:
                        row=row, col=1, marker={"color": GREEN, "size": 6, "symbol": "circle-open"})
 
 
-def _draw_marks(figure: Any, marks: list[Mark]) -> None:
-    """Draw a thin line through all charts at each mark; its words appear when the mouse points at its foot."""
+def _draw_marks(figure: Any, marks: list[Mark], last: int) -> None:
+    """Draw a thin line through all charts at each mark; its words appear when the mouse points at its foot, in the `last` row."""
     worst = sorted(marks, key=lambda mark: list(MARKS).index(mark.level), reverse=True)[:MOST]
     for mark in worst:
-        figure.add_shape(type="line", x0=mark.t, x1=mark.t, y0=0, y1=1, xref="x4", yref="paper", opacity=0.6,
+        figure.add_shape(type="line", x0=mark.t, x1=mark.t, y0=0, y1=1, xref=f"x{last}", yref="paper", opacity=0.6,
                          line={"color": MARKS[mark.level], "width": 1, "dash": "dot"})
-    figure.add_scatter(x=[mark.t for mark in worst], y=[0] * len(worst), mode="markers", name="events", row=4, col=1,
-                       text=[mark.text for mark in worst], hovertemplate="%{x:.1f} s: %{text}<extra></extra>",
+    figure.add_scatter(x=[mark.t for mark in worst], y=[0] * len(worst), mode="markers", name="events", row=last, col=1,
+                       cliponaxis=False, text=[mark.text for mark in worst], hovertemplate="%{x:.1f} s: %{text}<extra></extra>",
                        marker={"symbol": "diamond", "size": 10, "color": [MARKS[mark.level] for mark in worst]})
 
 
-def _dress(figure: Any, tp: str) -> Any:
-    figure.update_layout(title=f"{tp} over the run", height=820,
-                         hovermode="x unified")
+def _dress(figure: Any, tp: str, rows: tuple[tuple[str, int], ...]) -> Any:
+    figure.update_layout(title=f"{tp} over the run", height=190 + 70 * sum(high for _, high in rows), hovermode="x unified")
     figure.update_xaxes(zeroline=False)
-    for row, title in enumerate(("records/s", "latency, ms", "offset", "lag"), 1):
+    for row, (title, _) in enumerate(rows, 1):
         figure.update_yaxes(title_text=title, row=row, col=1, rangemode="tozero")
-    figure.update_xaxes(title_text="seconds since the run began", row=4, col=1)
+    figure.update_xaxes(title_text="seconds since the run began", row=len(rows), col=1)
     return figure

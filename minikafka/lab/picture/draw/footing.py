@@ -7,6 +7,8 @@ dashed until its commit is in the query's checkpoint: what is dashed is what a r
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from minikafka.lab.picture.draw.axis import GAP, Axis
 from minikafka.lab.picture.draw.packing import Rows
 from minikafka.lab.picture.draw.paper import Paper, shorten, width
@@ -16,6 +18,7 @@ from minikafka.lab.picture.frame import Finger, ShownPartition, ShownQuery
 from minikafka.lab.picture.sentences import words
 
 RULER, ROW, ROWS = 20, 22, 4
+NAMED = 300     # units of the names at a place, where there is no room for all
 QUERIES, NAMES = 2, 203  # queries that are drawn; pixels left of the log for their names
 POSITION, COMMITTED = "M0 0L7 13H-7Z", "M0 0V13M0 0h10l-3 4l3 4H0"
 
@@ -72,19 +75,25 @@ def _draw_fingers(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, ri
     rows = Rows(ROWS)
     for offset, names in _merged(chosen.fingers):
         x = axis.x(offset) - GAP / 2
-        label = shorten(_said(names), 300) + f" {offset}"
-        wide, icons = width(label), 16 * len(names)
-        sides = [(left, end, at, anchor) for left, end, at, anchor in (
-            (x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end"))
-            if left >= 12 and end <= right + 14]
-        tries = [*((side, x) for side in sides), *((side, None) for side in sides), ((x - 7, x + icons - 8, 0, ""), None)]
-        for (left, end, at, anchor), stem in tries:  # with a line up to the lanes; without; the shapes alone
+        whole, icons = _said(names), 16 * len(names)
+        sides = [(f"{said} {offset}", side) for said in dict.fromkeys((whole, shorten(whole, NAMED)))
+                 for side in _sides(x, icons, width(f"{said} {offset}"), right)]
+        tries = [*((side, x) for side in sides), *((side, None) for side in sides),
+                 (("", (x - 7, x + icons - 8, 0.0, "start")), None)]
+        for (label, (left, end, at, anchor)), stem in tries:  # with a line up to the lanes; without; the shapes alone
             if (row := rows.take(left, end, stem)) is not None:
-                if anchor:
+                if label:
                     paper.text(at, y + 14 + row * ROW, label, "halo", anchor=anchor)
                 _draw_icons(paper, offset, names, x, y, row, stem is not None)
                 break
     return y + max(least, rows.used) * ROW + 6 if chosen.fingers else y
+
+
+def _sides(x: float, icons: float, wide: float, right: float) -> Iterator[tuple[float, float, float, str]]:
+    """Yield (left, end, place, anchor) of a label right and left of the shapes at x, if it stays on the paper."""
+    for left, end, at, anchor in ((x - 7, x + icons + wide, x + icons, "start"), (x - 12 - wide, x + icons - 8, x - 11, "end")):
+        if left >= 12 and end <= right + 14:
+            yield left, end, at, anchor
 
 
 def _draw_query(paper: Paper, query: ShownQuery, axis: Axis, y: float) -> None:

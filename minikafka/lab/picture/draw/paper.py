@@ -188,7 +188,9 @@ class Paper:
         self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{look} b" text-anchor="middle" '
                           f'transform="rotate(-90 {x:g} {y:g})">{escape(text)}</text>')
 
-    def number(self, x: float, y: float, text: str, wide: float, look: str) -> None:
+    def number(self, x: float, y: float, text: str, wide: float, look: str, halo: bool = False) -> None:
         """Draw the offset in a cell, centred at x: like `text`, but simpler and faster, because there are hundreds of them."""
         self.labels.append(Label(text, x - wide / 2, y - ASCENT * 14, x + wide / 2, y + DESCENT * 14))
+        if halo:
+            self.parts.append(f'<text x="{x:g}" y="{y:g}" class="halo n" aria-hidden="true">{text}</text>')
         self.parts.append(f'<text x="{x:g}" y="{y:g}" class="{look}">{text}</text>')

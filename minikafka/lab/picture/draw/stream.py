@@ -48,10 +48,9 @@ def picture(steps: Sequence[Any], size: int = 10, until: float | None = None) ->
     for number, step in enumerate(steps):
         _draw_step(sheet, number, step, size, scale)
     _draw_watermark(sheet, steps, scale)
-    sheet.text(LEFT, height - 12, "event time, in seconds", SOFT)
+    sheet.text(16, TOP - 12, "event time, s", SOFT)
     shapes = "circle: counted" if len({_partition(step) for step in steps}) < 2 else "circle: partition 0, square: partition 1"
-    sheet.text(WIDE - RIGHT, height - 12, f"{shapes} · cross: dropped, its window was closed · green line: the watermark",
-               SOFT, anchor="end")
+    sheet.text(LEFT, height - 12, f"{shapes} · cross: dropped, its window was closed · green line: the watermark", SOFT)
     text = "\n".join(f"step {n + 1}: {_said(step, size)}" for n, step in enumerate(steps))
     return sheet.svg(height, text.splitlines()[-1] if text else "no step yet"), text
 
@@ -94,11 +93,11 @@ def _draw_windows(sheet: Sheet, steps: Sequence[Any], size: int, end: float, sca
         closed = mark is not None and start + size <= mark
         sheet.rect(x, TOP - 8, wide, height - TOP - 44, PAST if closed else "#ffffff", LINE)
         look, word = ("#ffffff", "no row") if start not in held else (SHUT, "closed") if closed else (OPEN, "open")
-        sheet.rect(x + 3, 16, wide - 6, 66, look, LINE, radius=5)
-        sheet.text(x + wide / 2, 38, f"[{start}, {start + size})", anchor="middle", bold=True, room=wide - 10)
+        sheet.rect(x + 3, 12, wide - 6, 70, look, LINE, radius=5)
+        sheet.text(x + wide / 2, 32, f"[{start}, {start + size})", anchor="middle", bold=True, room=wide - 10)
         count = f"{emitted[start]} counted" if start in emitted else ""
-        sheet.text(x + wide / 2, 58, word, {SHUT: GREEN, OPEN: BLUE}.get(look, SOFT), anchor="middle", room=wide - 10)
-        sheet.text(x + wide / 2, 76, count, INK, anchor="middle", bold=True, room=wide - 10)
+        sheet.text(x + wide / 2, 53, word, {SHUT: GREEN, OPEN: BLUE}.get(look, SOFT), anchor="middle", room=wide - 10)
+        sheet.text(x + wide / 2, 73, count, INK, anchor="middle", bold=True, room=wide - 10)
         sheet.text(x, TOP - 12, str(start), SOFT, anchor="middle")
 
 

@@ -1,6 +1,7 @@
 """The time line: the whole run, the moments worth a look, and where we are.
 
-Owns: which marks get a label when there are many: the nearest to the moment shown, then the worst.
+Owns: which marks get a label when there are many: the worst, then the nearest to the moment shown; and that of marks at one
+place the worst has its shape.
 """
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from minikafka.lab.picture.sentences import words
 SIDE = 40
 ROW = 20
 LABEL = 360     # units of a label, at most
+APART = 9       # units between two shapes, at least: half of one is seen
 SHAPES = {  # one shape a kind; the colour is the level's
     MomentKind.FAULT: "M0-11L8 0L0 11L-8 0Z",
     MomentKind.ELECTION: "M-9 7L-10-6L-4-1L0-9L4-1L10-6L9 7Z",
@@ -44,8 +46,11 @@ def draw_timeline(paper: Paper, frame: Frame, y: float, lines: int) -> float:
     marks = sorted(frame.marks, key=lambda mark: abs(mark.t - frame.t))[:MARKS]
     ranked = sorted(marks, key=lambda mark: (WORST.index(mark.level), abs(mark.t - frame.t)))
     placed = [(mark, _place(mark, x(mark.t), rows, left, right)) for mark in ranked]
-    for mark, label in reversed(placed):  # the worst on top
-        _draw_mark(paper, mark, x(mark.t), y, label)
+    seen: list[float] = []
+    for mark, label in placed:  # the worst first: of a lesser one at the same place only crumbs would be seen
+        free = all(abs(x(mark.t) - other) >= APART for other in seen)
+        seen += [x(mark.t)] * free
+        _draw_mark(paper, mark, x(mark.t), y, label, free)
     paper.circle(at, y, 10, "knob")
     paper.close()
     return y + 14 + (lines if frame.marks else 1) * ROW  # however many labels there are: nothing jumps
@@ -74,9 +79,11 @@ def _place(mark: Mark, x: float, rows: Rows, left: float, right: float) -> tuple
     return None if row is None else (text, middle, row)
 
 
-def _draw_mark(paper: Paper, mark: Mark, x: float, y: float, label: tuple[str, float, int] | None) -> None:
+def _draw_mark(paper: Paper, mark: Mark, x: float, y: float, label: tuple[str, float, int] | None, free: bool) -> None:
+    """Draw the shape of a mark, if its place is free, and its label, if there is room for it."""
     paper.open("mark", f"{words.clock(mark.t)}: {mark.text}", kind=mark.kind, level=mark.level, t=f"{mark.t:.3f}")
-    paper.path(SHAPES[mark.kind], f"{FILL[mark.level]} mark", x, y)
+    if free:
+        paper.path(SHAPES[mark.kind], f"{FILL[mark.level]} mark", x, y)
     if label is not None:
         text, middle, row = label
         paper.text(middle, y + 28 + row * ROW, text, "soft", anchor="middle")

@@ -110,13 +110,13 @@ def watermark(query: ShownQuery) -> str:
 
 def batch(batch: ShownBatch) -> str:
     """Return one micro-batch in words."""
-    first = UNKNOWN if batch.start is None else str(batch.start)
-    return f"batch {batch.number}: {first}-{batch.end - 1}, {'done' if batch.done else 'planned'}"
+    offsets = f"up to {batch.end - 1}" if batch.start is None else f"{batch.start}-{batch.end - 1}"
+    return f"batch {batch.number}: {offsets}, {'done' if batch.done else 'planned'}"
 
 
 def read(task: ShownTask) -> str:
     """Return the offsets that a task reads."""
-    return f"{UNKNOWN}-{task.end - 1}" if task.start is None else span(task.start, task.end)
+    return f"up to {task.end - 1}" if task.start is None else span(task.start, task.end)
 
 
 def transaction(each: ShownTransaction) -> str:
