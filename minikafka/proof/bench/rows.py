@@ -67,7 +67,7 @@ ROWS = [
 
 def _series(name: str, sizes: tuple[int, ...], figures: dict[str, bool], work: Callable[[int], Work],
             replicas: int = 3) -> list[BenchRow]:
-    return [BenchRow(name.format(f"{size:,}"), figures, work(size), replicas, starts=True, series=name.format("so many"),
+    return [BenchRow(name.format(f"{size:,}"), figures, work(size), replicas, starts=True, series=name.format("n"),
                      size=size) for size in sizes]
 
 

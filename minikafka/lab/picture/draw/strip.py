@@ -53,7 +53,7 @@ def _shown(rows: Sequence[PartitionRow], topic: str | None, name: str | None,
 
 
 def _draw_chips(paper: Paper, rows: Sequence[PartitionRow], y: float, lines: int) -> float:
-    """Draw a chip for each row, after the name of its topic, in at most so many lines; return where they end."""
+    """Draw a chip for each row, after the name of its topic, in at most `lines` lines; return where they end."""
     x, right, line, before = float(SIDE), paper.width - SIDE, 0, ""
     for place, row in enumerate(rows):
         topic, _, index = row.name.rpartition("-")
