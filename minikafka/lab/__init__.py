@@ -34,6 +34,7 @@ The files, in reading order:
                          report.py      `progress()`, one page made from that file and the notebooks
                          classroom.py   what students hand in, and one page over a class
                          room.py        how many students one machine bears
+                         marking/       the answers that were handed in, judged again: points, and what to look at
                          beliefs.py     the misconceptions of beliefs.tsv, and which cells refute them
     what starts it       __main__.py    opens JupyterLab on a lab (its settings: jupyter/)
                          startup.py     what each kernel runs before its first cell

@@ -2,10 +2,11 @@
 
     progress().hand_in("Ada")                      in a notebook: writes minikafka-Ada.json beside it
     python -m minikafka class FOLDER               reads all of them, prints the tables, writes FOLDER/class.html
+    python -m minikafka class FOLDER --mark        judges the answers again, writes FOLDER/marks.csv too (marking/)
     python -m minikafka class --room 30            how many students this machine bears (room.py)
 
-A hand-in has the exercises, predictions and minutes of the student's file (record.py), and the name that the student typed; no
-times of day, no paths, nothing of the machine.
+A hand-in has the exercises with their code, the predictions and the minutes of the student's file (record.py), and the name that
+the student typed; no times of day, no paths, nothing of the machine.
 
 Owns: the file that is handed in, and the tables: who is where, which exercise falls most, which prediction surprised most, and
 the wall of the shortest nights.
@@ -21,12 +22,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from minikafka.lab import record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
 from minikafka.lab.report import Lab, Table, found, shortest
 from minikafka.machine.files import write_atomic
+
+if TYPE_CHECKING:
+    from minikafka.lab.marking.rubric import Line
 
 KIND = "minikafka hand-in"
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes
@@ -134,8 +138,18 @@ def main(arguments: list[str]) -> int:
     what.add_argument("folder", type=Path, nargs="?", help="folder of the files that progress().hand_in(NAME) wrote")
     what.add_argument("--room", type=int, metavar="N",
                       help="test with N students, each with a kernel, three brokers and a fleet")
+    parser.add_argument("--mark", action="store_true", help="judge the answers again, and give points")
+    parser.add_argument("--rubric", type=Path, metavar="FILE", help="points by exercise: lines such as `6.2 3`")
     options = parser.parse_args(arguments)
-    return _rehearse(options.room) if options.folder is None else _read_all(options.folder)
+    if options.folder is None:
+        return _rehearse(options.room)
+    from minikafka.lab.marking import rubric
+    try:
+        worth = rubric.read(options.rubric) if options.rubric else rubric.EACH_ONE_POINT
+    except (OSError, ValueError) as error:
+        print(f"no rubric: {error}", file=sys.stderr)
+        return 1
+    return _read_all(options.folder, worth if options.mark or options.rubric else None)
 
 
 def _rehearse(students: int) -> int:
@@ -148,7 +162,7 @@ def _rehearse(students: int) -> int:
     return 0
 
 
-def _read_all(folder: Path) -> int:
+def _read_all(folder: Path, rubric: tuple[Line, ...] | None) -> int:
     class_ = sorted(_all(folder), key=lambda one: one.name.lower())
     if not class_:
         print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)
@@ -158,6 +172,11 @@ def _read_all(folder: Path) -> int:
               "predictions": surprises(class_, labs)}
     if (wall := nights(class_)).rows:
         tables["shortest nights"] = wall
+    if rubric is not None:
+        from minikafka.lab.marking import marks
+        marked = marks.mark(class_, labs, lambda line: print(line, flush=True))
+        tables["marks"] = marks.table(marked, labs, rubric)
+        write_atomic(folder / "marks.csv", marks.as_csv(tables["marks"]))
     for title, table in tables.items():
         print(f"{title}\n\n{table}\n")
     write_atomic(folder / "class.html", page(tables))

@@ -92,7 +92,7 @@ def check(exercise: str, answer: Any = ...) -> Verdict:
         verdict = Verdict(str(exercise), Outcome.UNKNOWN, str(none))
     else:
         verdict = _asked(ask, exercise, answer)
-        note(verdict)
+        note(verdict, answer)
     if strict() and not verdict:
         raise NotPassed(repr(verdict))
     return verdict
@@ -127,10 +127,15 @@ def limit_of(exercise: str) -> float:
     return SECONDS.get(exercise) or guard.seconds(find(exercise))
 
 
-def note(verdict: Verdict) -> None:
-    """Write the verdict into the student's file. A passed exercise stays passed; UNKNOWN does not count as a try."""
+def note(verdict: Verdict, answer: Any) -> None:
+    """Write the verdict and the code into the student's file. A passed exercise stays passed, with the code of the last pass;
+    UNKNOWN does not count as a try."""
+    from minikafka.lab.marking.cell import source_of
+
     def alter(kept: record.Record) -> None:
         entry = kept["exercises"].setdefault(verdict.id, {"tried": 0, "passed": False})
+        if code := source_of(answer) if verdict or not entry.get("passed") else "":
+            entry["code"] = code
         entry["tried"] = entry.get("tried", 0) + 1
         entry["passed"] = bool(entry.get("passed") or verdict)
         if verdict.moves:

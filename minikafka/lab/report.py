@@ -82,7 +82,8 @@ class Page:
         """Write what you have done to a file for your teacher, under the name that you give; say where it is."""
         from minikafka.lab.classroom import hand_in
         try:
-            return f"written: {hand_in(name).name}. It has your exercises, predictions and minutes, and nothing else."
+            return (f"written: {hand_in(name).name}. It has your exercises with their code, your predictions "
+                    "and minutes, and nothing else.")
         except (ValueError, OSError) as error:
             return f"not written: {error}"
 

@@ -31,9 +31,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minikafka.lab import guard
+from minikafka.lab.marking.cell import FILE, handed
+
 from .build import ROOT, exercises
 from .source import Lab, read
-from .student import FILE, unsolved
+from .student import unsolved
 
 LIMIT = 30            # seconds for one verdict, on a machine that does other things too; more where the check says so
 WHOLE = 900           # seconds for a lab
@@ -99,27 +102,11 @@ def verdict(exercise: str, answer: Any) -> Any:
         return "hangs"
 
 
-def calls_of(source: str) -> dict[str, Any]:
-    """What a cell hands to check(), by exercise, when it runs alone. The cell's own exceptions pass through."""
-    import minikafka.lab as lab
-    answers: dict[str, Any] = {}
-    space = {name: getattr(lab, name) for name in lab.__all__}
-    with limited(LIMIT):
-        exec(compile(source, "<cell>", "exec"), {**space, "__name__": "__main__", "check": answers.__setitem__})
-    return answers
-
-
-def handed(source: str, exercise: str) -> dict[str, Any]:
-    """What the cell with a solution hands to the check, by exercise: of a file its text, whoever runs it."""
-    file = FILE.match(source)
-    return {exercise: source[file.end():] + "\n"} if file else calls_of(source)
-
-
 def half(source: str, exercise: str, right: Callable[[Any], str]) -> str:
     """Runs a cell alone and judges what it hands to check(); `right` says what is wrong with that verdict, or ""."""
     try:
         answers = handed(source, exercise)
-    except Hangs:
+    except guard.TooLong:
         return "the cell hangs"
     except Exception as error:
         return f"the cell, run alone, raises {type(error).__name__}: {error}"

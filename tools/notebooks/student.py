@@ -21,12 +21,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from minikafka.lab.marking.cell import FILE
+
 from .source import LabError
 
 BEGIN = re.compile(r"^(\s*)### BEGIN SOLUTION\s+(.+?)\s*$")
 END = re.compile(r"^\s*### END SOLUTION\s*$")
 GUESS = re.compile(r"^(\s*\w+ = )(.*?)\s*### GUESS\s*$")
-FILE = re.compile(r"%%writefile +(\S+) *\n")
 WIDTH = 60  # letters of a line of code: more break beside the picture
 TEST_MARK = re.compile(r"^\s*# NBVAL_\w+\s*$")
 

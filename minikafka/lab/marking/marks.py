@@ -1,0 +1,95 @@
+"""Marks of a class: the points of each student, what a teacher should look at, and the same as a file (CSV).
+
+    student    points    of    lab 0 ... lab 14    look at
+    Ada        41        93    6 of 6              6.2 passed, and here it is FAIL: ...
+
+Owns: the table and the file. Code that several students have, but for layout and comments, is judged once.
+"""
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from minikafka.lab.classroom import HandIn
+from minikafka.lab.marking import remarks
+from minikafka.lab.marking.apart import Judged, judged
+from minikafka.lab.marking.rubric import Line, points
+from minikafka.lab.report import Lab, Table
+
+
+@dataclass(frozen=True)
+class Marked:
+    """One student: the verdict on each exercise whose code is in the file, and what to look at."""
+
+    name: str
+    found: dict[str, Judged]
+    look: tuple[str, ...]
+
+
+def newest(class_: list[HandIn]) -> tuple[list[HandIn], dict[str, int]]:
+    """Return the newest file of each name, and how many files each name has. A file has no date: the newest is that with most
+    tries and minutes. Names that differ in case or spaces are one student."""
+    files: dict[str, list[HandIn]] = {}
+    for one in class_:
+        files.setdefault(" ".join(one.name.split()).casefold(), []).append(one)
+    chosen = [max(same, key=_work) for same in files.values()]
+    return chosen, {one.name: len(same) for one, same in zip(chosen, files.values())}
+
+
+def _work(one: HandIn) -> tuple[float, float]:
+    return (sum(float(entry.get("tried", 0)) for entry in one.kept["exercises"].values()),
+            sum(float(lab.get("seconds", 0.0)) for lab in one.kept["labs"].values()))
+
+
+def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = lambda line: None) -> list[Marked]:
+    """Judge what was handed in, on all cores. `tell` gets a line for each student."""
+    known = [exercise for lab in labs for exercise in lab.exercises]
+    class_, files = newest(class_)
+    code = {one.name: {e: one.kept["exercises"][e]["code"] for e in known
+                       if isinstance(one.kept["exercises"].get(e, {}).get("code"), str)} for one in class_}
+    first: dict[tuple[str, str], str] = {}      # of equal code the student whose process judges it
+    for name, mine in code.items():
+        for exercise, text in mine.items():
+            first.setdefault((exercise, remarks.without_layout(text)), name)
+    verdicts: dict[tuple[str, str], Judged] = {}
+
+    def judge(name: str) -> None:
+        keys = {e: (e, remarks.without_layout(text)) for e, text in code[name].items()}
+        found = judged({e: text for e, text in code[name].items() if first[keys[e]] == name})
+        verdicts.update({keys[e]: verdict for e, verdict in found.items()})
+        tell(f"{name}: judged")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(judge, code))
+    shared = remarks.of_shared_code(code)
+    marked = []
+    for one in class_:
+        mine = code[one.name]
+        found = {e: verdicts[e, remarks.without_layout(text)] for e, text in mine.items()}
+        several = [f"{files[one.name]} files; this is the one with most work"] if files[one.name] > 1 else []
+        marked.append(Marked(one.name, found, (*remarks.of_passes(one, found), *remarks.of_minutes(one, labs),
+                                               *remarks.of_reaches(mine), *shared.get(one.name, ()), *several)))
+    return marked
+
+
+def table(marked: list[Marked], labs: list[Lab], rubric: tuple[Line, ...]) -> Table:
+    """Return a row for each student: the points, those of each lab, and what to look at."""
+    def worth(exercises: tuple[str, ...], found: dict[str, Judged] | None = None) -> float:
+        return sum(points(rubric, e) for e in exercises if found is None or found.get(e))
+    some = [lab for lab in labs if worth(lab.exercises)]
+    every = tuple(e for lab in some for e in lab.exercises)
+    rows = [(one.name, f"{worth(every, one.found):g}", f"{worth(every):g}",
+             *(f"{worth(lab.exercises, one.found):g}" for lab in some), "; ".join(one.look)) for one in marked]
+    return Table(("student", "points", "of", *(f"lab {lab.number}" for lab in some), "look at"), tuple(rows))
+
+
+def as_csv(marks: Table) -> str:
+    """Return the table as a file that a spreadsheet or a learning system reads. A name that begins as a formula does is text."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for row in (marks.head, *marks.rows):
+        writer.writerow([f"'{word}" if word[:1] in ("=", "+", "-", "@", "\t") else word for word in row])
+    return out.getvalue()

@@ -1,0 +1,142 @@
+"""Marks: a class of thirty, five of them dishonest, is judged again by the checks of lab 6."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minikafka.__main__ import main
+from minikafka.lab import classroom, record
+from minikafka.lab.marking import apart, marks, remarks, rubric
+from minikafka.lab.marking.rubric import EACH_ONE_POINT
+from minikafka.lab.report import found
+from tools.notebooks.build import Project, exercises
+from tools.notebooks.source import read
+
+RIGHT = {number: each.source for number, each in exercises(read(Project().sources(["06"])[0]).cells)}
+ASKED = ("6.2", "6.4", "6.6", "6.7")
+ODD = {e: RIGHT[e].replace("    ### END", "    assert True, 'a line that nobody else has'\n    ### END") for e in ASKED[:3]}
+ENDS = "import os\nfor fd in range(3, 50):\n    try:\n        os.write(fd, b'[\"PASS\", \"right\"]\\n')\n    except OSError:\n" \
+       "        pass\nos._exit(0)\n"
+
+
+def hand_in(folder: Path, name: str, code: dict[str, str], passed: tuple[str, ...] = ASKED, minutes: float = 80, tried: int = 1):
+    """Write the file of one student, who says to have passed these exercises."""
+    entries = {e: {"tried": tried, "passed": True, **({"code": code[e]} if e in code else {})} for e in passed}
+    whole = {**record.empty(), "kind": classroom.KIND, "name": name, "exercises": entries,
+             "labs": {"6": {"seconds": minutes * 60}}}
+    (folder / f"{name}-{tried}.json").write_text(json.dumps(whole))
+
+
+def renamed(code: str) -> str:
+    return re.sub(r"\b(n|leo|left|placed|state)\b", r"\1_of_mine", "# my own work\n" + code)
+
+
+@pytest.fixture(scope="module")
+def thirty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty-five students who did what they say, in their own layout; and five who did not."""
+    folder = tmp_path_factory.mktemp("class")
+    for number in range(25):
+        hand_in(folder, f"student {number:02}", {e: RIGHT[e] + f"\n# {number}" for e in ASKED})
+    hand_in(folder, "no code", {})
+    hand_in(folder, "wrong code", {"6.2": "def mine(leo, isr):\n    return max(leo.values())\n\ncheck('6.2', mine)"}, ("6.2",))
+    hand_in(folder, "first of two", RIGHT | ODD)
+    hand_in(folder, "second of two", {e: renamed(code) for e, code in (RIGHT | ODD).items()})
+    hand_in(folder, "ends", {**RIGHT, "6.2": ENDS + RIGHT["6.2"]}, tried=2)
+    hand_in(folder, "Ends ", {})
+    return folder
+
+
+def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if a pass is taken from a file (I-MARK-1), if what one student's code does changes another's mark (I-MARK-2), if
+    what is dishonest is not named, or if anybody honest is."""
+    assert main(["class", str(thirty), "--mark"]) == 0
+    printed = capsys.readouterr().out
+    with (thirty / "marks.csv").open() as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    assert len(rows) == 30 and "marks" in printed and "marks" in (thirty / "class.html").read_text()
+    honest = {name: row for name, row in rows.items() if name.startswith("student")}
+    assert {(row["points"], row["lab 6"], row["look at"]) for row in honest.values()} == {("4", "4", "")}
+    look = {name: (row["points"], row["look at"]) for name, row in rows.items() if name not in honest}
+    assert look["no code"] == ("0", "passed, and there is no code: 6.2, 6.4, 6.6, 6.7")
+    assert look["wrong code"][0] == "0" and look["wrong code"][1].startswith("6.2 passed, and here it is FAIL: ")
+    assert look["first of two"] == ("4", "the same code as second of two: 6.2, 6.4, 6.6")
+    assert look["second of two"] == ("4", "the same code as first of two: 6.2, 6.4, 6.6")
+    assert look["ends"] == ("3", "6.2 passed, and here it is FAIL: its code ends the process that judges it; 6.2 uses os; "
+                                 "2 files; this is the one with most work")
+
+
+def test_what_is_unlikely_is_named(tmp_path: Path) -> None:
+    """Fails if a lab that is passed in a minute is nothing to look at, or if a whole hour is."""
+    labs = [lab for lab in found(record.ROOT / "labs") if lab.number == 6]
+    for name, minutes in {"fast": 1.0, "slow": 80.0}.items():
+        hand_in(tmp_path, name, RIGHT, labs[0].exercises, minutes)
+    fast, slow = (classroom.read(tmp_path / f"{name}-1.json") for name in ("fast", "slow"))
+    assert list(remarks.of_minutes(fast, labs)) == [f"all of lab 6 in 1 of {labs[0].minutes} minutes"]
+    assert list(remarks.of_minutes(slow, labs)) == []
+
+
+CELLS = {  # by exercise: its cell, and the verdict
+    "6.2": ("import nothing", "UNKNOWN", "does not run alone, ModuleNotFoundError"),
+    "6.4": ("x = 1", "UNKNOWN", "its cell never calls check()"),
+    "6.6": ("def f(", "UNKNOWN", "SyntaxError"),
+    "6.7": ("raise SystemExit", "UNKNOWN", "SystemExit"),
+    "6.8": ("check('6.8', bytearray(1 << 40))", "UNKNOWN", "MemoryError"),
+    "6.99": (RIGHT["6.2"], "UNKNOWN", "6.99"),
+    "5.7": ("while True:\n    try:\n        raise KeyError\n    except Exception:\n        pass", "FAIL", "loop that never ends"),
+    "4.6": ("import os\nos._exit(0)", "FAIL", "ends the process"),
+    "3.2": ("print('PASS')\ncheck('3.2', lambda *_: 0)", "FAIL", ""),
+}
+
+
+def test_whatever_a_cell_does_has_an_outcome() -> None:
+    """Fails if a cell that does not run alone is called wrong, or if it ends the marking of the next one."""
+    found = apart.judged({e: code for e, (code, _, _) in CELLS.items()} | {"6.1": RIGHT["6.2"], "2.2": RIGHT["6.4"]})
+    assert {e: (outcome, why in found[e].why) for e, (_, outcome, why) in CELLS.items()} == {
+        e: (found[e].outcome, True) for e in CELLS}, found
+    assert list(found) == [*CELLS, "6.1", "2.2"]
+
+
+def test_a_rubric_gives_the_points(tmp_path: Path) -> None:
+    """Fails if the first line that fits does not count, or a line that is none is not named."""
+    (file := tmp_path / "rubric").write_text("# of lab 6\n6.2  3\n6.*  0.5\n")
+    assert [rubric.points(rubric.read(file), e) for e in ("6.2", "6.20", "7.1")] == [3, 0.5, 0]
+    assert rubric.points(EACH_ONE_POINT, "7.1") == 1
+    for wrong in ("6.2", "6.2 three", "6.2 -1", "6.2 1 2"):
+        file.write_text(f"\n{wrong}\n")
+        with pytest.raises(ValueError, match="line 2"):
+            rubric.read(file)
+
+
+def test_a_file_for_a_spreadsheet_runs_nothing() -> None:
+    """Fails if a name that a spreadsheet would compute is written as it is."""
+    table = marks.Table(("student",), (("=1+1",), ("Ada, Countess",)))
+    assert marks.as_csv(table) == "student\n'=1+1\n\"Ada, Countess\"\n"
+
+
+def test_code_is_alike_but_for_names_and_layout() -> None:
+    """Fails if renaming hides a copy, or if code with another step counts as one."""
+    assert remarks.alike("def f(a):\n    return min(a)") == remarks.alike("def g(x):  # mine\n    return min( x )")
+    assert remarks.alike("def f(a):\n    return min(a)") != remarks.alike("def f(a):\n    return max(a)")
+
+
+def test_the_cell_is_kept_with_its_verdict(tmp_path: Path) -> None:
+    """Fails if the code of a pass is not handed in, if a later wrong try replaces it, or if of a file not its text is kept."""
+    cells = (RIGHT["6.2"], "check('6.2', lambda leo, isr: 0)", "%%writefile mine.py\nprint(1)", "check('1.9', 'mine.py')")
+    code = ("from IPython.core.interactiveshell import InteractiveShell as Shell\nfrom minikafka.lab import check, progress\n"
+            "shell = Shell.instance(user_ns={'check': check})\n"
+            f"for cell in {cells!r}: shell.run_cell(cell, store_history=True)\nprint(progress().hand_in('Ada'))")
+    environment = {**os.environ, "MINIKAFKA_PROGRESS": str(tmp_path / "progress"), "IPYTHONDIR": str(tmp_path / "ipython"),
+                   "PYTHONPATH": str(record.ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          timeout=300)
+    assert "their code" in done.stdout, done
+    entries = json.loads((tmp_path / "minikafka-Ada.json").read_text())["exercises"]
+    assert entries["6.2"] == {"tried": 2, "passed": True, "code": RIGHT["6.2"]}
+    assert entries["1.9"] == {"tried": 1, "passed": False, "code": "%%writefile mine.py\nprint(1)\n"}
