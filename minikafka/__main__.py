@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .lab.picture.command import main as picture
         return picture(given[1:])
     if given[:1] == ["class"]:
-        from .lab.classroom import main as classroom
+        from .lab.marking.command import main as classroom
         return classroom(given[1:])
     options = _parser().parse_args(given)
     run: Callable[[argparse.Namespace], int] = options.run

@@ -1,9 +1,6 @@
-"""A class: what students hand in, and one page over all of it.
+"""A class: what students hand in, and tables over all of it (the command `class`: marking/command.py).
 
-    progress().hand_in("Ada")                      in a notebook: writes minikafka-Ada.json beside it
-    python -m minikafka class FOLDER               reads all of them, prints the tables, writes FOLDER/class.html
-    python -m minikafka class FOLDER --mark        judges the answers again, writes FOLDER/marks.csv too (marking/)
-    python -m minikafka class --room 30            how many students this machine bears (room.py)
+    progress().hand_in("Ada")        in a notebook: writes minikafka-Ada.json beside it
 
 A hand-in has the exercises with their code, the predictions and the minutes of the student's file (record.py), and the name that
 the student typed; no times of day, no paths, nothing of the machine.
@@ -13,24 +10,17 @@ the wall of the shortest nights.
 """
 from __future__ import annotations
 
-import argparse
-import html
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from minikafka.lab import record
 from minikafka.lab.prediction import NEAR, RIGHT, SURPRISE
-from minikafka.lab.report import Lab, Table, found, shortest
+from minikafka.lab.report import Lab, Table, shortest
 from minikafka.machine.files import write_atomic
-
-if TYPE_CHECKING:
-    from minikafka.lab.marking.rubric import Line
 
 KIND = "minikafka hand-in"
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes
@@ -125,76 +115,3 @@ def nights(class_: list[HandIn]) -> Table:
     """Return the wall: a row for each night that broke a rule, the shortest of an exercise first."""
     rows = sorted((exercise, moves, one.name, known) for one in class_ for exercise, moves, known in shortest(one.kept))
     return Table(("exercise", "moves", "student", "shortest known"), tuple(tuple(map(str, row)) for row in rows))
-
-
-# --- the command ------------------------------------------------------------------------------------------------------------
-
-def main(arguments: list[str]) -> int:
-    """Run `python -m minikafka class`; return 1 if there is nothing to read, or a student's kernel failed."""
-    parser = argparse.ArgumentParser(prog="python -m minikafka class",
-                                     description="Make one page of the files that a class handed in, "
-                                     "or test whether this machine can serve a class.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("folder", type=Path, nargs="?", help="folder of the files that progress().hand_in(NAME) wrote")
-    what.add_argument("--room", type=int, metavar="N",
-                      help="test with N students, each with a kernel, three brokers and a fleet")
-    parser.add_argument("--mark", action="store_true", help="judge the answers again, and give points")
-    parser.add_argument("--rubric", type=Path, metavar="FILE", help="points by exercise: lines such as `6.2 3`")
-    options = parser.parse_args(arguments)
-    if options.folder is None:
-        return _rehearse(options.room)
-    from minikafka.lab.marking import rubric
-    try:
-        worth = rubric.read(options.rubric) if options.rubric else rubric.EACH_ONE_POINT
-    except (OSError, ValueError) as error:
-        print(f"no rubric: {error}", file=sys.stderr)
-        return 1
-    return _read_all(options.folder, worth if options.mark or options.rubric else None)
-
-
-def _rehearse(students: int) -> int:
-    from minikafka.lab.room import rehearse
-    try:
-        rehearse(students, lambda line: print(line, flush=True))
-    except RuntimeError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-def _read_all(folder: Path, rubric: tuple[Line, ...] | None) -> int:
-    class_ = sorted(_all(folder), key=lambda one: one.name.lower())
-    if not class_:
-        print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)
-        return 1
-    labs = list(found(record.ROOT / "labs"))
-    tables = {f"{len(class_)} students": who(class_, labs), "exercises": falls(class_, labs),
-              "predictions": surprises(class_, labs)}
-    if (wall := nights(class_)).rows:
-        tables["shortest nights"] = wall
-    if rubric is not None:
-        from minikafka.lab.marking import marks
-        marked = marks.mark(class_, labs, lambda line: print(line, flush=True))
-        tables["marks"] = marks.table(marked, labs, rubric)
-        write_atomic(folder / "marks.csv", marks.as_csv(tables["marks"]))
-    for title, table in tables.items():
-        print(f"{title}\n\n{table}\n")
-    write_atomic(folder / "class.html", page(tables))
-    print(f"the same as a page: {folder / 'class.html'}")
-    return 0
-
-
-def _all(folder: Path) -> Iterator[HandIn]:
-    for path in sorted(folder.glob("*.json")):
-        try:
-            yield read(path)
-        except ValueError as error:
-            print(error, file=sys.stderr)
-
-
-def page(tables: dict[str, Any]) -> str:
-    """Return the tables as one HTML page that needs nothing else."""
-    style = "body{font:16px sans-serif;margin:2em}td,th{padding:.3em .8em;border-bottom:1px solid #ccc;white-space:nowrap}"
-    parts = "".join(f"<h2>{html.escape(title)}</h2><div style='overflow-x:auto'>{table._repr_html_()}</div>"
-                    for title, table in tables.items())
-    return f"<!doctype html><meta charset=utf-8><title>minikafka: a class</title><style>{style}</style>{parts}\n"

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from minikafka.lab import guard, record, wants
+from minikafka.lab import guard, names, record, wants
 from minikafka.lab.hints import NoExercise, hints, load
 from minikafka.lab.trial import NOTHING, Misfit, Trial
 from minikafka.lab.values import LINE, clean
@@ -130,11 +130,9 @@ def limit_of(exercise: str) -> float:
 def note(verdict: Verdict, answer: Any) -> None:
     """Write the verdict and the code into the student's file. A passed exercise stays passed, with the code of the last pass;
     UNKNOWN does not count as a try."""
-    from minikafka.lab.marking.cell import source_of
-
     def alter(kept: record.Record) -> None:
         entry = kept["exercises"].setdefault(verdict.id, {"tried": 0, "passed": False})
-        if code := source_of(answer) if verdict or not entry.get("passed") else "":
+        if code := names.source_of(answer) if verdict or not entry.get("passed") else "":
             entry["code"] = code
         entry["tried"] = entry.get("tried", 0) + 1
         entry["passed"] = bool(entry.get("passed") or verdict)

@@ -5,7 +5,7 @@ After the kernel was restarted, or when cells run out of order, Python says only
 `make lab` starts imports the labs at its start (startup.py), so that the sentence is there before any cell has run;
 in every other kernel it is there from the first `import minikafka.lab` on (beside.py).
 
-Owns: nothing; it reads the notebook's file, whose path Jupyter tells the kernel (JPY_SESSION_NAME).
+Owns: nothing; it reads the notebook's file, whose path Jupyter gives to the kernel (JPY_SESSION_NAME), and the cell that runs.
 """
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
 ELSEWHERE = re.compile(r"\s*%%(?!time|capture)")  # the cell's text is no code of the notebook: %%writefile, %%bash
 HEADING = re.compile(r"^##? +(.+)$", re.MULTILINE)
+LETTERS = 20_000  # of a cell that is kept
 SHOWN = 50  # letters of the line that makes the name
 SLOW = "Python worker failed to connect back"  # Spark's words; the ten seconds are written into it, no setting changes them
 TOO_SLOW = ("Spark gives a Python process ten seconds to start, and this machine was busy with other programs. Nothing is "
@@ -114,6 +116,16 @@ def after_cell(result: Any) -> None:
 def shell() -> Any:
     """Return IPython's shell of this process, None where there is none."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def source_of(answer: Any) -> str:
+    """Return the cell of an answer that is being checked: the one that runs now, or one that would write the file which the
+    answer names; "" where there is none."""
+    if isinstance(answer, str) and answer.endswith(".py"):
+        with suppress(OSError, ValueError):
+            return f"%%writefile {answer}\n{Path(answer).read_text(encoding='utf-8')}"[:LETTERS]
+    history = getattr(shell(), "history_manager", None)
+    return history.input_hist_raw[-1][:LETTERS] if history is not None else ""
 
 
 def tool(name: str) -> str:

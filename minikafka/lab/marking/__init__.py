@@ -3,6 +3,7 @@
     python -m minikafka class FOLDER --mark                      one point for each exercise
     python -m minikafka class FOLDER --mark --rubric FILE        the points of a file (rubric.py)
 
+    command.py   the command, and the page over a class
     cell.py      the cell of an exercise, run alone: what it gives to `check`
     apart.py     the answers of one student, in a process of its own, with limits: the code is a stranger's
     remarks.py   what a teacher should look at: passes that are none, code that two students share, too few minutes
@@ -10,6 +11,6 @@
     marks.py     the table, and the file for a learning system (CSV)
 
 Invariants
-  I-MARK-1  no mark is taken from a file: an exercise has its points only if its code passes here
-  I-MARK-2  whatever the code of one student does, the marks of the others are the same
+  no mark is taken from a file: an exercise has its points only if its code passes here
+  whatever the code of one student does, the marks of the others are the same
 """

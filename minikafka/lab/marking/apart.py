@@ -10,8 +10,8 @@ or in docker/. A verdict begins with a secret, so that nothing printed is one; w
 the check, is named by remarks.py.
 
 Owns: the limits. Invariants
-  I-APART-1  nothing that a student's code prints or writes is taken for a verdict
-  I-APART-2  what the code has started ends with its process, unless it began a session of its own
+  nothing that a student's code prints or writes is taken for a verdict
+  what the code has started ends with its process, unless it began a session of its own
 """
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def judged(code: dict[str, str]) -> dict[str, Judged]:
     """Judge the code of each exercise, in order."""
     found: dict[str, Judged] = {}
     while left := {exercise: text for exercise, text in code.items() if exercise not in found}:
-        with _process(left) as lines:
+        with _process(left) as verdicts:
             for exercise in left:
-                found[exercise] = lines.next(_limit(exercise))
-                if lines.ended:
+                found[exercise] = verdicts.next(_limit(exercise))
+                if verdicts.ended:
                     break
     return found
 
@@ -70,7 +70,7 @@ def _limit(exercise: str) -> float:
 
 
 @contextmanager
-def _process(code: dict[str, str]) -> Iterator[Lines]:
+def _process(code: dict[str, str]) -> Iterator[Verdicts]:
     """Start a process that judges this code in an empty folder; the block ends it, and all that belongs to its session."""
     ours, its = os.pipe()
     secret = secrets.token_hex(16)
@@ -83,14 +83,14 @@ def _process(code: dict[str, str]) -> Iterator[Lines]:
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(its)
         try:
-            yield Lines(ours, secret.encode())
+            yield Verdicts(ours, secret.encode())
         finally:
             os.killpg(process.pid, signal.SIGKILL)      # its leader was not waited for yet: the number is still its own
             process.wait()
             os.close(ours)
 
 
-class Lines:
+class Verdicts:
     """The verdicts that come through a pipe. `ended`: no more of them can be believed to come."""
 
     def __init__(self, pipe: int, secret: bytes) -> None:

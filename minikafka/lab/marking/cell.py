@@ -6,14 +6,11 @@ runs each solution in this way.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from typing import Any
 
-from minikafka.lab import guard, names, program
-from minikafka.lab.exercise import Todo, Unknown, Wrong
+from minikafka.lab import guard
 
 LIMIT = 30.0    # seconds for a cell, without its check
-LETTERS = 20_000    # of a cell that is kept
 FILE = re.compile(r"%%writefile +(\S+) *\n")
 
 
@@ -28,14 +25,3 @@ def handed(source: str, exercise: str) -> dict[str, Any]:
     with guard.limited(LIMIT):
         exec(compile(source, "<cell>", "exec"), {**space, "__name__": "__main__", "check": answers.__setitem__})
     return answers
-
-
-def source_of(answer: Any) -> str:
-    """Return the cell of an answer that is being checked: the one that runs now, or one that writes the file which the answer
-    names; "" where there is none."""
-    if isinstance(answer, str) and answer.endswith(".py"):
-        with suppress(Todo, Unknown, Wrong):
-            return f"%%writefile {answer}\n{program.source(answer)}"[:LETTERS]
-    shell = names.shell()
-    cells = shell.history_manager.input_hist_raw if shell is not None and shell.history_manager is not None else [""]
-    return cells[-1][:LETTERS]

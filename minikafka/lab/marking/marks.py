@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from minikafka.lab.classroom import HandIn
 from minikafka.lab.marking import remarks
 from minikafka.lab.marking.apart import Judged, judged
-from minikafka.lab.marking.rubric import Line, points
+from minikafka.lab.marking.rubric import Worth, points
 from minikafka.lab.report import Lab, Table
 
 
@@ -75,7 +75,7 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     return marked
 
 
-def table(marked: list[Marked], labs: list[Lab], rubric: tuple[Line, ...]) -> Table:
+def table(marked: list[Marked], labs: list[Lab], rubric: tuple[Worth, ...]) -> Table:
     """Return a row for each student: the points, those of each lab, and what to look at."""
     def worth(exercises: tuple[str, ...], found: dict[str, Judged] | None = None) -> float:
         return sum(points(rubric, e) for e in exercises if found is None or found.get(e))

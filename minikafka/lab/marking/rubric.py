@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Line(NamedTuple):
+class Worth(NamedTuple):
     """A line of a rubric."""
 
     pattern: str
     points: float
 
 
-EACH_ONE_POINT = (Line("*", 1.0),)
+EACH_ONE_POINT = (Worth("*", 1.0),)
 
 
-def read(path: Path) -> tuple[Line, ...]:
+def read(path: Path) -> tuple[Worth, ...]:
     """Read a rubric. Raises ValueError, with the line, if it is none."""
     lines = []
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -37,10 +37,10 @@ def read(path: Path) -> tuple[Line, ...]:
             raise ValueError(f"{path.name}, line {number}: an exercise and its points are expected, such as `6.2 3`") from None
         if len(words) > 2 or not 0 <= points < 1e6:
             raise ValueError(f"{path.name}, line {number}: one exercise and one number, 0 or more, are expected: `6.2 3`")
-        lines.append(Line(pattern, points))
+        lines.append(Worth(pattern, points))
     return tuple(lines)
 
 
-def points(rubric: tuple[Line, ...], exercise: str) -> float:
+def points(rubric: tuple[Worth, ...], exercise: str) -> float:
     """Return what an exercise is worth; 0 if no line fits."""
     return next((line.points for line in rubric if fnmatchcase(exercise, line.pattern)), 0.0)

@@ -54,7 +54,7 @@ def thirty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if a pass is taken from a file (I-MARK-1), if what one student's code does changes another's mark (I-MARK-2), if
+    """Fails if a pass is taken from a file, if what one student's code does changes another's mark, if
     what is dishonest is not named, or if anybody honest is."""
     assert main(["class", str(thirty), "--mark"]) == 0
     printed = capsys.readouterr().out
