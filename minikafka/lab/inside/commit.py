@@ -87,7 +87,7 @@ def two_and_two(night: ControllerNight) -> None:
 
 
 def figure_8(night: ControllerNight) -> None:
-    """An answer to a Fetch carries one batch here, so that an older epoch's record comes before the one that opens the new."""
+    """Let an answer to a Fetch carry one batch, so that an older epoch's record comes before the one that opens the new."""
     with replaced(wire, "MAX_BYTES", 1):
         night.decides()
         first, (one, other) = night.first, night.others

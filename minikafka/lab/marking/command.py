@@ -2,7 +2,7 @@
 
     python -m minikafka class FOLDER               reads all files, prints the tables, writes FOLDER/class.html
     python -m minikafka class FOLDER --mark        judges the answers again too, and writes FOLDER/marks.csv
-    python -m minikafka class --room 30            how many students this machine bears (room.py)
+    python -m minikafka class --room 30            how many students this machine bears (lab/room.py)
 
 Owns: the arguments, and the page.
 """
