@@ -2,7 +2,7 @@
 
     rule("6.2").nights        night A, B, C
 
-Not here, for no exercise has it as a function: what the cleaner keeps (lab 2).
+Not here: what the cleaner keeps; with tombstones and the active segment its exercise would take ten minutes, which lab 2 has not.
 
 Owns: the table. A row is tried by tests/lab/inside: each wrong answer of solutions/wrong falls, each right one withstands.
 """

@@ -39,8 +39,10 @@ class TransactionNight(AdversaryNight):
         self._producer = self._client("desk")
         self.tills = {name: self._client(f"till {name}", transactional_id=f"shop {name}", transaction_timeout=after)
                       for name, after in (("A", LONG), ("B", LONG), ("C", ENDS_IT))}
-        for till in self.tills.values():
+        self.ids: dict[str, int] = {}       # of the producers, by which a picture names them
+        for name, till in self.tills.items():
             till.init()
+            self.ids[name] = till.unblocked.sender.numbers.identity.producer_id
         self.readers: list[Reader] = []
         self.comes()
 
@@ -85,8 +87,8 @@ class TransactionNight(AdversaryNight):
         self.passes(1)
         if got := [read for read in self._read() if read.value in records]:
             raise ReadAndGone(f"A reader of committed records got record {got[0].value} at offset {got[0].offset}, while the "
-                              f"transaction of till {name} was open: it began at {min(records.values())}. Then it was aborted; "
-                              f"records read and gone: {len(got)}", got[0].t)
+                              f"transaction of till {name}, producer {self.ids[name]}, was open: it began at "
+                              f"{min(records.values())}. Then it was aborted; records read and gone: {len(got)}", got[0].t)
 
     def has_read(self, count: int, within: float = PATIENCE) -> None:
         """Wait until the newest reader has so many records, the first ones of those that count. Raises Stood."""

@@ -190,12 +190,13 @@ FALLS = {
     },
     "10.7": {
         "the high watermark": "night A (a transaction is open, readers read, and it is aborted): read and gone. A reader of "
-        "committed records got record A4 at offset 3, while the transaction of till A was open: it began at 3. Then it was "
-        "aborted; records read and gone: 2.",
+        "committed records got record A4 at offset 3, while the transaction of till A, producer 0, was open: it began at 3. Then "
+        "it was aborted; records read and gone: 2.",
         "the one that began last": "night B (a transaction begins after another one and ends before it; then the other way round)"
-        ": read and gone. A reader of committed records got record B2 at offset 1, while the transaction of till B was open",
-        "the first in the dictionary": "got record B2 at offset 1, while the transaction of till B was open",
-        "the last in the dictionary": "got record A6 at offset 7, while the transaction of till A was open",
+        ": read and gone. A reader of committed records got record B2 at offset 1, while the transaction of till B, "
+        "producer 1000, was open",
+        "the first in the dictionary": "got record B2 at offset 1, while the transaction of till B, producer 1000, was open",
+        "the last in the dictionary": "got record A6 at offset 7, while the transaction of till A, producer 0, was open",
         "forgets the high watermark": "night C (3, in sync, is cut off from 1; a transaction begins above the high watermark; 1 "
         "and 2 die): read and gone. A reader of committed records got record s0 at offset 5, when the high watermark was 5. It "
         "is in no log any more",
