@@ -59,7 +59,7 @@ def votes(student: Student) -> Callable[[Elections], int]:
 def enough(student: Student, voters: int) -> int:
     """Return how many logs of so many must have a record that it is decided; more than there are, if all are too few."""
     having = ([1] * many + [0] * (voters - many) for many in range(1, voters + 1))
-    return next((sum(ends) for ends in having if student.read(offset, WANTED, 0, ends, 0, 0) >= 1), voters + 1)
+    return next((sum(ends) for ends in having if student.read(offset, WANTED, 0, list(ends), 0, 0) >= 1), voters + 1)
 
 
 def one_is_dead(night: ControllerNight) -> None:
