@@ -96,7 +96,7 @@ def store_that_only_notes(db, order):
     db.execute("INSERT OR IGNORE INTO done VALUES (?, ?, ?)", name(order))
 
 
-def careless(last=True, shared=False, falsy=False, early=False, offset=True):
+def careless(last=True, shared=False, falsy=False, early=False, offset=True, forgets=True):
     """Make a broker that is right but for one thing."""
     def broker(table, end, batch):
         who = 0 if shared else batch.producer
@@ -110,7 +110,7 @@ def careless(last=True, shared=False, falsy=False, early=False, offset=True):
             table[who] = (batch.epoch, recent)
         if recent and batch.sequence != (recent[-1][1] + 1 if batch.epoch == epoch else 0):
             return ("out of order", None)
-        kept = recent if batch.epoch == epoch else []
+        kept = recent if batch.epoch == epoch or not forgets else []
         table[who] = (batch.epoch, [*kept, (batch.sequence, batch.last, end)][-5:])
         return ("append", end if offset else batch.sequence)
     return broker
@@ -265,6 +265,7 @@ WRONG = {
         "one table for all producers": (careless(shared=True), r"each producer"),
         "offset 0 is taken for none": (careless(falsy=True), r"last five"),
         "writes the new epoch down before it refuses": (careless(early=True), r"was refused does not change"),
+        "keeps the batches of the old epoch": (careless(forgets=False), r"same first and the same last"),
         "its sequence for its offset": (careless(offset=False), r"end of the log"),
     },
     "10.5": {

@@ -90,7 +90,7 @@ class Nights:
             self._one(row, student, drawn, f"random night {seed}", seed)
         waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
         return (f"nights {letters} and {RANDOM} random ones: {self._acknowledged} acknowledged, {self._kept}{waited}. "
-                f"Brokers called your function {student.calls:,} times")
+                f"Your function was called {student.calls:,} times")
 
     def _break(self, goal: BrokenRule, answer: Any) -> str:
         """Play a student's night, and keep the moment at which a record was promised and not held; else that of the last move."""

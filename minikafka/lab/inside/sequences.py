@@ -58,6 +58,8 @@ def in_place(student: Student) -> Callable[..., Any]:
                 student.refuse(f"you append a batch at offset {offset}, and the log ends at {end}")
             if word == "duplicate" and offset is None:
                 student.refuse("you said ('duplicate', None); the producer waits for the offset that its batch got")
+            if word == "duplicate" and offset is not None and offset >= end:
+                student.refuse(f"you said ('duplicate', {offset}), and the log ends at {end}: no batch stands there yet")
             return word, end if offset is None else int(offset)
     return States
 
@@ -98,11 +100,12 @@ def one_overtakes(night: AdversaryNight) -> None:
 
 def the_late_one(night: AdversaryNight) -> None:
     till = Till(night)
-    till.sends("a", 0)          # then b is sent, is late, and the producer gives it up: a new epoch
+    till.sends("a", 0)
+    till.sends("e", 1)          # then b is sent, is late, and the producer gives it up: a new epoch
     till.loses("c", 1, epoch=1)
     till.sends("b", 0, epoch=1)
     till.sends("c", 1, epoch=1)
-    till.loses("b", 1, epoch=0)
+    till.loses("b", 2, epoch=0)
     till.sends("d", 2, epoch=1)
     other = Till(night, 8)      # its first batch of all is late
     other.sends("x", 0, epoch=1)

@@ -168,13 +168,14 @@ FALLS = {
     "10.3": {
         "remembers only the last batch": "night B (five batches are on the way, and all five answers are lost): refused. Batch b "
         "of producer 7, epoch 0, sequence 1, was right, and the leader answered OUT_OF_ORDER_SEQUENCE_NUMBER",
-        "lets zombies write": "duplicated. Record x was to be stored once. It stands in the log at offsets 4 and 5.",
+        "lets zombies write": "duplicated. Record x was to be stored once. It stands in the log at offsets 5 and 6.",
         "remembers every batch": HARMLESS,      # five is a limit of memory; a producer sends no older one again
         "never fences": "night D (a batch is late",
-        "an old epoch's batches are duplicates": "lost. Record b was acknowledged with offset 0. There stands record a",
+        "an old epoch's batches are duplicates": "lost. Record c was acknowledged with offset 1. There stands record e",
+        "keeps the batches of the old epoch": "night D (a batch is late",
         "gaps pass": "night C (a batch overtakes another; a second producer has the same numbers): duplicated.",
         "strangers begin at 0": "refused. Batch p of producer 9, epoch 0, sequence 40, was right",
-        "the offset is the end for a duplicate": "stood still. Batch a of producer 7, epoch 0, sequence 0, got no answer",
+        "the offset is the end for a duplicate": "you said ('duplicate', 1), and the log ends at 1: no batch stands there yet",
         "the word only": "a pair such as ('append', 0) is wanted",
         "a word of its own": "'appended' is none of the four words",
         "the offset first": "a pair of a word and an offset is wanted",
