@@ -108,6 +108,20 @@ def test_no_finger_stands_on_a_label(frame: Frame) -> None:
         assert [pair for pair in clashes([*drawn.labels, *shapes]) if pair != ("a finger", "a finger")] == []
 
 
+EPOCH = re.compile(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="7"')
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_epoch_stands_on_a_label(paper: str) -> None:
+    """Fails if the bars of the epochs cover what the lowest lane says of its watermark: in a low place its row is lower."""
+    behind = partition(leader(1, 51, 51), lane(2, 51, 51), lane(3, 40, 38, in_sync=False, process="killed"), isr=(1, 2))
+    drawn = draw(replace(slow_follower(), chosen=behind), *PAPERS[paper])[0]
+    bars = [Label("an epoch", x, y, x + wide, y + 7) for x, y, wide in
+            (map(float, at.groups()) for part in drawn.parts for at in EPOCH.finditer(part))]
+    assert bars and any(label.text.startswith("knows HW") for label in drawn.labels)
+    assert [pair for pair in clashes([*drawn.labels, *bars]) if "an epoch" in pair] == []
+
+
 def test_a_tile_has_room_for_the_name_of_a_topic() -> None:
     """Fails if the chosen partition of lab 0 is called "positio...-0" beside the text."""
     frame = slow_follower()

@@ -26,6 +26,7 @@ from minikafka.lab.picture.sentences import words
 SIDE = 24       # margin of the paper
 LANE = 84       # pixels of a lane without ghosts in more than one row
 LOW = 62        # pixels of a lane without its traffic
+ROWED = 12 + HIGH + UNDER   # pixels that a lane with a row under its cells takes
 SINK = 22       # an out-of-sync lane lies that much deeper
 CHIP = 93       # x of the brokers' middle
 WORDS = 123     # x where their words begin
@@ -55,7 +56,8 @@ def draw_partition(paper: Paper, chosen: ShownPartition, flows: Sequence[ShownFl
     for lane, (_, placed), lane_top in zip(lanes, unders, tops):
         _draw_lane(paper, lane, chosen, flows if high > LOW else None, axis, placed, lane_top)
     draw_bracket(paper, chosen, lanes, tops, bottoms)
-    end = draw_footing(paper, chosen, axis, bottoms[-1] if bottoms else top, right, 2 if high > LOW else 1)
+    below = (bottoms[-1] if bottoms else top) + max(0, ROWED - high)  # also the lowest lane has room for a row under its cells
+    end = draw_footing(paper, chosen, axis, below, right, 2 if high > LOW else 1)
     paper.close()
     return end
 
