@@ -25,7 +25,7 @@ def test_a_batch_begins_where_the_one_before_it_ended() -> None:
     assert query.batches == (ShownBatch(0, None, 10, True), ShownBatch(1, 10, 20, True), ShownBatch(3, 20, 30, False))
     assert (query.planned, query.done) == (3, 2)
     text = to_text(script.frame())
-    assert "Spark prices: batch 3 runs, 2 done; watermark 01:00:00; batch 0: ?-9, done" in text
+    assert "Spark prices: batch 3 runs, 2 done; watermark 01:00:00; batch 0: up to 9, done" in text
     drawn = re.findall(r'data-part="batch"[^>]*', to_svg(script.frame()))
     assert len(drawn) == 3 and 'data-done="false"' in drawn[-1]
 
