@@ -54,7 +54,7 @@ def stood(night: AdversaryNight, error: Stood) -> Fall:
 def _never_stored(night: AdversaryNight) -> Fall | None:
     values = {record.value: record.offset for record in night.log}
     cut = min((event["to"] for event in night.cluster.trace.events("truncate") if event["tp"] == TP), default=float("inf"))
-    for value, offset in night.told.items():
+    for value, offset in night.acked.items():
         there = [other for other, place in values.items() if place == offset]
         if value not in values and offset < cut and there:
             return Fall("lost", f"Record {value} was acknowledged with offset {offset}. There stands record {there[0]}, and "
@@ -65,20 +65,20 @@ def _never_stored(night: AdversaryNight) -> Fall | None:
 def lost(night: AdversaryNight) -> Fall | None:
     """Return what was lost of the acknowledged records of a night that has ended; None if nothing was."""
     there = {record.value for record in night.log}
-    gone = sorted(offset for value, offset in night.told.items() if value not in there)
+    gone = sorted(offset for value, offset in night.acked.items() if value not in there)
     if not gone:
         return None
     leader = night.cluster.leader(TOPIC)
     promise = _promise(night, gone, leader)
     cut = None if promise else _cut_off(night, gone, leader)
-    first = next(place for place, value in enumerate(night.told) if value not in there)
+    first = next(place for place, value in enumerate(night.acked) if value not in there)
     before = [broker for broker, acknowledged, t in night.deaths if (t < cut[0] if cut else acknowledged <= first)]
     after = [broker for broker, _, _ in night.deaths[len(before):]]
     died = f"{listed(after)} died, " if after else ""
     began = f"{listed(before, 'Broker')} died. " if before else ""
     if found := promise or cut:
-        t, told = found
-        story = f"{began if cut else ''}{told} Then {died}{leader} leads"
+        t, cause = found
+        story = f"{began if cut else ''}{cause} Then {died}{leader} leads"
     else:
         t, heir, end = _election(night, gone)
         again = ", alive again," if heir in before else ""
@@ -97,7 +97,7 @@ def _twice(night: AdversaryNight) -> Fall | None:
 
 def _elsewhere(night: AdversaryNight) -> Fall | None:
     there = {record.value: record.offset for record in night.log}
-    for value, offset in night.told.items():
+    for value, offset in night.acked.items():
         if there[value] != offset:
             return Fall("a wrong offset", f"The producer learned that record {value} stands at offset {offset}. It stands at "
                         f"{there[value]}.", night.cluster.now())
@@ -105,7 +105,7 @@ def _elsewhere(night: AdversaryNight) -> Fall | None:
 
 
 def _order(night: AdversaryNight) -> Fall | None:
-    for (value, offset), (after, behind) in pairwise(night.told.items()):
+    for (value, offset), (after, behind) in pairwise(night.acked.items()):
         if behind < offset:
             return Fall("out of order", f"Record {after} was sent after {value}, and stands before it: {after} at offset "
                         f"{behind}, {value} at offset {offset}.",

@@ -30,7 +30,7 @@ QUIET = 0.5     # seconds after the last move: then everybody runs again
 
 @dataclass(frozen=True)
 class Ended:
-    """One cluster's night: the record that was lost, if one was, and what the clients were told."""
+    """One cluster's night: the record that was lost, if one was, and what clients know of it."""
 
     lost: Fall | None
     acknowledged: int
@@ -55,8 +55,8 @@ def judged(goal: BrokenRule, answer: Any, keep: Callable[[Ended], None] = lambda
         raise Wrong(f"a night is wanted, made with Night() and returned; you gave {shown(night)}")
     if not night.moves:
         raise Todo(goal.hint)
-    if told := night.problem(sorted(goal.replicas), goal.most):
-        raise Wrong(told)
+    if why := night.problem(sorted(goal.replicas), goal.most):
+        raise Wrong(why)
     weak = played(goal, night, goal.weak)
     keep(weak)
     if weak.lost is None:
@@ -65,10 +65,10 @@ def judged(goal: BrokenRule, answer: Any, keep: Callable[[Ended], None] = lambda
     if own.lost is not None:
         raise Wrong(f"this night does not count: with Kafka's own rule it loses something too. {own.lost.text}")
     best = "no shorter night is known" if len(night) <= goal.shortest else f"the shortest night known has {goal.shortest}"
-    told = Breach(f"lost in {len(night)} moves ({best}). {weak.lost.text} With Kafka's own rule the same night "
+    breach = Breach(f"lost in {len(night)} moves ({best}). {weak.lost.text} With Kafka's own rule the same night "
                 f"has {own.acknowledged} acknowledged and 0 lost")
-    told.moves = len(night)
-    return told
+    breach.moves = len(night)
+    return breach
 
 
 def played(goal: BrokenRule, night: Night, weak: Callable[..., Any] | None = None) -> Ended:

@@ -36,7 +36,7 @@ class Till:
             raise Stood(f"{batch} got no answer for {PATIENCE:g} s")
         if error is not Err.NONE:
             raise Refused(f"{batch} was right, and the leader answered {error.name}: a producer cannot go on after it")
-        self.night.told.update({letter: offset + place for place, letter in enumerate(letters)})
+        self.night.acked.update({letter: offset + place for place, letter in enumerate(letters)})
 
     def loses(self, letters: str, sequence: int, epoch: int = 0) -> None:
         """Send a batch whose answer does not arrive."""

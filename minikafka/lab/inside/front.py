@@ -76,7 +76,7 @@ class Nights:
         from minikafka.lab.inside.student import Student
         student = Student(answer)
         for letter, story in zip(ascii_uppercase, row.nights):
-            self.now = f"inside {row.exercise}: night {letter}, {story.told}"
+            self.now = f"inside {row.exercise}: night {letter}, {story.title}"
             self._one(row, student, story, f"night {letter}")
         letters = ", ".join(ascii_uppercase[:len(row.nights)])
 
@@ -86,7 +86,7 @@ class Nights:
             night.ends()
         for seed in range(1, RANDOM + 1):
             self.now = f"inside {row.exercise}: a random night, {seed} of {RANDOM}"
-            drawn = replace(row.nights[0], told="moves drawn by chance", play=chance)
+            drawn = replace(row.nights[0], title="moves drawn by chance", play=chance)
             self._one(row, student, drawn, f"random night {seed}", seed)
         waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
         return (f"nights {letters} and {RANDOM} random ones: {self._acknowledged} acknowledged, {self._kept}{waited}. "
@@ -115,14 +115,14 @@ class Nights:
                 except Stood as error:
                     self.fall = became.stood(night, error)
                     if night.mended(after=0.001):   # what stands still may have lost something, and that is worse
-                        night.acknowledged = len(night.told)
+                        night.acknowledged = len(night.acked)
                         night.reads()
                         self.fall = became.fallen(night) or self.fall
-                self._acknowledged, self._kept = self._acknowledged + max(len(night.told), night.acknowledged), night.kept
+                self._acknowledged, self._kept = self._acknowledged + max(len(night.acked), night.acknowledged), night.kept
                 self._longest = max(self._longest, night.longest if seed is None else 0.0)
                 if self.fall is not None:
                     self.events = night.cluster.trace.events()
-                    raise Wrong(f"{name} ({story.told}): {self.fall.word}. {self.fall.text}")
+                    raise Wrong(f"{name} ({story.title}): {self.fall.word}. {self.fall.text}")
             finally:
                 night.close()
 

@@ -7,7 +7,7 @@
     night.kills(1, 2)
     night.ends()             # all is mended, one more record, and everything is read
 
-Owns: the cluster, its writer and its reader, and what they were told. Times are seconds of the cluster's clock.
+Owns: the cluster, its writer and its reader, and what was acknowledged to them. Times are seconds of the cluster's clock.
 Invariants
   a night that has ended without `Fell` has lost nothing that was acknowledged, and kept nobody waiting for longer than PATIENCE
 """
@@ -49,10 +49,10 @@ class Refused(Stood):
 
 @dataclass(frozen=True)
 class Plot:
-    """A night as it is planned: in words, and as a function of it; the replicas, of which the first leads; settings of
+    """A night as it is planned: its title, and as a function of it; the replicas, of which the first leads; settings of
     the topic, with underscores; settings of brokers."""
 
-    told: str
+    title: str
     play: Callable[[AdversaryNight], None]
     replicas: tuple[int, ...] = (1, 2, 3)
     configs: dict[str, Any] = field(default_factory=dict)
@@ -64,13 +64,13 @@ class Plot:
 
 
 class AdversaryNight:
-    """A night under way. `told`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait;
+    """A night under way. `acked`: the acknowledged records, value -> offset; `longest`: seconds that one had to wait;
     `moves`: of a random night; `kept`: what was kept, in words; `controllers`: how many."""
 
     moves, kept, controllers = 8, "0 lost", 1
 
     def __init__(self, student: Student, plot: Plot, seed: int) -> None:
-        self.student, self.told, self.longest = student, {}, 0.0
+        self.student, self.acked, self.longest = student, {}, 0.0
         self.deaths: list[tuple[int, int, float]] = []     # who, how many records were acknowledged before, and when
         self.acknowledged = 0   # before the last record of all
         self.log: list[Read] = []
@@ -145,7 +145,7 @@ class AdversaryNight:
             self._steps(self._stream.finish)
         for broker in brokers:
             self.cluster.kill(broker)
-            self.deaths.append((broker, len(self.told), self.cluster.now()))
+            self.deaths.append((broker, len(self.acked), self.cluster.now()))
 
     def frees(self) -> None:
         """Let all followers copy again, over links that work."""
@@ -177,7 +177,7 @@ class AdversaryNight:
         """Let everything run again, write one more record, and read all there is."""
         if not self.mended():
             raise Stood(f"All brokers run again, and nobody leads {TP}")
-        self.acknowledged = len(self.told)
+        self.acknowledged = len(self.acked)
         self._producer = self._truck("truck-2")    # the first one's sequence may be lost with its records
         self.writes(1)
         self.reads()
@@ -224,7 +224,7 @@ class AdversaryNight:
     def _send(self) -> bool:
         value, self._sent = str(self._sent + 1), self._sent + 1
         try:
-            self._steps(lambda: self.told.update({value: self._producer.send(TOPIC, value, partition=0)[1]}))
+            self._steps(lambda: self.acked.update({value: self._producer.send(TOPIC, value, partition=0)[1]}))
         except KafkaError:
             return False
         return True

@@ -9,7 +9,7 @@
 
 The moves have the names of those of the adversary (night.py), who plays them: `night.onto(machine)`.
 Owns: the list, and what makes a night impossible. Invariants
-  a move never raises, whatever it is given: what is wrong is told when the night is judged
+  a move never raises, whatever it is given: what is wrong is said when the night is judged
 """
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ class Night:
         """Return why the night cannot be played; "" if it can."""
         dead = set[int]()
         for place, (name, arguments) in enumerate(self.moves, 1):
-            if told := next(_wrong(name, arguments, brokers, dead), ""):
-                return f"move {place}, {name}({', '.join(map(shown, arguments))}): {told}"
+            if why := next(_wrong(name, arguments, brokers, dead), ""):
+                return f"move {place}, {name}({', '.join(map(shown, arguments))}): {why}"
             if name == "kills":
                 dead.update(arguments)
             elif name == "restarts":

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_rule_that_falls_opens_its_picture(folder: Path):
     """Fails if a wrong rule shows no picture beside the text, or one of another moment than that of the promise; if a right rule
-    opens one; if a loop without an end stops the notebook."""
+    opens one, or leaves that of an earlier answer beside its verdict; if a loop without an end stops the notebook."""
     write_notebook(folder, "06-inside.ipynb", start=START, **CELLS)
     with jupyter(folder, "06") as address, chromium() as opened, visit(opened, address, "06-inside") as page:
         assert page.run("start") and page.run("right"), page.errors()
@@ -49,4 +49,6 @@ def test_a_rule_that_falls_opens_its_picture(folder: Path):
         page.picture("inside-broken")
         assert page.run("kept") and "all are in the log of broker 2" in page.words("kept"), page.errors()
         page.picture("inside-kept")
+        assert page.run("right")
+        page.page.wait_for_function("() => !document.querySelector('.mk-dock')")
         assert page.strangers == set() and page.complaints == []

@@ -60,7 +60,7 @@ def metadata(error=0, name=b"ships", port=1, rest=b""):
 def test_the_first_wrong_field_is_named(answer, told):
     """Fails if a difference is overlooked, if it is told of another field, or if a broker's own choice counts as one."""
     found = difference("Metadata", answer, metadata())
-    assert (found is None) if told is None else told in found.told
+    assert (found is None) if told is None else told in found.sentence
     assert told is None or any(line.startswith("→") for line in found.table)
 
 

@@ -1,6 +1,6 @@
 """Unmodified clients at the student's broker: kafka-python and librdkafka in the checks, kcat and Java's console tools in cells.
 
-Owns: what they do, and how long they may take. A client that cannot go on is told in one sentence, with the last lines of the
+Owns: what they do, and how long they may take. A client that cannot go on is a sentence, with the last lines of the
 broker's errors.
 """
 from __future__ import annotations
@@ -69,15 +69,15 @@ def python_writes(broker: StudentsBroker, topic: str, at: int) -> str:
 
 def librdkafka_writes(broker: StudentsBroker, topic: str, at: int) -> str:
     """Do the same with librdkafka, which writes only where Fetch is in the list of ApiVersions, too."""
-    told = list[Any]()
+    answers = list[Any]()
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap, "message.timeout.ms": MILLISECONDS, **LIBRDKAFKA})
     for n in range(FIVE):
         value = b"order-%d" % (at + n)
-        producer.produce(topic, value, on_delivery=lambda error, sent: told.append(error or sent.offset()))
+        producer.produce(topic, value, on_delivery=lambda error, sent: answers.append(error or sent.offset()))
     producer.flush(PATIENCE + 1)
-    if error := next((one for one in told if not isinstance(one, int)), "" if len(told) == FIVE else "no answer came"):
+    if error := next((one for one in answers if not isinstance(one, int)), "" if len(answers) == FIVE else "no answer came"):
         raise Wrong(f"librdkafka could not write: {error}"[:250], broker.errors)
-    return stand_at("librdkafka", told, at, broker)
+    return stand_at("librdkafka", answers, at, broker)
 
 
 def stand_at(client: str, offsets: list[int], at: int, broker: StudentsBroker) -> str:

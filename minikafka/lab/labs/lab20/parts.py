@@ -26,7 +26,7 @@ STAGES = {"20.1": "my_1_frame.py", "20.2": "my_2_metadata.py", "20.4": "my_3_pro
           "20.9": "my_8_replicas.py"}
 ALONE = "20.8"  # the last stage at which the program needs nothing but a port
 FIRST = 10.0  # seconds in which it has to listen
-SOON = 0.5    # seconds after a closed connection in which a thread has told its error
+SOON = 0.5    # seconds after a closed connection in which a thread has written its error
 NAME = "my_broker.py"
 
 

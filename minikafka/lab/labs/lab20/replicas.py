@@ -70,9 +70,9 @@ class ThreeBrokers:
     def ends(self, leader: int, *followers: int) -> str:
         """Return where the logs end, as each broker answers it to ListOffsets, and whose turn it is to look."""
         ends = {node: self._end(node) for node in (leader, *followers)}
-        told = "By ListOffsets their logs end at " + ", ".join(f"{end} (broker {node})" for node, end in ends.items())
+        stand = "By ListOffsets their logs end at " + ", ".join(f"{end} (broker {node})" for node, end in ends.items())
         behind = [str(node) for node in followers if ends[node] != ends[leader]]
-        return f"{told}: {'why does broker ' + behind[0] + ' not copy?' if behind else 'does the leader count its followers?'}"
+        return f"{stand}: {'why does broker ' + behind[0] + ' not copy?' if behind else 'does the leader count its followers?'}"
 
     def _end(self, node: int) -> object:
         try:

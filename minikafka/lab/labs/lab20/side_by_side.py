@@ -86,9 +86,9 @@ class WireLine:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The place where two answers part: what is told of it, and the rows of the table round it."""
+    """The place where two answers part: a sentence on it, and the rows of the table round it."""
 
-    told: str
+    sentence: str
     table: tuple[str, ...]
 
 
@@ -140,16 +140,16 @@ def difference(api: str, answer: bytes, reference: bytes) -> FirstDifference | N
         if field.place not in own:
             if cut:
                 break
-            told = f"your answer to {name} has no `{field.place}`, Kafka's says {spoken(field)}"
-            return FirstDifference(told, table(mine, theirs, field.place))
+            sentence = f"your answer to {name} has no `{field.place}`, Kafka's says {spoken(field)}"
+            return FirstDifference(sentence, table(mine, theirs, field.place))
         if not equal(own[field.place], field):
-            told = f"your answer to {name} {_says_instead(own[field.place], field)}{_shifted(mine, cut)}"
-            return FirstDifference(told, table(mine, theirs, field.place))
+            sentence = f"your answer to {name} {_says_instead(own[field.place], field)}{_shifted(mine, cut)}"
+            return FirstDifference(sentence, table(mine, theirs, field.place))
     if cut:
         return FirstDifference(f"your answer to {name} ends before `{cut}`{_count(mine, cut)}", table(mine, theirs, cut))
     if mine[-1].place == "(more)":
-        told = f"your answer to {name} goes on after its last field: {mine[-1].says}"
-        return FirstDifference(told, table(mine, theirs, "(more)"))
+        sentence = f"your answer to {name} goes on after its last field: {mine[-1].says}"
+        return FirstDifference(sentence, table(mine, theirs, "(more)"))
     return None
 
 

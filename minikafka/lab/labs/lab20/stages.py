@@ -53,7 +53,7 @@ class TwoBrokers:
         frame = self.mine.frame(api, values)
         answer, reference = self.answer(frame, asked), self.reference(frame)
         if found := difference(api, answer, reference):
-            raise Wrong(f"{asked}: {found.told}", found.table)
+            raise Wrong(f"{asked}: {found.sentence}", found.table)
         return answer
 
     def each(self, api: str, mine: Mapping[str, Any], kafka: Mapping[str, Any], asked: str) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ class TwoBrokers:
         frame = self.mine.frame(api, mine)
         answer, reference = self.answer(frame, asked), self.reference(self.mine.same(api, kafka))
         if found := difference(api, answer, reference):
-            raise Wrong(f"{asked}: {found.told}", found.table)
+            raise Wrong(f"{asked}: {found.sentence}", found.table)
         return [{field.name: field.says for field in read_fields(api, said)[0]} for said in (answer, reference)]
 
     def says(self, api: str, values: Mapping[str, Any], asked: str) -> dict[str, Any]:
@@ -83,8 +83,8 @@ class TwoBrokers:
         except (NoAnswer, OSError) as none:
             raise Unknown(f"the broker to compare with did not answer ({none}). Run the cell again") from None
 
-    def wrong(self, told: str) -> Wrong:
-        return Wrong(told, self.broker.errors)
+    def wrong(self, why: str) -> Wrong:
+        return Wrong(why, self.broker.errors)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def judge_frame(bench: TwoBrokers) -> str:
     asked = "ApiVersions in version 99"
     too_new = bench.mine.frame("ApiVersions0", {}, version=99, more=TAGS)
     if found := difference("ApiVersions0", bench.answer(too_new, asked), bench.reference(too_new)):
-        raise Wrong(f"{asked}, which you do not have: {found.told}. Clients begin so, and go down to a version of your list",
+        raise Wrong(f"{asked}, which you do not have: {found.sentence}. Clients begin so, and go down to a version of your list",
                     found.table)
     bench.both("ApiVersions0", {}, "ApiVersions in version 0, which librdkafka sends next and which has no `throttle`")
     bench.both("ApiVersions", {}, "ApiVersions once more on the same connection")
@@ -192,8 +192,8 @@ def judge_metadata(bench: TwoBrokers) -> str:
     found = [field.says for field in every if re.fullmatch(r"topics\[\d+\]\.name", field.place)]
     if found != [bench.topic]:
         raise Wrong(f"{asked}: {bench.topic} is the only one, and your answer has {shown(found, 60)}")
-    told = clients.see_topic(bench.broker, bench.topic)
-    return f"{told} found your broker, and {bench.topic} with one partition"
+    who = clients.see_topic(bench.broker, bench.topic)
+    return f"{who} found your broker, and {bench.topic} with one partition"
 
 
 def names(*topics: str, create: int = 1) -> dict[str, Any]:
