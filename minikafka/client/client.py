@@ -154,10 +154,11 @@ class Client:
             self._refresh = None
 
     def _any_node(self) -> int:
-        """Return any broker outside its reconnect backoff; one of the bootstrap addresses if there is none (KIP-899)."""
+        """Return any broker outside its reconnect backoff; one of the bootstrap addresses if there is none (KIP-899), and until
+        metadata was answered: a coordinator alone, once dead, would be the only broker that is ever asked."""
         now = self.env.now()
         good = [n for n in self.metadata.brokers if self._failures.get(n, (0, 0.0))[1] <= now]
-        return self.rng.choice(good) if good else BOOTSTRAP
+        return self.rng.choice(good) if good and self._refreshed_at > float("-inf") else BOOTSTRAP
 
     async def topic(self, name: str, timeout: float = 30.0) -> list[int]:
         """Return the partitions of a topic, waiting for it to exist; raises KafkaError after `timeout` seconds."""

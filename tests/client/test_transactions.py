@@ -229,3 +229,16 @@ async def test_what_an_aborted_transaction_announced_late_is_not_taken_for_the_n
 async def _perhaps(sent: Awaitable[object]) -> None:
     with suppress(KafkaError):  # there was no time to send it
         await sent
+
+
+@story(5, 6, 7)
+async def test_the_only_broker_that_a_producer_knows_dies(stage: Stage) -> None:
+    """Fails if a producer that has found only its coordinator asks that one for ever, though a bootstrap address answers."""
+    producer = stage.producer(transactional_id="id")
+    await producer.init()
+    stage.world.kill(await coordinator(stage, "id"))
+    await producer.client.topic("t", 20.0)
+    await producer.begin()
+    await producer.send("t", "v")
+    await producer.commit()
+    assert await stage.values(isolation="read_committed") == ["v"]
