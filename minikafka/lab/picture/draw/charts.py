@@ -23,6 +23,7 @@ from minikafka.lab.picture.frame import Level, Mark
 BROKERS = ((SKY, "solid"), (ORANGE, "dash"), (PURPLE, "dot"), (GREEN, "dashdot"), (GREY, "longdash"))
 MARKS = {Level.GOOD: GREEN, Level.WAIT: ORANGE, Level.BAD: RED, Level.UNKNOWN: GREY}
 ROWS = (("records/s", 2), ("latency, ms", 2), ("offset", 3), ("lag", 2))  # title and share of the height; lag if a group commits
+ROW, BETWEEN = 78, 36  # pixels of a share; between two panels, where the legend of the lower one stands
 MOST = 80           # marks drawn; the worst
 BINS = 240          # at most that many bars of a rate
 Points = list[tuple[float, float]]
@@ -94,8 +95,10 @@ def charts(run: RecordedRun, tp: str | None = None) -> Chart:
     events = run.events_between(-1.0, run.end)
     series = read(events, tp, run.events[0]["t"] if run.events else 0.0)
     rows = ROWS if series.lag else ROWS[:-1]
-    figure = make_subplots(rows=len(rows), cols=1, shared_xaxes=True, vertical_spacing=0.05,
-                           row_heights=[high for _, high in rows], figure=Chart())
+    chart, plots = Chart(), ROW * sum(high for _, high in rows)
+    chart.update_layout(height=plots + chart.layout.margin.t + chart.layout.margin.b)
+    figure = make_subplots(rows=len(rows), cols=1, shared_xaxes=True, vertical_spacing=BETWEEN / plots,
+                           row_heights=[high for _, high in rows], figure=chart)
     for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
                                ("delivered", PURPLE, "dot")):
         if series.times[what]:
@@ -134,7 +137,7 @@ def _draw_marks(figure: Any, marks: list[Mark], last: int) -> None:
 
 
 def _dress(figure: Any, tp: str, rows: tuple[tuple[str, int], ...]) -> Any:
-    figure.update_layout(title=f"{tp} over the run", height=190 + 70 * sum(high for _, high in rows), hovermode="x unified")
+    figure.update_layout(title=f"{tp} over the run", hovermode="x unified")
     figure.update_xaxes(zeroline=False)
     for row, (title, _) in enumerate(rows, 1):
         figure.update_yaxes(title_text=title, row=row, col=1, rangemode="tozero")
