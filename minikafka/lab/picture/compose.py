@@ -202,7 +202,8 @@ def _groups(scene: PictureScene) -> tuple[f.ShownGroup, ...]:
         assigned = {tp for tps in g.assignment.values() for tp in tps}
         tps = [tp for tp in names(scene.state) if tp in positions or tp in g.committed or tp in assigned]
         found.append(f.ShownGroup(name, g.state, g.generation, tuple(called[m] for m in g.members),
-                             tuple(_progress(scene, name, g, called, tp, positions.get(tp)) for tp in tps),
+                             tuple(_progress(scene, name, g, called, tp, positions.get(tp), owner)
+                                   for tp in tps for owner in g.owners(tp) or [None]),
                              tuple(f.ShownMember(who, c.process, scene.t - c.since)
                                    for who, c in sorted(scene.state.consumers.items())
                                    if c.group == name and c.process is not None and c.process != "left")))
@@ -210,8 +211,8 @@ def _groups(scene: PictureScene) -> tuple[f.ShownGroup, ...]:
 
 
 def _progress(scene: PictureScene, name: str, g: GroupFacts, called: dict[str, str], tp: str,
-              position: tuple[str, int] | None) -> f.ShownProgress:
-    owner, committed = g.owner(tp), g.committed.get(tp)
+              position: tuple[str, int] | None, owner: str | None) -> f.ShownProgress:
+    committed = g.committed.get(tp)
     mark = scene.state.partitions[tp].high_watermark
     member = called[owner] if owner is not None else position[0] if position is not None else None
     lag = mark - committed if mark is not None and committed is not None else None

@@ -123,7 +123,11 @@ class GroupFacts:
 
     def owner(self, tp: str) -> str | None:
         """Return the member that this partition was given to; None if it was given to nobody."""
-        return next((member for member, tps in self.assignment.items() if tp in tps), None)
+        return next(iter(self.owners(tp)), None)
+
+    def owners(self, tp: str) -> list[str]:
+        """Return the members that this partition was given to: one, but for an assignor that errs."""
+        return [member for member, tps in self.assignment.items() if tp in tps]
 
     def unassigned(self) -> list[str]:
         """Return the partitions that no member has, of topics of which members have some."""
