@@ -62,9 +62,10 @@ class Verdict:
 
 
 def panel(colour: str, title: str, text: str, more: str = "") -> str:
-    """Return HTML: a line with a coloured edge; title and text are escaped, `more` is HTML that stands below."""
+    """Return HTML: a line with a coloured edge; title and text are escaped, `more` is HTML that stands below. Letters have the
+    page's own colour, for none of these colours can be read on light and on dark pages alike."""
     return (f'<div {AS_IT_IS} style="border-left: 6px solid {colour}; padding: 4px 12px; font-size: 1.05em">'
-            f'<b style="color: {colour}">{html.escape(title)}</b> {html.escape(text)}{more}</div>')
+            f'<b>{html.escape(title)}</b> {html.escape(text)}{more}</div>')
 
 
 def lines(events: Iterable[Event | str]) -> tuple[str, ...]:
