@@ -207,6 +207,12 @@ class AdversaryNight:
         except BrokerDied:
             pass
 
+    def by_chance(self) -> None:
+        """Play a random night: as many moves as this kind of night has."""
+        for _ in range(self.moves):
+            self.anything()
+        self.ends()
+
     def anything(self) -> None:
         """Make one of the moves, drawn by chance."""
         alive = self.cluster.alive

@@ -58,7 +58,7 @@ def calls_of(exercise: str) -> list[Call]:
         value = read(self, form, wanted, otherwise, *arguments)
         calls.append(Call(form, before, value, deepcopy(arguments)))
         return value
-    with replaced(student.Student, "read", noted):
+    with replaced(student.Student, "read", noted), replaced(front, "SECONDS", float("inf")):
         played = inside(exercise, next(iter(answers("right", exercise).values())))
     said = repr(played)
     assert played and " 0 lost" in said and f"{front.RANDOM} random ones" in said, (played, played.verdict.excerpt)
@@ -149,6 +149,12 @@ def test_whatever_a_function_does_in_a_broker_is_a_sentence(answer, told, monkey
     monkeypatch.setattr(student, "LIMIT", 0.2)
     played = inside("6.2", answer)
     assert not played and told in repr(played)
+
+
+def test_a_busy_machine_plays_fewer_random_nights(monkeypatch):
+    """Fails if random nights begin after their time, or if the verdict counts nights that nobody played."""
+    monkeypatch.setattr(front, "SECONDS", 0.0)
+    assert "and 0 random ones" in repr(inside("6.2", high_watermark))
 
 
 def test_an_exercise_without_a_place_in_brokers():
