@@ -89,7 +89,7 @@ class ControllerNight(AdversaryNight):
             self._steps(lambda: self._admin.create_topic(self._next(), assignment={0: [1]}))
         except KafkaError:
             self._judge()
-            raise NobodyLeads(f"{self._living()}, and for {LONG:g} s no topic could be created: nobody decides",
+            raise NobodyLeads(f"{self._living()}, and for {LONG:g} s no topic could be created: nobody decides{self._waits()}",
                               self.cluster.now()) from None
         self._acknowledged(before)
         self._judge()
@@ -181,6 +181,12 @@ class ControllerNight(AdversaryNight):
         living = [str(controller) for controller in self.ids if controller not in self.dead]
         return f"Controllers {', '.join(living[:-1])} and {living[-1]} live"
 
+    def _waits(self) -> str:
+        """Return where the logs of those that live end, if they hold what is not decided."""
+        ends = [self.end(controller) for controller in self.ids if controller not in self.dead]
+        decided = Logs(self).end
+        return f". Their logs end at {', '.join(map(str, ends))}; below {decided} all is decided" if max(ends) > decided else ""
+
     def _steps(self, act: Any) -> None:
         """Do what takes time. A controller that finds another one's error ends itself: then the error is the news."""
         try:
@@ -245,4 +251,8 @@ class Logs:
         what = (f"{topic} was created and acknowledged, and is record {self._topics[topic][0]} of the metadata log" if topic else
                 f"Controller {self._by[gone[0]]} decided record {gone[0]} of the metadata log, which is of epoch "
                 f"{self._decided[gone[0]]}")
-        self.fault = DecidedAndGone(f"{what}. Controller {node} leads in epoch {epoch}, and its log has not that record", t)
+        at = self._topics[topic][0] if topic else gone[0]
+        instead = (f"at {at} stands one of epoch {self.of[node][at]}" if at in self.of[node] else
+                   f"at {at} it goes on with records of its own")
+        leads = f"Controller {node} leads in epoch {epoch}, and its log has not that record: {instead}"
+        self.fault = DecidedAndGone(f"{what}. {leads}", t)

@@ -25,6 +25,12 @@ class ReadAndGone(Refused):
     word = "read and gone"
 
 
+class HeldBack(Refused):
+    """An error: a reader of committed records does not get what counts."""
+
+    word = "stood still"
+
+
 class TransactionNight(AdversaryNight):
     """A night of three tills, each of which has a transaction open at times, and of readers of committed records. `counts`: the
     records that count, value -> offset; `open`: those of open transactions, by till."""
@@ -91,12 +97,16 @@ class TransactionNight(AdversaryNight):
                               f"{min(records.values())}. Then it was aborted; records read and gone: {len(got)}", got[0].t)
 
     def has_read(self, count: int, within: float = PATIENCE) -> None:
-        """Wait until the newest reader has so many records, the first ones of those that count. Raises Stood."""
+        """Wait until the newest reader has so many records, the first ones of those that count. Raises HeldBack."""
         since, first = self.cluster.now(), sorted(self.counts, key=self.counts.__getitem__)[:count]
         while missing := [value for value in first if value not in {read.value for read in self.readers[-1].records}]:
             if self.cluster.now() > since + within:
-                raise Stood(f"Record {missing[0]}, at offset {self.counts[missing[0]]}, counts, and no open transaction begins "
-                            f"before it. For {within:g} s a reader of committed records has not got it")
+                marks = [event for event in self.cluster.trace.events("hw") if event["tp"] == TP]
+                mark = max(marks, key=lambda event: event["hw"])    # the first that has come so far: the leader
+                raise HeldBack(f"Record {missing[0]}, at offset {self.counts[missing[0]]}, counts, and no open transaction "
+                               f"begins before it. For {within:g} s a reader of committed records has not got it. The last "
+                               f"stable offset is {mark.get('lso', mark['hw'])}, the high watermark {mark['hw']}",
+                               self.cluster.now())
             self.passes(0.2)
         self.longest = max(self.longest, self.cluster.now() - since)
 

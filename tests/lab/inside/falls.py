@@ -146,8 +146,9 @@ FALLS = {
     },
     "9.11": {
         "half of them": f"{IN_HALVES} topic-2 was created and acknowledged, and is record 16 of the metadata log. Controller 103 "
-        "leads in epoch 2, and its log has not that record.",
-        "half, rounded up": IN_HALVES,
+        "leads in epoch 2, and its log has not that record",
+        "half, rounded up": "Controller 103 leads in epoch 2, and its log has not that record: at 16 it goes on with records of "
+        "its own.",
         "the upper median": IN_HALVES,
         "all of them": f"{ONE_DEAD} Controllers 102, 103 and 104 live, and for 15 s no topic could be created",
         "the longest log": IN_HALVES,
@@ -155,14 +156,15 @@ FALLS = {
         "does not count itself": ONE_DEAD,
         "two are always enough": IN_HALVES,
         "an older epoch by counting": f"{FIGURE_8} Controller 101 decided record 16 of the metadata log, which is of epoch 1. "
-        "Controller 103 leads in epoch 6, and its log has not that record.",
+        "Controller 103 leads in epoch 6, and its log has not that record: at 16 stands one of epoch 4.",
         "from the epoch's start on": FIGURE_8,
         "goes back": HARMLESS,              # no disk comes back empty in these nights, and a leader keeps the higher offset
         "0 for nothing new": HARMLESS,      # a leader keeps the higher offset
         "the last record, not the end": "you return 15, and no log ends there",
         "nothing, ever": f"{ONE_DEAD} Controllers 101, 102, 103 and 104 live, and for 15 s no topic could be created",
         "True or False": "an offset, a whole number, is wanted",
-        "how many": "stood still. Controllers 101, 102, 103 and 104 live",
+        "how many": "stood still. Controllers 101, 102, 103 and 104 live, and for 15 s no topic could be created: nobody decides"
+        ". Their logs end at 58, 58, 58, 58; below 14 all is decided.",
         "no return": "returned None",
     },
     "10.3": {
@@ -202,7 +204,7 @@ FALLS = {
         "and 2 die): read and gone. A reader of committed records got record s0 at offset 5, when the high watermark was 5. It "
         "is in no log any more",
         "always 0": "stood still. Record 1, at offset 0, counts, and no open transaction begins before it. For 6 s a reader of "
-        "committed records has not got it. In sync: 1 ends at 7",
+        "committed records has not got it. The last stable offset is 0, the high watermark 7.",
         "0 while one is open": "night A (a transaction is open, readers read, and it is aborted): stood still. Record 1",
         "0 if none is open": "night A (a transaction is open, readers read, and it is aborted): stood still. Record 6",
         "nothing if none is open": "returned None",
