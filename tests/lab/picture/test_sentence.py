@@ -44,6 +44,13 @@ def test_a_follower_on_its_way_is_not_worth_a_word() -> None:
     assert Script(records=5).append(1, 5, 6).after(0.2).frame().sentence.level is Level.GOOD
 
 
+def test_a_high_watermark_that_stands_is_not_on_its_way() -> None:
+    """Fails if a log of which nothing becomes readable for long is said to work, where no follower is behind."""
+    s = Script(records=5).append(1, 5, 6).append(2, 5, 6).append(3, 5, 6).after(2.0)
+    assert "is at 5 on its way to 6" in s.sentence()
+    assert s.after(10.0).sentence() == f"The high watermark of {TP} has stood at 5 for 12 s; the log ends at 6."
+
+
 def test_no_quorum() -> None:
     """Fails if lost controllers are not the first thing said."""
     s = Script(records=5).fault("kill", 1).fault("kill", 2).after(1.0)

@@ -11,12 +11,23 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from minikafka.lab.picture.draw.cards import draw_brief
 from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.paper import Label, Paper
 from minikafka.lab.picture.draw.strip import HIGH
 from minikafka.lab.picture.draw.svg import draw, to_svg
 from minikafka.lab.picture.draw.theme import WIDTHS, fitting
-from minikafka.lab.picture.frame import Frame, Ghost, Level, PartitionRow, ShownBroker, ShownFlow, ShownMember
+from minikafka.lab.picture.frame import (
+    EpochSpan,
+    Frame,
+    Ghost,
+    Level,
+    PartitionRow,
+    ShownBroker,
+    ShownFlow,
+    ShownMember,
+    ShownVoter,
+)
 from minikafka.lab.picture.sentences import words
 from tests.lab.picture.frames import FRAMES, GROUP, lane, leader, partition, slow_follower, two_crowns, unclean_loss
 from tests.lab.picture.invented import frames
@@ -358,6 +369,29 @@ def test_in_a_full_strip_trouble_stays_first_and_then_the_topic_that_is_looked_a
 
 def test_a_follower_past_the_limit_has_a_time_that_makes_sense() -> None:
     """Fails if a time is called a part of a shorter one ("91.9 of 10 s")."""
-    late = lambda **how: words.stopwatch(lane(3, 40, **how))  # noqa: E731
+    late = lambda **how: words.stopwatch(lane(3, 40, **how))[0]  # noqa: E731
     assert late(behind_for=7.2) == "7.2 of 10 s" and late(behind_for=11.9) == "11.9 s, limit 10 s"
     assert late(behind_for=91.9, in_sync=False) == "91.9 s"
+
+
+def test_the_leader_of_the_metadata_log_is_a_controller() -> None:
+    """Fails if the legend of an epoch of the controllers' log names a broker."""
+    frame = slow_follower()
+    assert frame.chosen is not None
+    span = EpochSpan(6, 16, 18, 103)
+    assert words.epoch(span, replace(frame.chosen, topic=words.METADATA, epoch=6)) == (
+        "epoch 6 · leader is controller 103", "epoch 6 · controller 103", "epoch 6")
+    assert words.epoch(span, frame.chosen)[1] == "epoch 6 · broker 103"
+
+
+def test_a_controller_has_its_place_and_each_of_its_words_is_whole() -> None:
+    """Fails if beside the text one of four controllers is only counted, or a vote is cut inside its words."""
+    frame = slow_follower()
+    for many in (1, 4):
+        each = tuple(ShownVoter(n, "running", "leader" if n == 101 else "follower", 1, 101, 26) for n in range(101, 101 + many))
+        quorum = replace(frame.quorum, each=each, epoch=1, active=101, high_watermark=26)
+        paper = Paper(fitting("dock", 460))
+        draw_brief(paper, replace(frame, quorum=quorum, groups=()), 0)
+        said = [label.text for label in paper.labels]
+        assert said.count("voted for 101") == many and {str(voter.id) for voter in each} <= {*said}, said
+        assert not [text for text in said if "…" in text or text.startswith("+")]

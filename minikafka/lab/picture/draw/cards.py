@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from minikafka.lab.picture.draw.members import BAR, DEAD, draw_lag, draw_members, longest_lag, strike
 from minikafka.lab.picture.draw.paper import Paper, shorten_name, width
-from minikafka.lab.picture.draw.voters import HIGH, draw_voters, voter_rows
+from minikafka.lab.picture.draw.voters import HIGH, draw_voters, in_a_row, voter_rows
 from minikafka.lab.picture.frame import Frame, ShownGroup, ShownProducer, ShownProgress, ShownQuorum
 from minikafka.lab.picture.sentences import words
 
@@ -18,6 +18,7 @@ LINE = 27
 CARD = 330      # least pixels of a card
 PRODUCERS, GROUPS, PARTITIONS = 3, 4, 4  # cards, and lines of a group's card
 BRIEF = 2       # groups that have a line each where there is room for lines only
+MOST_VOTERS = 5 # rows of controllers in a picture that has lines only
 NOTE = 170      # pixels below the title of the controllers' line, for their epoch and what is committed
 
 
@@ -216,16 +217,14 @@ def _draw_brief_quorum(paper: Paper, quorum: ShownQuorum, y: float, names: float
     note, look = words.standing_of(quorum)
     mark = quorum.high_watermark
     notes = [note] if mark is None else [f"{note} · committed {mark}" if note else f"committed {mark}", note]
-    beside, below = width(notes[0]) + 16 if notes[0] else 0, y
-    if not beside:
-        pass                                           # nothing is known
-    elif voter_rows(quorum, right - beside - x) == 1:
-        paper.text(right, y + LINE, notes[0], look, anchor="end")
-        right -= beside
-    else:                                              # below the title: the second row has room
+    beside, below = next((each for each in notes if in_a_row(quorum, right - width(each) - 16 - x)), ""), y
+    if beside:
+        paper.text(right, y + LINE, beside, look, anchor="end")
+        right -= width(beside) + 16
+    elif notes[0]:                                          # below the title: the second row has room
         below = y + LINE + HIGH
         paper.text(SIDE, below, next((each for each in notes if width(each) <= names + 12), note), look, room=names + 12)
-    y = max(below, draw_voters(paper, quorum, x, y + LINE - 18, right - x, 3) - 8)
+    y = max(below, draw_voters(paper, quorum, x, y + LINE - 18, right - x, MOST_VOTERS) - 8)
     paper.close()
     return y
 

@@ -57,12 +57,12 @@ def _draw_epochs(paper: Paper, chosen: ShownPartition, axis: Axis, y: float, rig
     first, second = Rows(1, gap=6), Rows(1, gap=6)
     for each in reversed(chosen.epochs):
         left, end = axis.x(each.start), max(axis.x(each.end) - GAP, axis.x(each.start) + 5)
-        label = words.epoch(each, chosen.epoch)
-        paper.open("epoch", f"{label}: {words.span(each.start, each.end)}" if each.end > each.start else label,
+        texts = words.epoch(each, chosen)
+        paper.open("epoch", f"{texts[0]}: {words.span(each.start, each.end)}" if each.end > each.start else texts[0],
                    epoch=each.epoch)
         paper.rect(left, y, end - left, 7, f"e{each.epoch % EPOCHS} c", 2)
         for rows, line, text in ((rows, line, text) for rows, line in ((first, 23), (second, 23 + ROW))[:most]
-                                 for text in (label, words.short_epoch(each), f"epoch {each.epoch}")):
+                                 for text in texts):
             at = min(left, right - width(text))
             if rows.take(at, at + width(text)) is not None:
                 paper.text(at, y + line, text, "soft halo")

@@ -101,7 +101,7 @@ def _draw_stopwatch(paper: Paper, lane: Lane, behind: float, y: float) -> None:
     limit = lane.lag_limit or max(behind, 0.1)
     share = behind / limit
     look = "good" if share < 0.5 else "wait" if share < 1 else "bad"
-    title = f"not caught up for {words.stopwatch(lane)}"
+    title = f"not caught up for {words.stopwatch(lane)[0]}"
     if lane.next_check is not None:
         title += f"; the leader looks again in {words.seconds(lane.next_check)}"
     paper.open("stopwatch", title, behind=f"{behind:.3f}", limit=lane.lag_limit)
@@ -111,8 +111,9 @@ def _draw_stopwatch(paper: Paper, lane: Lane, behind: float, y: float) -> None:
         x = WORDS + round(BAR * min(1.0, (behind + lane.next_check) / limit), 1)
         paper.path(f"M{x:g} {y - 4:g}V{y + 15:g}", "pen", extra=' data-part="check"')
     room, bold = LOG - WORDS - BAR - 17, share >= 0.5
-    long, brief = words.stopwatch(lane), words.stopwatch(lane, brief=True)
-    paper.text(WORDS + BAR + 9, y + 11, long if width(long, 14, bold) <= room else brief, look, 14, bold, room=room)
+    texts = words.stopwatch(lane)
+    fits = next((text for text in texts if width(text, 14, bold) <= room), texts[-1])
+    paper.text(WORDS + BAR + 9, y + 11, fits, look, 14, bold, room=room)
     paper.close()
 
 

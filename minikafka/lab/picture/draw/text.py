@@ -92,7 +92,7 @@ def _partition(chosen: ShownPartition) -> Iterator[str]:
         yield from _lane(lane, chosen)
     for each in chosen.epochs:
         written = words.span(each.start, each.end) if each.end > each.start else "nothing"
-        yield f"  {words.epoch(each, chosen.epoch)}: {written}"
+        yield f"  {words.epoch(each, chosen)[0]}: {written}"
     yield from (f"  {finger.who} {finger.kind} {finger.offset}" for finger in chosen.fingers)
     yield from (f"  {level} {told}" for level, _, told in words.readers(chosen))
     for one in chosen.transactions:
@@ -110,7 +110,7 @@ def _lane(lane: Lane, chosen: ShownPartition) -> Iterator[str]:
     if not words.crown(lane, chosen):
         check = "" if lane.next_check is None else f"; the leader looks again in {words.seconds(lane.next_check)}"
         late = "" if lane.behind_for is None else "not caught up for "
-        yield f"    {late}{words.stopwatch(lane)}{check}"
+        yield f"    {late}{words.stopwatch(lane)[0]}{check}"
     yield from (f"    {line}" for line in _log(lane, chosen))
 
 

@@ -33,6 +33,11 @@ def draw_voters(paper: Paper, quorum: ShownQuorum, x: float, y: float, wide: flo
     return y + HIGH * min(rows, 1 + max((row for _, _, row in placed), default=0))
 
 
+def in_a_row(quorum: ShownQuorum, wide: float) -> bool:
+    """Return whether all chips have room in one row, with all that is known."""
+    return voter_rows(quorum, wide) == 1 and all(_need(quorum, each, True) <= wide for each in quorum.each)
+
+
 def voter_rows(quorum: ShownQuorum, wide: float) -> int:
     """Return how many rows the chips take with all that is known."""
     return 1 + max((row for _, _, row in _places(quorum, wide, True)), default=0)
@@ -63,5 +68,7 @@ def _draw_chip(paper: Paper, quorum: ShownQuorum, each: ShownVoter, x: float, y:
         draw_crown(paper, each.id, how, at, y + 7, 0.5, "controller-crown")
         at += CROWN - 4
     for text, look, bold in words.voter(quorum, each, ends):
-        at += paper.text(at, y + 18, text, look, 14, bold, room=max(0.0, x + room - at)) + 9
+        if at + width(text, 14, bold) > x + room:       # a text has its place or none: half of it says nothing
+            break
+        at += paper.text(at, y + 18, text, look, 14, bold) + 9
     paper.close()

@@ -28,6 +28,7 @@ from minikafka.lab.picture.sentences.say_replicas import (
 )
 
 Rule = Callable[[PictureScene], Sentence | None]
+STANDS = 3.0    # seconds after which a high watermark below the log's end is no longer "on its way"
 
 
 def sentence(scene: PictureScene) -> Sentence:
@@ -129,6 +130,9 @@ def calm(scene: PictureScene) -> Sentence:
     mark, end = p.high_watermark, p.log_end
     if mark is None:
         return Sentence(Level.GOOD if sync else Level.UNKNOWN, f"{p.name} works{sync}.")
+    if p.stalled is not None and scene.t - p.stalled > STANDS:
+        return Sentence(Level.WAIT, f"The high watermark of {p.name} has stood at {mark} for {seconds(scene.t - p.stalled)}; the "
+                        f"log ends at {end}.")
     if end is None or end == mark:
         what = _readable(p.reference.start if p.reference is not None else 0, mark)
     else:

@@ -174,14 +174,17 @@ def standing(lane: Lane) -> tuple[str, ...]:
     return () if lane.process in ("running", "unknown") else (lane.process,)
 
 
-def stopwatch(lane: Lane, brief: bool = False) -> str:
-    """Return how long ago the follower was last caught up: against the limit while it is in sync, alone once it is not."""
+def stopwatch(lane: Lane) -> tuple[str, ...]:
+    """Return how long ago the follower was last caught up, the longest text first: against the limit while it is in sync, alone
+    once it is not."""
     if lane.behind_for is None:
-        return "caught up ?"
+        return ("caught up ?",)
     behind = f"{lane.behind_for:.1f}" if lane.behind_for < 99.95 else f"{lane.behind_for:.0f}"
     if lane.lag_limit is None or lane.in_sync is False:
-        return f"{behind} s"
-    return f"{behind} {'of' if lane.behind_for <= lane.lag_limit else 's >' if brief else 's, limit'} {lane.lag_limit:g} s"
+        return (f"{behind} s",)
+    if lane.behind_for <= lane.lag_limit:
+        return f"{behind} of {lane.lag_limit:g} s", f"{behind} s"
+    return f"{behind} s, limit {lane.lag_limit:g} s", f"{behind} s > {lane.lag_limit:g} s", f"{behind} s"
 
 
 def ghost(ghost: Ghost) -> str:
@@ -191,16 +194,13 @@ def ghost(ghost: Ghost) -> str:
     return f"{span(ghost.start, ghost.end)}{epoch} cut off{cost}"
 
 
-def epoch(span: EpochSpan, now: int | None) -> str:
-    """Return the legend of a leader epoch."""
+def epoch(span: EpochSpan, chosen: ShownPartition) -> tuple[str, ...]:
+    """Return the legend of a leader epoch, the longest text first."""
+    brief = f"epoch {span.epoch}"
     if span.leader is None:
-        return f"epoch {span.epoch}"
-    return f"epoch {span.epoch} · leader {'is' if span.epoch == now else 'was'} broker {span.leader}"
-
-
-def short_epoch(span: EpochSpan) -> str:
-    """Return the legend of a leader epoch where there is less room."""
-    return f"epoch {span.epoch}" if span.leader is None else f"epoch {span.epoch} · broker {span.leader}"
+        return (brief,)
+    who = f"{'controller' if chosen.topic == METADATA else 'broker'} {span.leader}"
+    return f"{brief} · leader {'is' if span.epoch == chosen.epoch else 'was'} {who}", f"{brief} · {who}", brief
 
 
 def producer(producer: ShownProducer) -> list[tuple[str, str, str]]:
