@@ -380,7 +380,7 @@ def test_the_leader_of_the_metadata_log_is_a_controller() -> None:
     assert frame.chosen is not None
     span = EpochSpan(6, 16, 18, 103)
     assert words.epoch(span, replace(frame.chosen, topic=words.METADATA, epoch=6)) == (
-        "epoch 6 · leader is controller 103", "epoch 6 · controller 103", "epoch 6")
+        "epoch 6 · leader is 103", "epoch 6 · 103", "epoch 6")
     assert words.epoch(span, frame.chosen)[1] == "epoch 6 · broker 103"
 
 

@@ -199,7 +199,7 @@ def epoch(span: EpochSpan, chosen: ShownPartition) -> tuple[str, ...]:
     brief = f"epoch {span.epoch}"
     if span.leader is None:
         return (brief,)
-    who = f"{'controller' if chosen.topic == METADATA else 'broker'} {span.leader}"
+    who = f"{'' if chosen.topic == METADATA else 'broker '}{span.leader}"      # the metadata log is led by a controller
     return f"{brief} · leader {'is' if span.epoch == chosen.epoch else 'was'} {who}", f"{brief} · {who}", brief
 
 
