@@ -88,7 +88,8 @@ class Nights:
             drawn = replace(row.nights[0], title="moves drawn by chance", play=AdversaryNight.by_chance)
             self._one(row, student, drawn, f"random night {more}", more)
         waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
-        return (f"nights {letters} and {more} random ones: {self._acknowledged} acknowledged, {self._kept}{waited}. "
+        chance = f" and {more} random one{'s' * (more != 1)}" if more else ", and no time was left for random ones"
+        return (f"nights {letters}{chance}: {self._acknowledged} acknowledged, {self._kept}{waited}. "
                 f"Your function was called {student.calls:,} times")
 
     def _break(self, goal: BrokenRule, answer: Any) -> str:
