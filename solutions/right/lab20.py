@@ -6,9 +6,9 @@ from tools.notebooks.student import FILE
 
 SOURCE = Path(__file__).parents[1] / "source" / "20-build-a-broker.md"
 SOLVED = {found[1]: cell.source[found.end():] + "\n" for cell in read(SOURCE).cells if (found := FILE.match(cell.source))}
-FRAME, METADATA, PRODUCE, FETCH, LIST, COMMITS, GROUP, REPLICAS = (SOLVED[name] for name in (
+FRAME, METADATA, PRODUCE, FETCH, LIST, COMMITS, GROUP, REPLICAS, CONTROLLER = (SOLVED[name] for name in (
     "my_1_frame.py", "my_2_metadata.py", "my_3_produce.py", "my_4_fetch.py", "my_5_list_offsets.py",
-    "my_6_commits.py", "my_7_group.py", "my_8_replicas.py"))
+    "my_6_commits.py", "my_7_group.py", "my_8_replicas.py", "my_9_controller.py"))
 
 
 def changed(text, *pairs):
@@ -269,6 +269,111 @@ MATCH = '''        match when:
                 offset = -1
 '''
 
+THREADS = '''
+import json
+import os
+import pathlib
+import socket
+import sys
+import threading
+import time
+
+path = pathlib.Path(sys.argv[1])
+seen = {}
+
+
+def watch(broker, port):
+    while True:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as link:
+                link.settimeout(2)
+                while True:
+                    link.sendall(bytes([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0, 0]))
+                    if not link.recv(4096):
+                        break
+                    seen[broker] = time.monotonic()
+                    time.sleep(0.2)
+        except OSError:
+            pass
+        seen[broker] = 0
+        time.sleep(0.2)
+
+
+def decide(now, alive):
+    isr = [broker for broker in now["isr"] if broker in alive]
+    if not isr:
+        return now
+    stays = now["leader"] in isr
+    leader = now["leader"] if stays else min(isr, key=now["replicas"].index)
+    return dict(now, leader=leader, isr=isr, epoch=now["epoch"] + (not stays))
+
+
+state = json.loads(path.read_text())
+for name, port in state["ports"].items():
+    threading.Thread(target=watch, args=(int(name), port), daemon=True).start()
+while len(seen) < len(state["ports"]):
+    time.sleep(0.1)
+while True:
+    wanted = decide(state, [broker for broker, when in seen.items() if time.monotonic() - when < 3])
+    if wanted != state:
+        state, new = wanted, path.with_name("next.json")
+        new.write_text(json.dumps(state))
+        new.rename(path)
+    time.sleep(0.1)
+'''
+
+ASYNC = '''
+import asyncio
+import json
+import os
+import struct
+import sys
+import tempfile
+
+BODY = struct.pack(">hhih", 18, 0, 7, -1)
+
+
+class Controller:
+    def __init__(self, file):
+        self.file, self.lines = file, {}
+
+    async def alive(self, port):
+        try:
+            if port not in self.lines:
+                self.lines[port] = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = self.lines[port]
+            writer.write(len(BODY).to_bytes(4, "big") + BODY)
+            size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 2), "big")
+            await asyncio.wait_for(reader.readexactly(size), 2)
+            return True
+        except (OSError, EOFError, asyncio.TimeoutError):
+            if port in self.lines:
+                self.lines.pop(port)[1].close()
+            return False
+
+    async def look(self):
+        with open(self.file) as file:
+            now = json.load(file)
+        answers = await asyncio.gather(*map(self.alive, now["ports"].values()))
+        here = {int(name) for name, yes in zip(now["ports"], answers) if yes}
+        complete = [broker for broker in now["replicas"] if broker in here & set(now["isr"])]
+        if complete and set(complete) != set(now["isr"]):
+            if now["leader"] not in complete:
+                now["leader"], now["epoch"] = complete[0], now["epoch"] + 1
+            now["isr"] = complete
+            with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(self.file), delete=False) as new:
+                json.dump(now, new)
+            os.rename(new.name, self.file)
+
+    async def run(self):
+        while True:
+            await self.look()
+            await asyncio.sleep(0.2)
+
+
+asyncio.run(Controller(sys.argv[1]).run())
+'''
+
 RIGHT = {
     "20.1": {
         "socketserver": SOCKETSERVER, "asyncio": ASYNCIO, "one thread with selectors": SELECTORS,
@@ -336,5 +441,13 @@ RIGHT = {
         "goes over the nodes": changed(REPLICAS, ("for n in now[\"isr\"]}\n    leo", "for n in [1, 2, 3] if n in now[\"isr\"]}\n    leo")),
         "looks at the file less often": changed(REPLICAS, ("        time.sleep(0.005)\n    return 6", "        time.sleep(0.05)\n    return 6")),
         "also for acks=1": changed(REPLICAS, ("if acks == -1 and not error", "if acks and not error")),
+    },
+    "20.10": {
+        "a thread for each broker": THREADS,
+        "asyncio, and a connection that stays": ASYNC,
+        "an epoch for each change": changed(CONTROLLER, ("now[\"epoch\"] += leader != now[\"leader\"]", "now[\"epoch\"] += 1")),
+        "the leader first, then the ISR": changed(CONTROLLER, ("    if leader != -1 and", "    if leader not in (-1, now[\"leader\"]):\n        isr = now[\"isr\"]\n    if leader != -1 and")),
+        "gone after two looks": changed(CONTROLLER, (", 2) as link", ", 1) as link"), ("if answers(port)]\n", "if answers(port) or answers(port)]\n")),
+        "Metadata for its question": changed(CONTROLLER, ('"0000000a 0012 0000 00000001 0000"', '"0000000f 0003 0004 00000001 0000 00000000 00"')),
     },
 }

@@ -1,5 +1,12 @@
 """Wrong answers to the stages of elective 20, each named by its mistake, with a pattern that the verdict must match."""
-from solutions.right.lab20 import COMMITS, FETCH, FRAME, GROUP, LIST, METADATA, PRODUCE, REPLICAS, changed
+from solutions.right.lab20 import COMMITS, CONTROLLER, FETCH, FRAME, GROUP, LIST, METADATA, PRODUCE, REPLICAS, changed
+
+
+def elects(rule, then="pass"):
+    """Return the controller with another rule for the leader."""
+    return changed(CONTROLLER, ("leader = next_leader(now, alive)", f"leader = {rule} if alive else -1"),
+                   ("    if leader != -1 and", f"    {then}\n    if leader != -1 and"))
+
 
 WRONG = {
     "20.1": {
@@ -115,5 +122,32 @@ WRONG = {
         "a consumer gets all there is": (changed(REPLICAS, ("if offset < after <= end)", "if offset < after)")), "a consumer got order-2"),
         "waits for the dead": (changed(REPLICAS, ("high_watermark(leo, now[\"isr\"])", "min(leo.get(n, ENDS.get((now[\"epoch\"], topic, n), 0)) "
                                                   "for n in (1, 2, 3))")), "stands still"),
+    },
+    "20.10": {
+        "whoever is alive": (elects("now['leader'] if now['leader'] in alive else min(alive)"), "came back empty.*let it lead"),
+        "whoever is alive, if nobody is complete": (elects("next((b for b in [now['leader'], *now['isr'], *alive] if b in alive), -1)", "isr = isr or [leader]"),
+                                                    "came back empty.*let it lead"),
+        "the first of the replicas": (elects("next((b for b in now['replicas'] if b in now['isr'] and b in alive), -1)"),
+                                      "broker 3 led and answered.*broker [12] lead"),
+        "the next in turn": (elects("next((b for b in now['isr'] if b in alive and b != now['leader']), -1)"), "for nothing|has led in epoch"),
+        "never notices": ("import time\nwhile True:\n    time.sleep(1)\n", "broker 1 stands still.*15 s later"),
+        "an open port is a broker": (changed(CONTROLLER, ("            link.sendall(ASK)\n            return bool(link.recv(1000))", "            return True")),
+                                     "answers nothing"),
+        "the dead stay in the ISR": (changed(CONTROLLER, ("for broker in now[\"isr\"] if broker in alive]", "for broker in now[\"isr\"]]")), "each writer waits"),
+        "who is alive is in sync": (changed(CONTROLLER, ("    isr = [broker for broker in now[\"isr\"] if broker in alive]", "    isr = alive")), "into the ISR"),
+        "the leader alone in the ISR": (changed(CONTROLLER, ("    isr = [broker for broker in now[\"isr\"] if broker in alive]",
+                                                             "    isr = now[\"isr\"] if {*now[\"isr\"]} <= {*alive} else [leader]")), "2 and 3 answer and are complete"),
+        "one epoch": (changed(CONTROLLER, ("        now[\"epoch\"] += leader != now[\"leader\"]\n", "")), "leads in epoch 0, and broker 3 has led"),
+        "says that nobody leads": (changed(CONTROLLER, ("if leader != -1 and (leader, isr)", "isr = isr or now[\"isr\"]\n    if (leader, isr)")), "wrote leader -1"),
+        "numbers as texts": (changed(CONTROLLER, ("[int(n) for n, port", "[n for n, port"), ("broker in complete and broker in alive", "str(broker) in alive"),
+                                                 ("for broker in now[\"isr\"] if broker in alive]", "for broker in alive]")), "whole numbers in FILE"),
+        "an empty ISR": (changed(CONTROLLER, ("if leader != -1 and (leader, isr)", "if (leader, isr)")), "empty ISR"),
+        "writes into the file": (changed(CONTROLLER, ("open(FILE + \".new\", \"w\")", "open(FILE, \"w\")"), ("        os.replace(FILE + \".new\", FILE)\n", "")),
+                                 "wrote into FILE"),
+        "forgets the ports": (changed(CONTROLLER, ("{**now, \"leader\": leader, \"isr\": isr}", "{\"leader\": leader, \"isr\": isr, \"epoch\": now[\"epoch\"]}")),
+                              "no state any more"),
+        "one change, then the end": (changed(CONTROLLER, ("        os.replace(FILE + \".new\", FILE)\n", "        os.replace(FILE + \".new\", FILE)\n        break\n")),
+                                     "exit code 0"),
+        "gives up where nobody may lead": (changed(CONTROLLER, ("    if leader != -1 and", "    if leader == -1:\n        break\n    if leader != -1 and")), "exit code 0"),
     },
 }

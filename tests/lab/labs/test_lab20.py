@@ -83,6 +83,13 @@ def test_an_error_is_told_at_its_line_in_the_students_file(solved):
     assert any("NameError" in row for row in verdict.excerpt)
 
 
+def test_a_controller_that_breaks_is_told_at_its_line(solved):
+    """Fails if a controller that has ended is waited for, or if its error is not told at a line of its own file."""
+    verdict = judge(find("20.10"), "20.10", "import sys\nnonsense\n")
+    assert verdict.outcome is Outcome.FAIL and "your controller ended with exit code 1" in verdict.why
+    assert any("my_9_controller.py, line 2," in row for row in verdict.excerpt), verdict.excerpt
+
+
 def test_a_stage_needs_the_earlier_ones(solved):
     """Fails if a later stage is judged without an earlier one, or if it is not said which is missing."""
     (solved / "my_2_metadata.py").write_text("# Answer Metadata\n")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from minikafka.lab.exercise import hints
-from minikafka.lab.labs.lab20 import replicas, stages
+from minikafka.lab.labs.lab20 import elected, replicas, stages
 from minikafka.lab.program import file_exercise
 
 STAGES = (
@@ -20,6 +20,8 @@ for exercise, stage, matters in STAGES:
 
 file_exercise("20.9", replicas.run_replicas, stages.verdict,
               "Most losses of a cluster begin with a promise that was made a moment too early.")
+file_exercise("20.10", elected.run_controllers, stages.verdict,
+              "`unclean.leader.election.enable` elects whoever is alive: up again at once, and without what was promised.")
 
 hints("20.1", "A socket gives you bytes, not requests. How many bytes have you to wait for, and what if more have come?",
       "The size says where a request ends. A loop reads until it has that many; a thread for each connection lets others go on.",
@@ -45,3 +47,6 @@ hints("20.8", "Whom does a group of one wait for?",
 hints("20.9", "Which request tells a leader how far a follower is?",
       "A follower's Fetch names the offset that it wants next, so it has all before it. A promise waits for the high watermark.",
       "section 9; lab 6, section 2; minikafka/broker/replication/replica.py: the mark of our broker")
+hints("20.10", "What does an open port say about a process, and what does it not say?",
+      "A loop: ask all, next_leader(now, alive), the ISR without the dead. Write only what is new, and if somebody may lead.",
+      "section 9; lab 9, section 4; minikafka/broker/controller/leader_election.py: `change` is the whole rule of our controller")

@@ -3,7 +3,8 @@
     with running("20.3", text) as broker:      the files of stages 1 and 2 beside the notebook, and this text as stage 3
         broker.port
 
-The program is what the files say one after the other, and one more line: `main()`. It gets a port as its argument.
+The program is what the files say one after the other, and one more line: `main()`. It gets a port as its argument. The file of
+20.10 is no part of it: the controller is a program of its own.
 
 Owns: which file belongs to which exercise, and where a line of the program stands in the files.
 """
@@ -23,7 +24,7 @@ from minikafka.lab.program import LOOK, Program, source
 
 STAGES = {"20.1": "my_1_frame.py", "20.2": "my_2_metadata.py", "20.4": "my_3_produce.py", "20.5": "my_4_fetch.py",
           "20.6": "my_5_list_offsets.py", "20.7": "my_6_commits.py", "20.8": "my_7_group.py",
-          "20.9": "my_8_replicas.py"}
+          "20.9": "my_8_replicas.py", "20.10": "my_9_controller.py"}
 ALONE = "20.8"  # the last stage at which the program needs nothing but a port
 FIRST = 10.0  # seconds in which it has to listen
 SOON = 0.5    # seconds after a closed connection in which a thread has written its error
@@ -81,7 +82,7 @@ class StudentsBroker:
         end = time.monotonic() + SOON
         while time.monotonic() < end and (self.program.errors or [" "])[-1].startswith((" ", "Traceback", "Exception in")):
             time.sleep(LOOK)
-        lines = [re.sub(rf'File ".*{NAME}", line (\d+)', lambda found: self.whole.place(int(found[1])), line)
+        lines = [re.sub(rf'File ".*{self.program.name}", line (\d+)', lambda found: self.whole.place(int(found[1])), line)
                  for line in self.program.errors]
         return [line for line in lines if "File \"" not in line and not re.fullmatch(r"[\s~^]*", line)]
 

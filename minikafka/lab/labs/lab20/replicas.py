@@ -43,17 +43,27 @@ FIRST, DOUBTFUL, LATER = range(20), range(20, 30), range(30, 50)
 class ThreeBrokers:
     """The student's brokers and who leads them; a block ends them."""
 
-    def __init__(self, text: str, stack: contextlib.ExitStack) -> None:
+    def __init__(self, text: str | None, stack: contextlib.ExitStack, leader: int = 1, **more: Any) -> None:
+        self._program, self._stack = whole("20.9", text), stack
         self.file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "cluster.json"
-        self.state: dict[str, Any] = {"ports": dict(zip("123", free_ports(3))), "epoch": -1}
-        self.elect(1, [1, 2, 3])
-        program = whole("20.9", text)
+        self.state: dict[str, Any] = {"ports": dict(zip("123", free_ports(3))), "epoch": -1, **more}
+        self.elect(leader, [1, 2, 3])
         self.brokers: dict[int, StudentsBroker] = {}
-        for node, port in self.state["ports"].items():
-            started = stack.enter_context(Program(program.text, str(port), node, str(self.file), name=NAME))
-            self.brokers[int(node)] = StudentsBroker(started, port, program)
+        for node in (1, 2, 3):
+            self.start(node)
         for broker in self.brokers.values():
             listening(broker)
+
+    def start(self, node: int) -> StudentsBroker:
+        """Start a broker, or one that was killed anew: it has nothing then."""
+        port = self.state["ports"][str(node)]
+        started = self._stack.enter_context(Program(self._program.text, str(port), str(node), str(self.file), name=NAME))
+        self.brokers[node] = StudentsBroker(started, port, self._program)
+        return self.brokers[node]
+
+    @property
+    def addresses(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers.values())
 
     def elect(self, leader: int, isr: Sequence[int]) -> None:
         """Write down who leads from now on; the file is replaced, so that nobody reads half of it."""
@@ -87,20 +97,19 @@ def judge_replicas(text: str) -> str:
     """Play the night. Raise Wrong with the first promise that was not kept."""
     with contextlib.ExitStack() as stack:
         three = ThreeBrokers(text, stack)
-        _asked(three.brokers[1], "Metadata for a new topic at broker 1, which leads", "Metadata", names(TOPIC))
-        addresses = ",".join(broker.bootstrap for broker in three.brokers.values())
-        producer, acknowledged = confluent_kafka.Producer({"bootstrap.servers": addresses, **SETTINGS, **LIBRDKAFKA}), set[int]()
+        asked(three.brokers[1], "Metadata for a new topic at broker 1, which leads", "Metadata", names(TOPIC))
+        producer, acknowledged = writer(three), set[int]()
         _a_follower_is_held(three, producer, acknowledged)
         three.brokers[1].program.kill()
         three.brokers[3].program.resume()
         three.elect(3, [2, 3])
-        _send(producer, LATER, acknowledged)
+        send(producer, LATER, acknowledged)
         if producer.flush(PATIENCE + 4):
             raise Wrong(f"broker 3 leads, broker 2 is in sync, and {len(acknowledged & {*LATER})} of twenty new records were "
                         f"acknowledged: your cluster stands still. {three.ends(3, 2)}", three.errors)
         three.brokers[3].program.kill()
         three.elect(2, [2])
-        if lost := sorted(acknowledged - _all_of(three.brokers[2], acknowledged)):
+        if lost := sorted(acknowledged - all_of(three.brokers[2], acknowledged)):
             raise Wrong(f"{len(lost)} of {len(acknowledged)} acknowledged records are not in the last broker's log, the first is "
                         f"order-{lost[0]}", three.errors)
     return f"two leaders were killed, and all {len(acknowledged)} acknowledged records are in the last broker's log"
@@ -108,41 +117,46 @@ def judge_replicas(text: str) -> str:
 
 def _a_follower_is_held(three: ThreeBrokers, producer: Any, acknowledged: set[int]) -> None:
     """Write with all in sync, then while broker 3 stands still. Raise Wrong if a client got a promise of those."""
-    _send(producer, FIRST, acknowledged)
+    send(producer, FIRST, acknowledged)
     if producer.flush(PATIENCE):
         raise Wrong(f"three brokers are in sync, and of twenty records {len(acknowledged)} were acknowledged in {PATIENCE:g} s. "
                     f"{three.ends(1, 2, 3)}", three.errors)
     three.brokers[3].program.pause()
-    _send(producer, DOUBTFUL, acknowledged)
+    send(producer, DOUBTFUL, acknowledged)
     producer.flush(HELD)
     if promised := acknowledged & {*DOUBTFUL}:
         raise Wrong(f"broker 3 was in the ISR and stood still, and {len(promised)} records were acknowledged that it does not "
                     "have: if it leads next, they are lost. Whom does your high watermark wait for?")
-    got = _asked(three.brokers[1], "Fetch of a consumer", "Fetch", wanted(TOPIC, 0))
+    got = asked(three.brokers[1], "Fetch of a consumer", "Fetch", wanted(TOPIC, 0))
     if unsure := [n for n in DOUBTFUL if b"order-%d" % n in got]:
         raise Wrong(f"broker 3 was in the ISR and stood still, and a consumer got order-{unsure[0]}, which it does not have: "
                     "after the next election this record was never there")
 
 
-def _asked(broker: StudentsBroker, asked: str, api: str, values: dict[str, Any]) -> bytes:
+def writer(three: ThreeBrokers) -> Any:
+    """Return a producer of librdkafka that asks all of them for acknowledgements."""
+    return confluent_kafka.Producer({"bootstrap.servers": three.addresses, **SETTINGS, **LIBRDKAFKA})
+
+
+def asked(broker: StudentsBroker, what: str, api: str, values: dict[str, Any]) -> bytes:
     with WireLine(broker.port) as line:
         try:
             return line.exchange(line.frame(api, values))
         except NoAnswer as none:
-            raise Wrong(f"{asked}: {none}", broker.errors) from None
+            raise Wrong(f"{what}: {none}", broker.errors) from None
 
 
-def _send(producer: Any, numbers: Sequence[int], acknowledged: set[int]) -> None:
+def send(producer: Any, numbers: Sequence[int], acknowledged: set[int]) -> None:
     for n in numbers:
         producer.produce(TOPIC, b"order-%d" % n, partition=0,
                          on_delivery=lambda error, _, n=n: None if error else acknowledged.add(n))
         producer.poll(0)
 
 
-def _all_of(broker: StudentsBroker, numbers: set[int]) -> set[int]:
+def all_of(broker: StudentsBroker, numbers: set[int]) -> set[int]:
     """Return the numbers of all records that a client can read at this broker, once these are there."""
     got: set[int] = set()
-    with blamed(broker, "kafka-python", "read after the second death"), python_consumer(broker) as consumer:
+    with blamed(broker, "kafka-python", "read after the last death"), python_consumer(broker) as consumer:
         consumer.assign([place := TopicPartition(TOPIC, 0)])
         consumer.seek(place, 0)
         end = time.monotonic() + PATIENCE
