@@ -341,8 +341,8 @@ class Cluster:
 
         `tp` chooses a partition ("flights-0"); `theme` "auto", "light" or "dark"; `size` "page" or "projector". In
         JupyterLab it stands beside the text (`beside=False`: below its cell); where no widgets run it is a still picture
-        (minikafka/lab/view). It has the signs that the labs up to number `signs` explain (None: up to the lab whose notebook
-        runs; elsewhere all), and its ledger is covered while a guess of that lab waits for its answer.
+        (minikafka/lab/view). It has the signs that the labs up to number `signs` explain. None: those up to the lab whose
+        notebook runs, elsewhere all; then its ledger is covered, too, while a guess of that lab waits for its answer.
         """
         from importlib import import_module  # the picture is a floor above: a cluster runs without it
         return import_module("minikafka.lab.view").view_of(self, tp, theme=theme, controls=controls, size=size, beside=beside,

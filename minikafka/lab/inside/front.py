@@ -159,7 +159,7 @@ class Played:
         run = RecordedRun(self.events or [], engine="sim", title=f"your answer to {self.verdict.id}, inside")
         t = self.fall.t - run.events[0]["t"]
         if front.kind() == front.PAGE:
-            OPEN.append(show(run, self.fall.tp))
+            OPEN.append(show(run, self.fall.tp, signs=int(self.verdict.id.partition(".")[0])))
             OPEN[-1].go(t)
         elif front.kind() == front.STILL:
             display(front.Still.of(run, t, self.fall.tp))

@@ -52,6 +52,7 @@ class View:
         self.run, self.cluster = run, cluster
         self.cell, self.execution = front.cell(), front.count()
         self._lab = front.lab() if signs is None else signs
+        self._asks = signs is None and self._lab is not None    # the lab has guesses, and this may be the run that answers one
         self._film = Film(run, theme, size, self._seen)
         self._painter = Painter(self._film, self._show_frame, self._say, self._going_on, tp)
         self._orders = Orders(cluster, self._say, lambda: self._painter.wish(do="look"))
@@ -234,7 +235,7 @@ class View:
 
     def _seen(self, frame: Frame) -> Frame:
         """Return the frame with the signs of this lab, its ledger covered while a question about it is open."""
-        question = open_question() if self._lab is not None else None
+        question = open_question() if self._asks else None
         opener = "" if question is None else f'reveal("{question}", ...)' if question else "the first reveal(...)"
         return look(frame, self._lab, opener)
 
