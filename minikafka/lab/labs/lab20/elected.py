@@ -35,7 +35,7 @@ HELD = 4.5     # seconds for which nobody may lead instead of a complete broker 
 AT_ONCE = 2    # nights that run at the same time
 
 
-class Night:
+class ControllersNight:
     """The brokers, their controller, and what a client was promised."""
 
     def __init__(self, text: str, stack: contextlib.ExitStack) -> None:
@@ -108,7 +108,7 @@ class Night:
 def judge_controller(text: str) -> str:
     """Play the night. Raise Wrong with the first thing that a client could not get, or would lose."""
     with contextlib.ExitStack() as stack:
-        night = Night(text, stack)
+        night = ControllersNight(text, stack)
         night.write(range(20), "three brokers are in sync, broker 3 leads")
         _a_follower_stands_still(night)
         _an_empty_one_is_there(night)
@@ -120,7 +120,7 @@ def judge_controller(text: str) -> str:
     return f"two brokers were lost, one twice, and all {count} acknowledged records are there"
 
 
-def _a_follower_stands_still(night: Night) -> None:
+def _a_follower_stands_still(night: ControllersNight) -> None:
     one = night.three.brokers[1].program
     one.pause()
     state = night.until(lambda now: 1 not in now["isr"] or now["leader"] != 3,
@@ -136,7 +136,7 @@ def _a_follower_stands_still(night: Night) -> None:
     night.write(range(20, 30), "broker 1 is dead, broker 3 leads with 2 in sync")
 
 
-def _an_empty_one_is_there(night: Night) -> None:
+def _an_empty_one_is_there(night: ControllersNight) -> None:
     night.controller.program.pause()
     night.three.brokers[3].program.kill()
     listening(night.three.start(1))
@@ -147,7 +147,7 @@ def _an_empty_one_is_there(night: Night) -> None:
     night.write(range(30, 40), "broker 3 is dead, broker 2 leads")
 
 
-def _only_an_empty_one_is_there(night: Night) -> None:
+def _only_an_empty_one_is_there(night: ControllersNight) -> None:
     complete = night.three.brokers[2].program
     night.controller.program.pause()
     night.three.brokers[1].program.kill()
@@ -164,8 +164,8 @@ def _only_an_empty_one_is_there(night: Night) -> None:
     night.write(range(50, 60), "broker 2 was away and answers again")
 
 
-def _not_the_empty_one(night: Night, state: dict[str, Any]) -> None:
-    """Wrong if broker 1 leads or is in the ISR: it has just come back."""
+def _not_the_empty_one(night: ControllersNight, state: dict[str, Any]) -> None:
+    """Raise Wrong if broker 1, which has just come back, leads or is in the ISR."""
     if state["leader"] == 1:
         raise night.wrong(f"broker 1 came back empty, and your controller let it lead: {len(night.acknowledged)} acknowledged "
                           "records are not in its log. Who has all that was acknowledged?")
