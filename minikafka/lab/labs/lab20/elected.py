@@ -23,7 +23,7 @@ from typing import Any
 
 from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.labs.lab20.clients import PATIENCE
-from minikafka.lab.labs.lab20.parts import StudentsBroker, Whole, listening
+from minikafka.lab.labs.lab20.parts import StudentsBroker, Whole, listening, whole
 from minikafka.lab.labs.lab20.replicas import TOPIC, ThreeBrokers, all_of, asked, send, writer
 from minikafka.lab.labs.lab20.stages import names
 from minikafka.lab.program import LOOK, Program
@@ -32,14 +32,14 @@ from minikafka.lab.values import shown
 NAME = "my_controller.py"
 NOTICE = 15.0  # seconds in which the controller has to write what follows from a death
 HELD = 4.5     # seconds for which nobody may lead instead of a complete broker that is away
-AT_ONCE = 2    # nights that run at the same time
+AT_ONCE = 4    # nights that run at the same time
 
 
 class ControllersNight:
     """The brokers, their controller, and what a client was promised."""
 
-    def __init__(self, text: str, stack: contextlib.ExitStack) -> None:
-        self.three = ThreeBrokers(None, stack, leader=3, replicas=[1, 2, 3], elr=[])
+    def __init__(self, text: str, brokers: Whole, stack: contextlib.ExitStack) -> None:
+        self.three = ThreeBrokers(brokers, stack, leader=3, replicas=[1, 2, 3], elr=[])
         self._first, self._kept = self.three.file.read_text(), self.three.file.with_suffix(".kept")
         os.link(self.three.file, self._kept)
         self._leaders = {0: 3}  # epoch: who led
@@ -105,10 +105,10 @@ class ControllersNight:
                              f"the cluster stands still. FILE says leader {state['leader']}, isr {state['isr']}")
 
 
-def judge_controller(text: str) -> str:
+def judge_controller(text: str, brokers: Whole) -> str:
     """Play the night. Raise Wrong with the first thing that a client could not get, or would lose."""
     with contextlib.ExitStack() as stack:
-        night = ControllersNight(text, stack)
+        night = ControllersNight(text, brokers, stack)
         night.write(range(20), "three brokers are in sync, broker 3 leads")
         _a_follower_stands_still(night)
         _an_empty_one_is_there(night)
@@ -175,10 +175,12 @@ def _not_the_empty_one(night: ControllersNight, state: dict[str, Any]) -> None:
 
 
 def run_controllers(texts: Sequence[str]) -> list[str | Exception]:
-    """Play the night with each of these controllers."""
+    """Play the night with each of these controllers, beside the same brokers. Todo, Unknown or Wrong if there are no brokers."""
+    brokers = whole("20.9")
+
     def play(text: str) -> str | Exception:
         try:
-            return judge_controller(text)
+            return judge_controller(text, brokers)
         except (Wrong, Todo, Unknown) as found:
             return found
     with ThreadPoolExecutor(AT_ONCE) as pool:

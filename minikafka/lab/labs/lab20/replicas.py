@@ -29,7 +29,7 @@ from kafka import TopicPartition
 from minikafka.cluster.plan import free_ports
 from minikafka.lab.exercise import Todo, Unknown, Wrong
 from minikafka.lab.labs.lab20.clients import LIBRDKAFKA, PATIENCE, blamed, python_consumer
-from minikafka.lab.labs.lab20.parts import NAME, StudentsBroker, listening, whole
+from minikafka.lab.labs.lab20.parts import NAME, StudentsBroker, Whole, listening, whole
 from minikafka.lab.labs.lab20.side_by_side import NoAnswer, WireLine, read_fields
 from minikafka.lab.labs.lab20.stages import LATEST, at, names, wanted
 from minikafka.lab.program import Program
@@ -43,8 +43,8 @@ FIRST, DOUBTFUL, LATER = range(20), range(20, 30), range(30, 50)
 class ThreeBrokers:
     """The student's brokers and who leads them; a block ends them."""
 
-    def __init__(self, text: str | None, stack: contextlib.ExitStack, leader: int = 1, **more: Any) -> None:
-        self._program, self._stack = whole("20.9", text), stack
+    def __init__(self, program: Whole, stack: contextlib.ExitStack, leader: int = 1, **more: Any) -> None:
+        self._program, self._stack = program, stack
         self.file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "cluster.json"
         self.state: dict[str, Any] = {"ports": dict(zip("123", free_ports(3))), "epoch": -1, **more}
         self.elect(leader, [1, 2, 3])
@@ -96,7 +96,7 @@ class ThreeBrokers:
 def judge_replicas(text: str) -> str:
     """Play the night. Raise Wrong with the first promise that was not kept."""
     with contextlib.ExitStack() as stack:
-        three = ThreeBrokers(text, stack)
+        three = ThreeBrokers(whole("20.9", text), stack)
         asked(three.brokers[1], "Metadata for a new topic at broker 1, which leads", "Metadata", names(TOPIC))
         producer, acknowledged = writer(three), set[int]()
         _a_follower_is_held(three, producer, acknowledged)
