@@ -139,7 +139,7 @@ class Program:
         self._process.wait()
 
     def pause(self) -> None:
-        """Stop it, as a machine stops that is out of breath; its connections stay open. It stands still afterwards, or has ended."""
+        """Stop it, as a machine stops that is out of breath; its connections stay open. It stands still then, or has ended."""
         os.killpg(self._process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
