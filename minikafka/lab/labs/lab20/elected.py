@@ -33,6 +33,8 @@ NAME = "my_controller.py"
 NOTICE = 15.0  # seconds in which the controller has to write what follows from a death
 HELD = 4.5     # seconds for which nobody may lead instead of a complete broker that is away
 AT_ONCE = 4    # nights that run at the same time
+LAST = 3       # lines that the controller has printed, shown with a verdict
+WIDE = 100     # letters of such a line
 
 
 class ControllersNight:
@@ -49,7 +51,8 @@ class ControllersNight:
         self.producer, self.acknowledged = writer(self.three), set[int]()
 
     def wrong(self, why: str) -> Wrong:
-        return Wrong(why, self.controller.errors or self.three.errors)
+        printed = [f"your controller printed: {line[:WIDE]}" for line in self.controller.program.printed[-LAST:]]
+        return Wrong(why, self.controller.errors or self.three.errors or printed)
 
     def look(self) -> dict[str, Any]:
         """Return what FILE says. Wrong if no controller may write this, or if it has ended."""
@@ -61,13 +64,20 @@ class ControllersNight:
             state = json.loads(text)
             leader, epoch, isr = state["leader"], state["epoch"], [*state["isr"]]
             same = all(state[key] == self.three.state[key] for key in ("ports", "replicas", "elr"))
-        except (ValueError, KeyError, TypeError):
+        except KeyError as key:
+            raise self.wrong(f"FILE has no {key} any more. Write all that you have read, also what you do not change") from None
+        except (ValueError, TypeError):
             raise self.wrong(f"FILE is no state any more; it begins with {shown(text[:60])}") from None
         if fault := self._fault(leader, epoch, isr, same):
             raise self.wrong(fault)
         if (code := self.controller.program.code) is not None:
-            raise self.wrong(f"your controller ended with exit code {code}; it has to go on as long as there are brokers")
+            why = ("it runs alone in its folder. Write into its file what it needs of your other files" if self._imports_a_file()
+                   else "it has to go on as long as there are brokers")
+            raise self.wrong(f"your controller ended with exit code {code}; {why}")
         return dict(state)
+
+    def _imports_a_file(self) -> bool:
+        return any(line.startswith("ModuleNotFoundError") for line in self.controller.errors)
 
     def _fault(self, leader: Any, epoch: Any, isr: list[Any], same: bool) -> str | None:
         """Return what is wrong with a state, whatever has happened to the brokers; None if nothing is."""
@@ -84,7 +94,8 @@ class ControllersNight:
         if self._leaders.setdefault(epoch, leader) != leader or epoch < max(self._leaders):
             last = max(self._leaders)
             return (f"broker {leader} leads in epoch {epoch}, and broker {self._leaders[last]} has led in epoch {last}: a "
-                    "follower does not see that the leader is another one, and cuts nothing")
+                    "follower does not see that the leader is another one, and cuts nothing. The epoch of a new leader is one "
+                    "higher")
         return None
 
     def until(self, holds: Callable[[dict[str, Any]], bool], why: str, seconds: float = NOTICE) -> dict[str, Any]:
@@ -124,8 +135,9 @@ def _a_follower_stands_still(night: ControllersNight) -> None:
     one = night.three.brokers[1].program
     one.pause()
     state = night.until(lambda now: 1 not in now["isr"] or now["leader"] != 3,
-                        "broker 1 stands still: its port is open, but it answers nothing. While it is in the ISR, each writer "
-                        "waits.")
+                        "broker 1 stands still: its port is open, but it answers nothing. Wait two seconds for an answer, no "
+                        "longer: while it is in the ISR, each writer waits. Print whom your controller takes for alive, and it "
+                        "is shown here.")
     one.kill()
     if state["leader"] != 3:
         raise night.wrong(f"broker 3 led and answered, and your controller let broker {state['leader']} lead: each client has to "
