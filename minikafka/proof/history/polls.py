@@ -54,7 +54,7 @@ def int_nonmonotonic_poll(story: HistoryTables) -> Iterator[Evidence]:
 def steps(story: HistoryTables) -> Iterator[PollStep]:
     """Yield the steps that do not go to the very next offset."""
     where: dict[str, dict[TP, tuple[int, Op]]] = {}
-    for op in story.ops:
+    for op in sorted(story.ops, key=lambda op: op.end):     # a rebalance inside a poll comes before the records of that poll
         at = where.setdefault(op.process, {})
         if op.f == "poll":
             yield from _steps_of(op, at)

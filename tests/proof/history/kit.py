@@ -41,6 +41,15 @@ class Told:
         self.history.ok(op, records=records(text))
         return self
 
+    def begin_poll(self, by: str) -> Told:
+        """Asked for; `polled` answers."""
+        self.begun[by] = self.history.invoke(by, "poll")
+        return self
+
+    def polled(self, by: str, text: str) -> Told:
+        self.history.ok(self.begun.pop(by), records=records(text))
+        return self
+
     def final(self, text: str, partition: int = 0, outcome: str = "ok", start: int = 0,
               isolation: str = COMMITTED) -> Told:
         op = self.history.invoke("reader", "final", topic="t", partition=partition, isolation=isolation)

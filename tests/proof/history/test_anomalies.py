@@ -45,6 +45,8 @@ HAS = {
     .poll("x", "c@2").final("a@0 b@1 c@2", isolation="read_uncommitted"),
     "int-poll-skip": Told().send("a", 0).send("b", 1).send("c", 2).poll("x", "a@0 c@2").final("a@0 b@1 c@2"),
     "nonmonotonic-poll": Told().send("a", 0).send("b", 1).poll("x", "a@0 b@1").poll("x", "a@0").final("a@0 b@1"),
+    "nonmonotonic-poll, after a rebalance inside a poll": Told().send("a", 0).begin_poll("x").assign("x", 0).polled("x", "a@0")
+    .poll("x", "a@0").final("a@0"),
     "nonmonotonic-poll, the same": Told().send("a", 0).poll("x", "a@0").poll("x", "a@0").final("a@0"),
     "int-nonmonotonic-poll": Told().send("a", 0).send("b", 1).poll("x", "b@1 a@0").final("a@0 b@1"),
     "int-nonmonotonic-poll, the same": Told().send("a", 0).poll("x", "a@0 a@0").final("a@0"),
@@ -140,6 +142,8 @@ ALMOST = {
     "nonmonotonic-poll: after a seek": Told().send("a", 0).poll("x", "a@0").seek("x", 0).poll("x", "a@0").final("a@0"),
     "nonmonotonic-poll: after an assignment": Told().send("a", 0).poll("x", "a@0").assign("x", 0).poll("x", "a@0")
     .final("a@0"),
+    "nonmonotonic-poll: after a rebalance inside the poll": Told().send("a", 0).poll("x", "a@0").begin_poll("x").revoke("x", 0)
+    .assign("x", 0).polled("x", "a@0").final("a@0"),
     "nonmonotonic-poll: two readers": Told().send("a", 0).poll("x", "a@0").poll("y", "a@0").final("a@0"),
     "int-nonmonotonic-poll: two partitions": Told().send("a", 0).send("b", 0, partition=1).poll("x", "a@0 b@1:0")
     .final("a@0").final("b@1:0", partition=1),
