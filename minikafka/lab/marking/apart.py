@@ -25,14 +25,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from minikafka.cluster.process import EXEC_WITH_PARENT_DEATH
+from minikafka.lab.marking.cell import FILE
 
 ROOT = Path(__file__).resolve().parents[3]
+ANSWERS = ".answers"    # read and deleted before any code runs
 SPARE = 60.0            # seconds beyond the limit of a check, in which its verdict has to be there: labs may start a session
 LIMITS = ((resource.RLIMIT_FSIZE, 256 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, 8 << 30))
 
@@ -48,11 +50,13 @@ class Judged:
         return self.outcome == "PASS"
 
 
-def judged(code: dict[str, str]) -> dict[str, Judged]:
-    """Judge the code of each exercise, in order."""
+def judged(code: dict[str, str], left_out: Container[str] = ()) -> dict[str, Judged]:
+    """Judge the code of each exercise, in order, but for those that are left out. All files that the code writes are there: a
+    program of elective 20 goes on from earlier ones."""
     found: dict[str, Judged] = {}
-    while left := {exercise: text for exercise, text in code.items() if exercise not in found}:
-        with _process(left) as verdicts:
+    files = {file[1]: text[file.end():] + "\n" for text in code.values() if (file := FILE.match(text))}
+    while left := {e: text for e, text in code.items() if e not in found and e not in left_out}:
+        with _process(left, files) as verdicts:
             for exercise in left:
                 found[exercise] = verdicts.next(_limit(exercise))
                 if verdicts.ended:
@@ -70,13 +74,16 @@ def _limit(exercise: str) -> float:
 
 
 @contextmanager
-def _process(code: dict[str, str]) -> Iterator[Verdicts]:
-    """Start a process that judges this code in an empty folder; the block ends it, and all that belongs to its session."""
+def _process(code: dict[str, str], files: dict[str, str]) -> Iterator[Verdicts]:
+    """Start a process that judges this code in a folder with these files; the block ends it, and all that belongs to its
+    session."""
     ours, its = os.pipe()
     secret = secrets.token_hex(16)
     environment = {**os.environ, "LAB_STRICT": "0", "MINIKAFKA_PROGRESS": "off", "PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        (Path(folder) / "answers").write_text(json.dumps([secret, code]))
+        for name, text in files.items():
+            (Path(folder) / Path(name).name).write_text(text, encoding="utf-8")
+        (Path(folder) / ANSWERS).write_text(json.dumps([secret, code]))
         command = [sys.executable, "-I", "-S", str(EXEC_WITH_PARENT_DEATH), str(os.getpid()),
                    sys.executable, "-m", "minikafka.lab.marking.apart", str(its)]
         process = subprocess.Popen(command, cwd=folder, env=environment, pass_fds=[its], start_new_session=True,
@@ -121,8 +128,8 @@ class Verdicts:
 
 def main(pipe: int) -> None:
     """Judge the answers that lie in the folder, and write a line for each into the pipe."""
-    secret, code = json.loads(Path("answers").read_text())
-    Path("answers").unlink()
+    secret, code = json.loads(Path(ANSWERS).read_text())
+    Path(ANSWERS).unlink()
     for which, limit in LIMITS:
         resource.setrlimit(which, (limit, limit))
     os.set_inheritable(pipe, False)

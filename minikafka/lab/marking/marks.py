@@ -3,7 +3,7 @@
     student    points    of    lab 0 ... lab 14    look at
     Ada        41        93    6 of 6              6.2 passed, and here it is FAIL: ...
 
-Owns: the table and the file. Code that several students have, but for layout and comments, is judged once.
+Owns: the table and the file. A cell that several students have, but for layout and comments, is judged once.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from minikafka.lab.classroom import HandIn
 from minikafka.lab.marking import remarks
 from minikafka.lab.marking.apart import Judged, judged
+from minikafka.lab.marking.cell import FILE
 from minikafka.lab.marking.rubric import Worth, points
 from minikafka.lab.report import Lab, Table
 
@@ -51,16 +52,17 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     class_, files = newest(class_)
     code = {one.name: {e: one.kept["exercises"][e]["code"] for e in known
                        if isinstance(one.kept["exercises"].get(e, {}).get("code"), str)} for one in class_}
+    keys = {name: {e: (e, name if FILE.match(text) else remarks.without_layout(text)) for e, text in mine.items()}
+            for name, mine in code.items()}     # a file goes on from the same student's others
     first: dict[tuple[str, str], str] = {}      # of equal code the student whose process judges it
-    for name, mine in code.items():
-        for exercise, text in mine.items():
-            first.setdefault((exercise, remarks.without_layout(text)), name)
+    for name, mine in keys.items():
+        for key in mine.values():
+            first.setdefault(key, name)
     verdicts: dict[tuple[str, str], Judged] = {}
 
     def judge(name: str) -> None:
-        keys = {e: (e, remarks.without_layout(text)) for e, text in code[name].items()}
-        found = judged({e: text for e, text in code[name].items() if first[keys[e]] == name})
-        verdicts.update({keys[e]: verdict for e, verdict in found.items()})
+        found = judged(code[name], [e for e, key in keys[name].items() if first[key] != name])
+        verdicts.update({keys[name][e]: verdict for e, verdict in found.items()})
         tell(f"{name}: judged")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(judge, code))
@@ -68,7 +70,7 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     marked = []
     for one in class_:
         mine = code[one.name]
-        found = {e: verdicts[e, remarks.without_layout(text)] for e, text in mine.items()}
+        found = {e: verdicts[key] for e, key in keys[one.name].items()}
         several = [f"{files[one.name]} files; this is the one with most work"] if files[one.name] > 1 else []
         marked.append(Marked(one.name, found, (*remarks.of_passes(one, found), *remarks.of_minutes(one, labs),
                                                *remarks.of_reaches(mine), *shared.get(one.name, ()), *several)))

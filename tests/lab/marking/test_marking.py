@@ -102,6 +102,13 @@ def test_whatever_a_cell_does_has_an_outcome() -> None:
     assert list(found) == [*CELLS, "6.1", "2.2"]
 
 
+def test_a_program_goes_on_from_the_same_students_earlier_ones() -> None:
+    """Fails if a stage of elective 20 is judged without the files that come before it, or with another student's."""
+    stages = {number: each.source for number, each in exercises(read(Project().sources(["20"])[0]).cells)}
+    assert apart.judged({e: stages[e] for e in ("20.1", "20.2")})["20.2"]
+    assert not apart.judged({"20.2": stages["20.2"]})["20.2"]
+
+
 def test_a_rubric_gives_the_points(tmp_path: Path) -> None:
     """Fails if the first line that fits does not count, or a line that is none is not named."""
     (file := tmp_path / "rubric").write_text("# of lab 6\n6.2  3\n6.*  0.5\n")
