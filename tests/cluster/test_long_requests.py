@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import time
 from collections.abc import Iterator
 
@@ -46,12 +46,13 @@ def many_names() -> tuple[ApiMessage, int]:
 def test_others_are_served_beside_a_long_request(broker: Cluster, request_of) -> None:
     """Fails if others wait until the long request is over: with neither turns nor threads 2 to 6 answers come before its
     answer, else hundreds. The turns themselves are counted in tests/broker/server/test_turns.py."""
-    with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other:
+    with Raw(broker.bootstrap) as hog, Raw(broker.bootstrap) as other, selectors.DefaultSelector() as answered:
         request, version = request_of()
         hog.socket.settimeout(120)
         hog.send(encode_request(request, version, 1, "hog"))
         answers = 0
-        while not select.select([hog.socket], [], [], 0)[0]:
+        answered.register(hog.socket, selectors.EVENT_READ)
+        while not answered.select(0):
             other.ask(ApiVersionsRequest(), 0)
             answers += 1
         assert hog.receive() is not None

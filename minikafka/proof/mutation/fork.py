@@ -17,7 +17,7 @@ import ast
 import faulthandler
 import os
 import re
-import select
+import selectors
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -71,10 +71,12 @@ def noticed(mutant: str, judges: Iterable[Judge], limit: float) -> Notice:
 def _read(pipe: int, child: int, patience: float) -> str:
     """Return all that the fork writes; kill it when it has written nothing for too long."""
     data = b""
-    while select.select([pipe], [], [], patience)[0]:
-        if not (more := os.read(pipe, 65536)):
-            return data.decode()
-        data += more
+    with selectors.DefaultSelector() as written:
+        written.register(pipe, selectors.EVENT_READ)
+        while written.select(patience):
+            if not (more := os.read(pipe, 65536)):
+                return data.decode()
+            data += more
     os.kill(child, signal.SIGKILL)
     return data.decode()
 

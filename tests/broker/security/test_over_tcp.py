@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-import select
+import selectors
 import socket
 import struct
 import time
@@ -38,13 +38,16 @@ def ended(sockets: list[socket.socket], patience: float) -> dict[socket.socket, 
     """What came on each within `patience` seconds, until its first answer; b"" where the broker hung up."""
     heard: dict[socket.socket, bytes] = {}
     until = time.monotonic() + patience
-    while len(heard) < len(sockets) and (left := until - time.monotonic()) > 0:
-        ready, _, _ = select.select([s for s in sockets if s not in heard], [], [], left)
-        for each in ready:
-            try:
-                heard[each] = each.recv(1 << 16)
-            except ConnectionResetError:
-                heard[each] = b""
+    with selectors.DefaultSelector() as waiting:
+        for each in sockets:
+            waiting.register(each, selectors.EVENT_READ)
+        while len(heard) < len(sockets) and (left := until - time.monotonic()) > 0:
+            for key, _ in waiting.select(left):
+                waiting.unregister(key.fileobj)
+                try:
+                    heard[key.fileobj] = key.fileobj.recv(1 << 16)
+                except ConnectionResetError:
+                    heard[key.fileobj] = b""
     return heard
 
 

@@ -12,7 +12,8 @@ from kafka.protocol.admin import DeleteTopicsRequest
 from minikafka import Cluster
 from minikafka.protocol.errors import Err
 from tests.conftest import SETTINGS
-from tests.wire.conftest import Place, place
+from tests.wire.conftest import Place, describe, place
+from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.deletions.scene import Waiting
 from tests.wire.raw import Raw
 from tests.wire.test_alter_configs import TOPIC, incremental
@@ -38,7 +39,10 @@ def delete_topic(at: Place) -> int:
 
 
 def delete_topic_and_create_it(at: Place) -> int:
+    """Create it after the leader has deleted it: a leader of Apache Kafka that applies both records at once finds a partition
+    of this name with no follower, and answers the write with NONE."""
     deleted = delete_topic(at)
+    until(lambda: Err(describe(at.raw, at.name).topics[0].error_code) is Err.UNKNOWN_TOPIC_OR_PARTITION)
     (made,) = ask(at.raw, topic(at.name, assign=[(0, [1])]), validate_only=False)
     return deleted or int(made.error_code)
 
