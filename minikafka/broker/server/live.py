@@ -22,10 +22,10 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import TypeVar
 
 from minikafka.broker.server.env import Env
@@ -185,9 +185,14 @@ class Budget:
         return taken
 
 
-def _one_descriptor() -> Callable[[], None]:
-    """Take one descriptor from the machine; the function that is returned gives it back."""
-    return partial(os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+class _Descriptor:
+    """One descriptor of the machine. A call gives it back; so does the end of its owner: a check makes hundreds of `LiveFs`."""
+
+    def __init__(self) -> None:
+        self._close = weakref.finalize(self, os.close, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+
+    def __call__(self) -> None:
+        self._close()
 
 
 class LiveFs:
@@ -195,7 +200,7 @@ class LiveFs:
 
     def __init__(self, most_open: int = MOST_OPEN) -> None:
         self.budget = Budget()
-        self.open_files = OpenFiles(most_open, threading.RLock(), _one_descriptor)
+        self.open_files = OpenFiles(most_open, threading.RLock(), _Descriptor)
         self.names = Names(self.open_files)
         self._locks: list[int] = []
 
