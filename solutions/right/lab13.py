@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import reduce
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 
@@ -171,7 +171,7 @@ def save_index_by_script(db, rows, batch):
     db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
 
 
-# --- 13.7 ------------------------------------------------------------------------------------------------------------------
+# --- 13.9 ------------------------------------------------------------------------------------------------------------------
 
 
 def positions(report, topic):
@@ -237,6 +237,8 @@ class SimpleReport(SimpleNamespace):
         return getattr(self, name)
 
 
+CHOICE = {"bill": (72, True), "board": (24, False)}
+
 RIGHT = {
     "13.3": {
         "a comprehension": replayed,
@@ -260,6 +262,15 @@ RIGHT = {
         "an index by executescript": save_index_by_script,
     },
     "13.7": {
+        "a dictionary": dict(CHOICE),
+        "a function": lambda: dict(CHOICE),
+        "just enough": {"bill": (60, True), "board": (6, False)},
+        "all of the disk": lambda: {"board": [24, False], "bill": [72, True]},
+        "as Spark takes it": {"bill": (64, "true"), "board": (12, "false")},
+        "numpy": lambda: {"bill": (np.int64(70), np.True_), "board": (np.float64(10), np.False_)},
+        "nobody may change it": lambda: MappingProxyType(CHOICE),
+    },
+    "13.9": {
         "loops": positions,
         "a comprehension": positions_in_one,
         "update": positions_by_update,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from minikafka.lab.labs.lab13.books import numbered
-from solutions.right.lab13 import INDEX, ends_of, positions, replayed, save
+from solutions.right.lab13 import CHOICE, INDEX, ends_of, positions, replayed, save
 
 # --- 13.3 -------------------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ def save_the_first(db, rows, batch):
         return
 
 
-# --- 13.7 ------------------------------------------------------------------------------------------------------------------
+# --- 13.9 ------------------------------------------------------------------------------------------------------------------
 
 
 def positions_wrong(side="endOffset", move=lambda n: n, name=int, sources=lambda s: s, any_topic=False):
@@ -239,6 +239,20 @@ WRONG = {
         "the first row": (save_the_first, r"missing|1 of|row"),
     },
     "13.7": {
+        "the defaults, for both": ({"bill": (48, True), "board": (48, True)}, r"bill.*the weekend 12 of 60 .*no error brings"),
+        "an error keeps the orders": ({**CHOICE, "bill": (24, True)}, r"bill.*weekend 36 of 60"),
+        "the bill goes on": ({**CHOICE, "bill": (72, False)}, r"bill.*holidays 36 of 108 .*nobody knows"),
+        "the board is loud": (lambda: {**CHOICE, "board": (24, True)}, r"board.*weekend the board stood still for 8 of 8 hours"),
+        "the other way round": ({"bill": (24, False), "board": (72, True)}, r"bill.*weekend 36 of 60"),
+        "everything for both": ({"bill": (72, True), "board": (72, False)}, r"room for 96 .*72 \+ 72 = 144"),
+        "the holidays, too": ({"bill": (108, True), "board": (6, False)}, r"108 \+ 6 = 114"),
+        "an hour short": ({**CHOICE, "bill": (59, True)}, r"weekend 1 of 60"),
+        "nothing for the board": (lambda: {**CHOICE, "board": (3, False)}, r"shows 4 of the last 6"),
+        "milliseconds": ({**CHOICE, "board": (86_400_000, False)}, r"whole hours from 1 to 168"),
+        "one service": ({"bill": (72, True)}, r"'bill' and 'board'"),
+        "hours alone": ({"bill": 72, "board": 24}, r"hours, True or False"),
+    },
+    "13.9": {
         "the start": (positions_wrong(side="startOffset"), r"endOffset|startOffset|where .* began"),
         "the log's end": (positions_wrong(side="latestOffset"), r"latestOffset|endOffset|not read"),
         "one more": (positions_wrong(move=lambda n: n + 1), r"exclusive|one (more|too)|next"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from minikafka.lab.labs.lab13 import outage
 from minikafka.lab.labs.lab13.books import CheckpointBatch, batches, moment, said
 from minikafka.lab.labs.lab13.lanes import page, show
 from minikafka.lab.labs.streaming import patience
@@ -55,3 +56,14 @@ def test_each_source_takes_the_options_of_a_patient_query():
         if source == FORMAT:
             assert options.SourceOptions.parse(given).wanted
     assert patience("kafka")["kafka.default.api.timeout.ms"] == "3000"
+
+
+def test_which_choices_suit_the_two_services():
+    """Fails if a demand of 13.7 is met by every choice, if only one choice is right, or if retention deletes sooner or later than
+    the text says."""
+    choices = [(hours, loud) for hours in (3, 48, 60) for loud in (True, False)]
+    suits = {service: [choice for choice in choices if not outage.complaint(service, *choice)] for service in outage.DEMANDS}
+    assert suits == {"bill": [(60, True)], "board": [(48, False), (60, False)]}
+    assert outage.suffered(outage.WEEKEND, 48, True) == outage.AfterOutage(missing=12, stood=8, shown=0)
+    told = {outage.complaint(service, *choice) for service in outage.DEMANDS for choice in choices}
+    assert all(words in "\n".join(told) for words in ("no bill, and no error", "nobody knows", "stood still", "of the last"))

@@ -1,4 +1,5 @@
-"""Checks of lab 13: which rows come again (13.3), a sink that bears repetition (13.4), Spark's progress for a group (13.7)."""
+"""Checks of lab 13: which rows come again (13.3), a sink that bears repetition (13.4), two services and their settings (13.7),
+Spark's progress for a group (13.9)."""
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +8,8 @@ import json
 import random
 import sqlite3
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab13.experiment import TABLE, Row
 from minikafka.lab.values import shown
 
+Choice = tuple[int, bool]                           # hours of retention, failOnDataLoss
 Ranges = dict[int, tuple[int, int]]
 META = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
 
@@ -203,12 +206,50 @@ def _cut(rng: random.Random, log: list[Row]) -> list[tuple[int, list[Row]]]:
 
 # --- 13.7 ------------------------------------------------------------------------------------------------------------
 
-hints("13.7", "A group's commit names the record that is read next. Which offset of a progress report is that?",
+hints("13.7", "Which of the two settings keeps an order? What does the other one change, once an order is gone?",
+      "The retention alone keeps orders: the bill's must be as long as the weekend. failOnDataLoss says what the job does when "
+      "orders are gone: it stops (True), or it goes on without them (False). Each service demands one of the two.",
+      "minikafka/lab/labs/lab13/outage.py, `suffered`: both outages; section 7 of the lab")
+
+
+@checks("13.7", matters="How long may this job be off, and who must know when it was off for longer? Ask it before the first "
+                        "weekend: the retention is set long before it is needed.",
+        wants="a dictionary from \"bill\" and \"board\" to (hours, failOnDataLoss)")
+def two_services(answer: Callable[[], dict[str, Choice]] | dict[str, Choice]) -> str:
+    """Let each service suffer two outages under its settings, and compare with what it demands."""
+    from minikafka.lab.labs.lab13.outage import DEMANDS, ROOM, complaint
+    said = answer() if callable(answer) else answer
+    assert isinstance(said, Mapping) and {*said} == {*DEMANDS}, \
+        f"a dictionary is wanted, from 'bill' and 'board' to (hours, failOnDataLoss); you gave {shown(said)}"
+    chosen = {service: _choice(service, said[service]) for service in DEMANDS}
+    hours = [retention for retention, _ in chosen.values()]
+    if sum(hours) > ROOM:
+        raise Wrong(f"the disk has room for {ROOM} hours together, and you keep {hours[0]} + {hours[1]} = {sum(hours)}")
+    for service, choice in chosen.items():
+        if told := complaint(service, *choice):
+            raise Wrong(f"{service}, with {choice[0]} hours and failOnDataLoss={choice[1]}: {told}")
+    return "after both outages each service has what it demands"
+
+
+def _choice(service: str, given: Any) -> tuple[int, bool]:
+    """Return the retention in hours and failOnDataLoss, which may be a text, as Spark takes it."""
+    form = f"{service}: (hours, True or False) is wanted, with whole hours from 1 to 168; you gave {shown(given)}"
+    assert isinstance(given, (tuple, list)) and len(given) == 2, form
+    hours, loud = given
+    loud = {"true": True, "false": False}.get(str(loud).lower(), loud)
+    assert isinstance(hours, Real) and not isinstance(hours, bool) and 1 <= hours <= 168 and hours == int(hours), form
+    assert loud in (True, False), form
+    return int(hours), bool(loud)
+
+
+# --- 13.9 ------------------------------------------------------------------------------------------------------------
+
+hints("13.9", "A group's commit names the record that is read next. Which offset of a progress report is that?",
       "endOffset is exclusive, as a commit is: take it as it is. Each source has its own; without new rows there still is one.",
-      "minikafka/lab/spark/options.py: offsets_to_json, the form of these offsets; section 9 prints a report")
+      "minikafka/lab/spark/options.py: offsets_to_json, the form of these offsets; section 10 prints a report")
 
 
-@checks("13.7", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
+@checks("13.9", matters="With it, every tool that shows the lag of groups shows that of Spark too.")
 def positions(answer: Callable[[dict[str, Any], str], dict[int, int]]) -> str:
     """Check with sixty seeded reports: one topic or two, one source or two, a source that has read nothing yet, more in the
     log than was read."""

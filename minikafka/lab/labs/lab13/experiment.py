@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 Row = tuple[int, int, str]
 Save = Callable[[sqlite3.Connection, list[Row], int], None]
 TABLE = "CREATE TABLE IF NOT EXISTS orders (part INTEGER, pos INTEGER, value TEXT)"
+HOUR_MS = 3_600_000
 IN_THE_SINK = "its rows are in the sink"     # of a micro-batch that has no mark yet
 
 
@@ -203,21 +204,30 @@ def limits(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
     return found
 
 
-def retention_passes(cluster: Cluster, topic: str) -> None:
-    """Let retention delete all that a topic has; from then on the topic keeps everything."""
-    def is_empty() -> bool:
-        "every order of the weekend is deleted"
-        first, end = limits(cluster.bootstrap, topic)
-        return first == end
+def hourly(bootstrap: str, topic: str, since: int, until: int) -> None:
+    """Send an order for each hour from `since` hours ago until `until` hours ago, with the time of the middle of that hour."""
+    now = time.time_ns() // 1_000_000
+    with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
+        for ago in range(since, until, -1):
+            at = now - ago * HOUR_MS + HOUR_MS // 2
+            producer.send(topic, f"order of {ago} hours ago".encode(), partition=0, timestamp_ms=at)
+            producer.flush()    # a batch of its own, and so a segment
+
+
+def retention_passes(cluster: Cluster, topic: str, hours: int) -> None:
+    """Let the topic keep these hours, and wait until what is older is deleted."""
+    place = TopicPartition(topic, 0)
+    with closing(KafkaConsumer(bootstrap_servers=cluster.bootstrap)) as consumer:
+        found = consumer.offsets_for_times({place: time.time_ns() // 1_000_000 - hours * HOUR_MS})[place]
+
+    def is_deleted() -> bool:
+        "what is older than the retention is deleted"
+        return limits(cluster.bootstrap, topic)[0] >= found.offset
 
     with closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
-        def keep(ms: int) -> None:
-            admin.alter_configs([ConfigResource("TOPIC", topic, configs={"retention.ms": ms})])
-
-        keep(1000)
-        with waiting("retention deletes what is older than a second"):
-            cluster.wait(is_empty, timeout=60)
-        keep(-1)
+        admin.alter_configs([ConfigResource("TOPIC", topic, configs={"retention.ms": hours * HOUR_MS})])
+    with waiting(f"retention deletes what is older than {hours} hours"):
+        cluster.wait(is_deleted, timeout=60)
 
 
 def publish(bootstrap: str, group: str, topic: str, positions: dict[int, int]) -> dict[int, int]:
@@ -253,7 +263,7 @@ class OrderSender(threading.Thread):
         return self.sent
 
 
-def under_fire(cluster: Cluster, job: Job, before: int = 40, after: int = 60) -> tuple[int, float]:
+def under_fire(cluster: Cluster, job: Job, before: int = 20, after: int = 40) -> tuple[int, float]:
     """Let a query run while orders come, kill the leader of their partition, and go on.
 
     Return the orders acknowledged, and the longest time in seconds for which the sink got nothing new.
