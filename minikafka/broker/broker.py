@@ -4,7 +4,7 @@ bytes -> server -> handler -> (a pure state machine decides, the log stores, the
 the quorum as committed records and is replayed into the image; the changes go to the replicas and coordinators.
 
 Owns: the parts and their order. The parts own everything else.
-Invariants: the clients' listener opens only when this broker is unfenced and has replayed its registration.
+Invariants: the clients' listeners open only when this broker is unfenced and has replayed its registration.
             Every part sees metadata in the order of the log, one batch of records at a time. The image is ahead of
               the partitions while thousands of them are made or deleted: these are others' turns, too (turns.py).
 What Kafka does differently: publishers on threads of their own; one listener may serve clients and brokers alike.
@@ -29,7 +29,7 @@ from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.shell.metadata_publisher import MetadataPublisher
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.env import Env
-from minikafka.broker.server.listeners import advertised, parse_listeners
+from minikafka.broker.server.listeners import advertised, nodes_and_clients
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.peer import Peers
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
@@ -41,8 +41,6 @@ from minikafka.broker.transactions.shell.verification import Verification
 
 log = logging.getLogger("minikafka.broker")
 
-CLIENT_LISTENER, INTERNAL_LISTENER = "PLAINTEXT", "INTERNAL"
-
 
 class Broker:
     """A node of the cluster: broker, controller, or both (`process.roles`)."""
@@ -52,11 +50,11 @@ class Broker:
         self.node_id: int = config["node.id"]
         self.roles: list[str] = config["process.roles"]
         self.cluster_id: str = config["minikafka.cluster.id"]
-        self.listeners = parse_listeners(config["listeners"])
+        self.listeners = dict(zip((INTERNAL, CLIENTS), nodes_and_clients(config)))
         self.advertised = advertised(config)
         self.voters = parse_voters(config["controller.quorum.voters"])
         self.image = MetadataImage(self.cluster_id)
-        self.peers = Peers(env, self.node_id, self.voters, self.image)
+        self.peers = Peers(env, self.node_id, self.voters, self.image, config["inter.broker.listener.name"].upper())
         self.quotas = ClientQuotas(Window(config["quota.window.num"], config["quota.window.size.seconds"]),
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))
@@ -76,11 +74,11 @@ class Broker:
         self.parts = {type(part): part for part in (
             self.quorum, self.channel, self.controller, self.lifecycle, self.replicas, self.groups, self.topic_creator,
             self.transactions, self.producer_ids, self.verification)}
-        self.internal = self._server(INTERNAL, INTERNAL_LISTENER)
+        self.internal = self._server(INTERNAL)
         self.clients: Server | None = None
 
-    def _server(self, listener: str, name: str) -> Server:
-        return Server(self.node, listener, bound(listener, self.parts), *self.listeners[name])
+    def _server(self, listener: str) -> Server:
+        return Server(self.node, listener, bound(listener, self.parts), self.listeners[listener])
 
     @property
     def is_broker(self) -> bool:
@@ -107,7 +105,7 @@ class Broker:
             self.replicas.start()
             self.groups.start()
             self.transactions.start()
-            self.clients = self._server(CLIENTS, CLIENT_LISTENER)
+            self.clients = self._server(CLIENTS)
             await self.clients.start()
         log.info("node %d serves", self.node_id)
 

@@ -18,7 +18,7 @@ from minikafka.machine.files import write_atomic
 from minikafka.machine.jars import KAFKA, class_path, jars
 from minikafka.machine.java import find_java
 
-from .engine import common_properties, listener, render
+from .engine import client_listeners, common_properties, listener, protocols, render
 from .errors import ClusterError
 from .plan import HOST, NodePlan, Plan, new_plan, random_id
 
@@ -58,14 +58,14 @@ class Apache:
         return [*java(), logging, "kafka.Kafka", str(node.properties)], {}
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
-        served = [listener("PLAINTEXT", node.client), listener("INTERNAL", node.internal)] * node.broker
+        clients, told = client_listeners(node)
+        internal = [listener("INTERNAL", node.internal)] * node.broker
         voters = [f"{voter.id}@{HOST}:{voter.control}" for voter in plan.voters]
-        names = ["PLAINTEXT", "INTERNAL", "CONTROLLER"]
-        brokers_only = {"advertised.listeners": ",".join(served), "inter.broker.listener.name": "INTERNAL"}
+        brokers_only = {"advertised.listeners": ",".join(told + internal), "inter.broker.listener.name": "INTERNAL"}
         return {
             **common_properties(plan, node),
-            "listeners": ",".join(served + [listener("CONTROLLER", node.control)] * node.voter),
-            "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+            "listeners": ",".join(clients + internal + [listener("CONTROLLER", node.control)] * node.voter),
+            "listener.security.protocol.map": protocols(node),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(voters),
             **(brokers_only if node.broker else {}),

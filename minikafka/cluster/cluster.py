@@ -19,7 +19,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -55,8 +55,10 @@ class Cluster:
 
     `config` takes Kafka's own names and is the same for every broker; `preset="class"` shortens times so that failures
     show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `racks=["a", "b", "b"]`
-    says where each broker stands (broker.rack). `data` names a folder to keep; without it the files go with the
-    cluster. Raises NotReady, BrokerDied, JarsMissing or NoJava.
+    says where each broker stands (broker.rack). `listeners={"LAB": "127.0.0.2"}` gives each broker one more listener for
+    clients; after `{"LAB": ("127.0.0.2", "kafka.example")}` clients learn another address than the one that is bound.
+    `data` names a folder to keep; without it the files go with the cluster. Raises NotReady, BrokerDied, JarsMissing or
+    NoJava.
     """
 
     security = OPEN  # the security settings that clients need
@@ -69,7 +71,8 @@ class Cluster:
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None,
-                 racks: Sequence[str] | None = None) -> None:
+                 racks: Sequence[str] | None = None,
+                 listeners: Mapping[str, str | tuple[str, str]] | None = None) -> None:
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
         self._temporary = data is None
         self._lock_file: int | None = None
@@ -83,6 +86,8 @@ class Cluster:
         self.plan: Plan = kept or new_plan(folder, engine, brokers, controllers, settings)
         if racks is not None:
             self.plan.place(racks)
+        if listeners is not None and kept is None:
+            self.plan.open_more(listeners)
         self._prepare(folder)
         self.plan.reserve()
         try:
@@ -151,10 +156,11 @@ class Cluster:
         alive = self._nodes.alive
         return [broker for broker in self.ids if broker in alive]
 
-    def address(self, broker: int) -> str:
-        """Return host:port of one broker's listener for clients. Raises Closed."""
+    def address(self, broker: int, listener: str | None = None) -> str:
+        """Return host:port at which one broker listens for clients, on the listener of that name. Raises Closed."""
         self._check_open()
-        return self._node(broker).address
+        node = self._node(broker)
+        return node.address if listener is None else node.more[listener.upper()].bound
 
     def controller(self) -> int | None:
         """Return the id of the node that leads the quorum; None if none does (as far as the living brokers know)."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .plan import HOST, NodePlan, Plan
+from .plan import HOST, NAMES, NodePlan, Plan
 
 
 class Engine(Protocol):
@@ -40,6 +40,19 @@ def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:
         **({"broker.rack": node.rack} if node.rack is not None else {}),
         **plan.config,
     }
+
+
+def client_listeners(node: NodePlan) -> tuple[list[str], list[str]]:
+    """Return a broker's listeners for clients, as they are bound and as they are advertised; none for a controller."""
+    plain = [listener("PLAINTEXT", node.client)] * node.broker
+    more = node.more.items()
+    return ([*plain, *(f"{name}://{one.bound}" for name, one in more)],
+            [*plain, *(f"{name}://{one.advertised}" for name, one in more)])
+
+
+def protocols(node: NodePlan) -> str:
+    """Return the security protocol of each listener."""
+    return ",".join(f"{name}:PLAINTEXT" for name in (*NAMES, *node.more))
 
 
 def listener(name: str, port: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from minikafka.machine.files import write_atomic
 
-from .engine import common_properties, listener, render
+from .engine import client_listeners, common_properties, listener, protocols, render
 from .plan import HOST, NodePlan, Plan
 
 
@@ -29,13 +29,14 @@ class Ours:
         return [sys.executable, "-m", "minikafka.broker", str(node.properties)], {"PYTHONUNBUFFERED": "1"}
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
-        clients = [listener("PLAINTEXT", node.client)] * node.broker
+        clients, told = client_listeners(node)
+        internal = listener("INTERNAL", node.internal)
         voters = [f"{voter.id}@{HOST}:{voter.internal}" for voter in plan.voters]
-        listeners = ",".join([*clients, listener("INTERNAL", node.internal)])
         return {
             **common_properties(plan, node),
-            "listeners": listeners,
-            "advertised.listeners": listeners,
+            "listeners": ",".join([*clients, internal]),
+            "advertised.listeners": ",".join([*told, internal]),
+            "listener.security.protocol.map": protocols(node),
             "inter.broker.listener.name": "INTERNAL",
             "controller.quorum.voters": ",".join(voters),
             "minikafka.cluster.id": plan.cluster_id,

@@ -23,22 +23,38 @@ import random
 import secrets
 import socket
 import uuid
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from minikafka.machine.files import write_atomic
 
 from .errors import ClusterError
 
 HOST = "127.0.0.1"
+NAMES = "PLAINTEXT", "INTERNAL", "CONTROLLER"  # of the listeners that every cluster has
 FIRST_CONTROLLER = 101  # node ids of controllers that are no brokers
 VOTERS_WHEN_COMBINED = {1: 1, 2: 1, 3: 3, 4: 3}  # five from five brokers on
 
 
 @dataclass
+class MoreListener:
+    """One more listener for clients: where its socket is bound, and the host:port that clients learn."""
+
+    host: str
+    port: int
+    advertised: str
+
+    @property
+    def bound(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass
 class NodePlan:
-    """One process: a broker, a controller or both. `internal` is the port for replication, `control` for the quorum."""
+    """One process: a broker, a controller or both. `internal` is the port for replication, `control` for the quorum; `more`
+    are further listeners for clients, by name."""
 
     id: int
     broker: bool
@@ -48,6 +64,7 @@ class NodePlan:
     control: int
     folder: Path
     rack: str | None = None
+    more: dict[str, MoreListener] = field(default_factory=dict)
 
     @property
     def properties(self) -> Path:
@@ -112,6 +129,17 @@ class Plan:
             node.rack = rack
         self.save()
 
+    def open_more(self, listeners: Mapping[str, str | tuple[str, str]]) -> None:
+        """Give each broker the listeners of these names: each is bound to the host, and advertised as the second text of a pair,
+        a host or host:port. Raises ValueError for a name of the cluster's own."""
+        if taken := sorted(name for name in listeners if name.upper() in NAMES):
+            raise ValueError(f"listeners {', '.join(taken)}: the cluster has {', '.join(NAMES)} itself; choose other names")
+        for node in self.brokers:
+            for (name, hosts), port in zip(listeners.items(), free_ports(len(listeners))):
+                host, shown = (hosts, hosts) if isinstance(hosts, str) else hosts
+                node.more[name.upper()] = MoreListener(host, port, shown if ":" in shown else f"{shown}:{port}")
+        self.save()
+
     def reserve(self) -> None:
         """Hold the ports of all nodes until `release`. A port that is in use is left out: its node will fail with that error."""
         for port in (port for node in self.nodes.values() for port in (node.client, node.internal, node.control)):
@@ -162,8 +190,13 @@ def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
     found = json.loads(file.read_text())
     if found["engine"] != engine:
         raise ClusterError(f"{folder} holds data of engine {found['engine']!r}, not of {engine!r}")
-    nodes = {node["id"]: NodePlan(**{**node, "folder": folder / f"node-{node['id']}"}) for node in found["nodes"]}
+    nodes = {node["id"]: _kept(node, folder) for node in found["nodes"]}
     return Plan(folder, engine, found["cluster_id"], config, nodes)
+
+
+def _kept(node: dict[str, Any], folder: Path) -> NodePlan:
+    more = {name: MoreListener(**listener) for name, listener in node.get("more", {}).items()}
+    return NodePlan(**{**node, "folder": folder / f"node-{node['id']}", "more": more})
 
 
 def random_id() -> str:

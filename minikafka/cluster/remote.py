@@ -57,7 +57,9 @@ class RemoteCluster(Cluster):
         self._addresses |= (known := _discover(",".join(self._addresses.values()), self.security))
         return sorted(known)
 
-    def address(self, broker: int) -> str:
+    def address(self, broker: int, listener: str | None = None) -> str:
+        if listener is not None:
+            raise NotSupported(f"{self._given} tells a client the addresses of one listener: that of the bootstrap address")
         return self._addresses[broker]
 
     def add_broker(self, rack: str | None = None) -> int:

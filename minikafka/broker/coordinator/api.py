@@ -59,6 +59,7 @@ def _find(ctx: Context, coordinators: dict[int, Coordinator], key_type: int, key
         return FoundCoordinator(Err.INVALID_REQUEST, "" if key_type == SHARE else TEXTS[Err.INVALID_REQUEST] or "")
     partition = coordinators[key_type].coordinator_of(key)
     node = ctx.node.image.brokers.get(partition.leader) if partition is not None else None
-    if node is None or node.fenced:
+    at = node.endpoint(ctx.listener_name) if node is not None and not node.fenced else None
+    if node is None or at is None:
         return FoundCoordinator(Err.COORDINATOR_NOT_AVAILABLE)
-    return FoundCoordinator(Err.NONE, "", node.id, node.host, node.port)
+    return FoundCoordinator(Err.NONE, "", node.id, at.host, at.port)

@@ -27,6 +27,7 @@ from minikafka.broker.metadata.records import (
     TOPIC_RESOURCE,
     UNFENCE,
     ZERO_UUID,
+    BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ClientQuotaRecord,
@@ -103,6 +104,10 @@ class MetadataImage:
     def alive_brokers(self) -> list[BrokerRegistration]:
         """Return the unfenced brokers in the order of their ids: those that clients learn of."""
         return [self.brokers[i] for i in sorted(self.brokers) if not self.brokers[i].fenced]
+
+    def reachable(self, listener: str) -> list[tuple[BrokerRegistration, BrokerEndpoint]]:
+        """Return the unfenced brokers that have a listener of that name, in the order of their ids, and its address."""
+        return [(broker, endpoint) for broker in self.alive_brokers() if (endpoint := broker.endpoint(listener)) is not None]
 
     def topic_configs(self, topic: str) -> dict[str, str]:
         """Return the dynamic configuration of a topic: only the settings made for this topic."""

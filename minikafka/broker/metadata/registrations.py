@@ -25,8 +25,6 @@ from minikafka.broker.metadata.records import (
     Uuid,
 )
 
-INTERNAL_LISTENER = "INTERNAL"
-
 
 @dataclass(frozen=True)
 class BrokerRegistration:
@@ -57,14 +55,6 @@ class BrokerRegistration:
     def endpoint(self, listener: str) -> BrokerEndpoint | None:
         """Return the address of the listener of that name, None if the broker has none."""
         return next((e for e in self.end_points if e.name == listener), None)
-
-    def _client_endpoint(self) -> BrokerEndpoint:
-        return next((e for e in self.end_points if e.name != INTERNAL_LISTENER), self.end_points[0])
-
-    host = property(lambda self: self._client_endpoint().host)
-    port = property(lambda self: self._client_endpoint().port)
-    internal_host = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).host)
-    internal_port = property(lambda self: (self.endpoint(INTERNAL_LISTENER) or self._client_endpoint()).port)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.raft import wire
 from minikafka.broker.raft.messages import Answer, FetchAnswer, SnapshotAnswer
 from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.server.listeners import node_listeners
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.protocol.apis import (
     BeginQuorumEpochRequest,
@@ -119,5 +120,6 @@ def _response(topics: list[tuple[str, list[int]]], error: Err, nodes: list[Node]
 
 
 def _nodes(ctx: Context) -> list[Node]:
-    return [Node(node_id=node, listeners=[Node.Listener(name="INTERNAL", host=host, port=port)])
+    listener = node_listeners(ctx.node.config)[:2][-1]  # the controllers' own, if they have one
+    return [Node(node_id=node, listeners=[Node.Listener(name=listener, host=host, port=port)])
             for node, (host, port) in sorted(ctx.node.peers.voters.items())]

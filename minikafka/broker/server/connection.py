@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
+from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.membership import LARGEST, PROVE_S
 from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse, Handled
 from minikafka.broker.server.turns import LONG, SLICE_S
@@ -85,8 +86,8 @@ class PendingResponse(NamedTuple):
 class Connection(asyncio.Protocol):
     """One client's (or broker's) connection."""
 
-    def __init__(self, server: Server) -> None:
-        self.server, self.env = server, server.node.env
+    def __init__(self, server: Server, listener: Listener) -> None:
+        self.server, self.env, self.listener = server, server.node.env, listener
         self.number = 0
         self.host = "unknown"
         self.guest = server.guest()  # until it has proven that it belongs to the cluster; None from then on
@@ -367,6 +368,7 @@ class Connection(asyncio.Protocol):
             self.number,
             size,
             in_run=bool(self.owed) or self._piles_up(),
+            listener_name=self.listener.name,
         )
 
     def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:

@@ -4,18 +4,19 @@ Clients do not authenticate: any client that reaches their listener may read, wr
 the nodes prove to each other that they belong to the cluster, where it has a secret (membership.py). Kafka listens on all
 addresses by default, which would be dangerous in a classroom's network.
 
-Owns: the rules about `listeners`, their security protocols and `advertised.listeners`.
+Owns: the rules about `listeners`, their names, their security protocols and `advertised.listeners`.
 Invariants
   I-EXP-1  without `minikafka.allow.remote` no socket is bound to anything but loopback.
   I-EXP-2  a listener that is configured for encryption or authentication is never opened without them.
-What Kafka does differently: listeners have any names; here INTERNAL is for the other nodes, PLAINTEXT for clients.
-Source: kafka.server.KafkaConfig.validateValues (the refusal of 0.0.0.0); the rest is ours.
+What Kafka does differently: clients may also use the listener of the brokers, which is then no listener of its own. Here it
+serves nodes only, every other one serves clients, and `controller.listener.names` unset means the brokers' listener, too.
+Source: kafka.server.KafkaConfig.validateValues, org.apache.kafka.network.SocketServerConfigs.listenerListToEndPoints.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minikafka.broker.config.definition import ConfigError, plain
 
@@ -27,34 +28,81 @@ WILDCARD = "0.0.0.0"
 Addresses = dict[str, tuple[str, int]]
 
 
+class Listener(NamedTuple):
+    """One listener: its name, and where its socket is bound."""
+
+    name: str
+    host: str
+    port: int
+
+
 def parse_listeners(texts: list[str]) -> Addresses:
-    """Return {name: (host, port)} for texts such as `INTERNAL://127.0.0.1:9093`. Raises ConfigError for other texts."""
+    """Return {name: (host, port)} for texts such as `INTERNAL://127.0.0.1:9093`. Raises ConfigError for other texts, and if
+    two have one name."""
     listeners: Addresses = {}
     for part in texts:
         name, _, address = part.strip().partition("://")
         host, _, port = address.rpartition(":")
         if not name or not port.isdecimal():
             raise ConfigError("listeners", part, "Expected NAME://host:port")
-        listeners[name] = (host.strip("[]"), int(port))
+        if name.upper() in listeners:
+            raise plain(f"Each listener must have a different name, listeners: {','.join(texts)}")
+        listeners[name.upper()] = (host.strip("[]"), int(port))
     return listeners
 
 
+def node_listeners(config: BrokerConfig) -> list[str]:
+    """Return the names of the listeners that serve the other nodes: first the brokers', then the controllers' own."""
+    names = [config["inter.broker.listener.name"], *(config["controller.listener.names"] or [])]
+    return list(dict.fromkeys(name.upper() for name in names))
+
+
+def nodes_and_clients(config: BrokerConfig) -> tuple[list[Listener], list[Listener]]:
+    """Return the listeners that serve the other nodes, and those that serve clients."""
+    ours = node_listeners(config)
+    every = [Listener(name, *address) for name, address in parse_listeners(config["listeners"]).items()]
+    return [one for one in every if one.name in ours], [one for one in every if one.name not in ours]
+
+
 def advertised(config: BrokerConfig) -> Addresses:
-    """Return the addresses that clients and brokers learn: `advertised.listeners` where it is set, else `listeners`."""
-    return parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
+    """Return the addresses that clients and brokers learn: `advertised.listeners` where it is set, else `listeners`. That of
+    controllers, which `controller.quorum.voters` names, is not among them."""
+    found = parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
+    return {name: address for name, address in found.items() if name not in node_listeners(config)[1:]}
 
 
 def check_listeners(config: BrokerConfig) -> None:
-    """Raise ConfigError if a listener is missing, or has a security protocol other than PLAINTEXT."""
-    needed = {"INTERNAL"} | ({"PLAINTEXT"} if "broker" in config["process.roles"] else set())
-    names = parse_listeners(config["listeners"])
-    if missing := needed - names.keys():
-        raise ConfigError("listeners", ",".join(config["listeners"]), f"{' and '.join(sorted(missing))} is missing: a node "
-                          "needs INTERNAL://host:port for the other nodes and, as a broker, PLAINTEXT://host:port for clients")
+    """Raise ConfigError if a listener is missing or without a protocol, or has a security protocol other than PLAINTEXT."""
+    texts, names = ",".join(config["listeners"]), parse_listeners(config["listeners"])
+    nodes, clients = nodes_and_clients(config)
+    first, *controllers = node_listeners(config)
+    broker, controller = ("broker" in config["process.roles"], "controller" in config["process.roles"])
+    missing = [name for name in [first] * (broker or not controllers) + controllers * controller if name not in names]
+    if missing:
+        raise ConfigError("listeners", texts, f"{' and '.join(missing)} is missing: a node needs {missing[0]}://host:port for "
+                          "the other nodes (inter.broker.listener.name, controller.listener.names)")
+    if broker and not clients:
+        raise ConfigError("listeners", texts, "a broker needs one more listener, PLAINTEXT://host:port for example: "
+                          f"{' and '.join(one.name for one in nodes)} serves the other nodes only")
+    if len({port for _, port in names.values() if port}) < len([port for _, port in names.values() if port]):
+        raise plain(f"Each listener must have a different port, listeners: {texts}")
+    if unknown := parse_listeners(config["advertised.listeners"] or []).keys() - names.keys():
+        raise plain("advertised.listeners listener names must be equal to or a subset of the ones defined in listeners. "
+                    f"Found {','.join(sorted(unknown))}. The valid options based on the current configuration are "
+                    f"{','.join(names)}")
+    _check_protocols(config, names)
+
+
+def _check_protocols(config: BrokerConfig, names: Addresses) -> None:
+    protocols = {}
     for pair in config["listener.security.protocol.map"].split(","):
         name, _, protocol = pair.strip().partition(":")
-        if name in names and protocol != "PLAINTEXT":
+        protocols[name.upper()] = protocol
+        if name.upper() in names and protocol != "PLAINTEXT":
             raise ConfigError("listener.security.protocol.map", pair, f"{name} can only be PLAINTEXT here")
+    if without := names.keys() - protocols.keys():
+        raise plain(f"Error creating broker listeners from '{','.join(config['listeners'])}': No security protocol defined for "
+                    f"listener {min(without)}")
 
 
 def check_exposure(config: BrokerConfig) -> list[str]:

@@ -1,4 +1,4 @@
-"""Requests of this node to the internal listeners of the other nodes.
+"""Requests of this node to the listeners that the other nodes have for nodes.
 
 Owns: one connection for each Peer, opened on demand, and the requests on it that wait for their answers.
 Invariants: I-PEER-1 every request ends: with its answer, with TimeoutError, or with ConnectionError.
@@ -37,10 +37,11 @@ log = logging.getLogger("minikafka.peer")
 
 
 class Peers:
-    """The other nodes: where their internal listeners are, and the connections to them that parts of a broker share."""
+    """The other nodes: where their listeners for nodes are, and the connections to them that parts of a broker share."""
 
-    def __init__(self, env: Env, node_id: int, voters: dict[int, tuple[str, int]], image: MetadataImage) -> None:
-        self.env, self.node_id, self.voters, self.image = env, node_id, voters, image
+    def __init__(self, env: Env, node_id: int, voters: dict[int, tuple[str, int]], image: MetadataImage,
+                 listener: str) -> None:
+        self.env, self.node_id, self.voters, self.image, self.listener = env, node_id, voters, image, listener
         self._shared: dict[tuple[int, str], Peer] = {}
 
     def shared(self, node_id: int, use: str = "broker") -> Peer:
@@ -57,14 +58,17 @@ class Peers:
         return Peer(self.env, node_id, host, port, client_id)
 
     def address(self, node_id: int) -> tuple[str, int]:
-        """Return host and port of a node's internal listener. Voters are configured, brokers are registered; raise
+        """Return host and port of a node's listener for nodes. Voters are configured, brokers are registered; raise
         ConnectionError if the node is neither."""
         if node_id in self.voters:
             return self.voters[node_id]
         broker = self.image.brokers.get(node_id)
         if broker is None:
             raise ConnectionError(f"node {node_id} is not registered")
-        return broker.internal_host, broker.internal_port
+        endpoint = broker.endpoint(self.listener)
+        if endpoint is None:
+            raise ConnectionError(f"node {node_id} has no listener {self.listener}, which is our inter.broker.listener.name")
+        return endpoint.host, endpoint.port
 
 
 class Peer:

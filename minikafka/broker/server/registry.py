@@ -2,7 +2,8 @@
 
 A handler says which parts of a broker it needs; each broker binds the table to its own parts when it is made.
 
-Owns: HANDLERS, one table per listener. ApiVersions advertises what is in the listener's table, and nothing else.
+Owns: HANDLERS, one table for the listeners of clients and one for those of nodes. ApiVersions advertises what is in the
+table of its listener, and nothing else.
 Invariants: what is advertised is served, what is not served is not advertised.
 """
 
@@ -34,12 +35,13 @@ class Context:
     api_key: int
     version: int
     client_id: str | None
-    listener: str
+    listener: str  # whom it serves: CLIENTS or INTERNAL
     host: str  # the peer's IP address
     connection: int  # its number, unique in this broker's life: for fetch sessions and the log
     size: int = 0  # bytes of the request, header included
     memory: int = 0  # bytes that it takes while it is served, about, beside them; a handler that keeps less or more says so
     in_run: bool = False  # enough requests wait behind this one for its answer to be a DeferredResponse
+    listener_name: str = ""  # as in `listeners`: the client learns the addresses of this listener
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
 
 

@@ -1,7 +1,7 @@
-"""A listener: who may connect, and how much memory all its connections together may cost (limits S1 to S4).
+"""The listeners of clients, or those of nodes: who may connect, and how much memory all connections together may cost.
 
-Owns: the connections of one listener and the limits on them; each connection is `connection.py`'s.
-Invariants: I-SRV-1 the brokers' listener has limits of its own: clients cannot crowd out replication or heartbeats. Of the
+Owns: the connections of these listeners and the limits on them (S1 to S4); each connection is `connection.py`'s.
+Invariants: I-SRV-1 the nodes' listeners have limits of their own: clients cannot crowd out replication or heartbeats. Of the
               descriptors that the machine gives, a quarter is for clients, an eighth for brokers, half for files.
             I-SRV-2 requests and answers in memory stay below `queued.max.request.bytes`, those too that are being served or
               wait for something. They count by what they hold: what was read of them, and what a wait remembers, is at most
@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 
 from minikafka.broker.server.connection import Connection
+from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.registry import INTERNAL, ApiHandler
@@ -37,10 +39,10 @@ SWEEP_S = 1.0
 
 
 class Server:
-    """All connections of one listener."""
+    """All connections of the listeners `listeners`; `listener` says whom they serve, CLIENTS or INTERNAL."""
 
-    def __init__(self, node: Node, listener: str, table: dict[int, ApiHandler], host: str, port: int) -> None:
-        self.node, self.listener, self.table, self.host, self.port = node, listener, table, host, port
+    def __init__(self, node: Node, listener: str, table: dict[int, ApiHandler], listeners: Sequence[Listener]) -> None:
+        self.node, self.listener, self.table, self.listeners = node, listener, table, listeners
         config = node.config
         self.max_frame: int = config["socket.request.max.bytes"]
         self.max_bytes = config["queued.max.request.bytes"] if config["queued.max.request.bytes"] > 0 else MOST_BYTES
@@ -50,11 +52,13 @@ class Server:
 
     async def start(self) -> None:
         link = self.listener if self.listener == "clients" else "accepted"
-        self._stop = await self.node.env.listen(self.host, self.port, lambda: Connection(self), link)
+        self._stops = [await self.node.env.listen(one.host, one.port, partial(Connection, self, one), link)
+                       for one in self.listeners]
         self._sweep()
 
     def close(self) -> None:
-        self._stop()
+        for stop in self._stops:
+            stop()
         self._sweeper.cancel()
         for connection in list(self.connections):
             connection.close()

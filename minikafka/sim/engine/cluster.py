@@ -131,7 +131,9 @@ class SimCluster(Cluster):
     def alive(self) -> list[int]:
         return [n for n in self.world.alive if n in self.ids]
 
-    def address(self, broker: int) -> str:
+    def address(self, broker: int, listener: str | None = None) -> str:
+        if listener is not None:
+            raise NotSupported(f"a simulated broker has one listener for clients, and none named {listener}")
         return f"{self._host(broker).name}:{CLIENT_PORT}"
 
     def controller(self) -> int | None:

@@ -55,7 +55,7 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
     ({}, "Missing configuration `node.id` which is required"),
     ({"node.id": "1"}, "controller.quorum.voters must contain a parseable set of controllers"),
     ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "INTERNAL is missing"),
-    ({"listeners": "INTERNAL://127.0.0.1:9093"}, "PLAINTEXT is missing"),
+    ({"listeners": "INTERNAL://127.0.0.1:9093"}, "PLAINTEXT://host:port for example"),
     ({"listener.security.protocol.map": "PLAINTEXT:SSL"}, "PLAINTEXT can only be PLAINTEXT here"),
     ({"ssl.client.auth": "required"}, "only its default 'none' works"),
     ({"listeners": "PLAINTEXT://myhost:9092,INTERNAL://127.0.0.1:9093"}, "can be reached from other machines"),

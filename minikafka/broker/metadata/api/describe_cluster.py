@@ -12,6 +12,7 @@ from __future__ import annotations
 from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
 
 from minikafka.broker.metadata.image import BrokerRegistration
+from minikafka.broker.metadata.records import BrokerEndpoint
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err
 
@@ -35,17 +36,19 @@ def describe_cluster(ctx: Context, request: DescribeClusterRequest) -> DescribeC
     if endpoint_type != BROKERS:
         return _refusal(Err.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
     image = ctx.node.image
-    alive = image.alive_brokers()
+    name = ctx.listener_name
+    alive = [broker for broker, _ in image.reachable(name)]
     fenced = ctx.version >= 2 and request.include_fenced_brokers
     listed = [image.brokers[b] for b in sorted(image.brokers)] if fenced else alive
+    rows = [_row(broker, at) for broker in listed if (at := broker.endpoint(name)) is not None]
     return DescribeClusterResponse(
         throttle_time_ms=0, error_code=0, error_message=None, endpoint_type=BROKERS, cluster_id=ctx.node.cluster_id,
-        controller_id=any_live_broker(ctx, alive), brokers=[_row(broker) for broker in listed],
+        controller_id=any_live_broker(ctx, alive), brokers=rows,
         authorized_operations=CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None)
 
 
-def _row(broker: BrokerRegistration) -> Row:
-    return Row(broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=broker.fenced)
+def _row(broker: BrokerRegistration, at: BrokerEndpoint) -> Row:
+    return Row(broker_id=broker.id, host=at.host, port=at.port, rack=broker.rack, is_fenced=broker.fenced)
 
 
 def _refusal(code: Err, text: str) -> DescribeClusterResponse:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
-from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS
-from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration
+from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS, ListenerView
+from minikafka.broker.metadata.image import PartitionRegistration
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import each, pace
@@ -33,7 +33,7 @@ async def describe_topic_partitions(ctx: Context,
     if (error := _malformed(request, names)) is not Err.NONE:
         return _answer(await each(lambda topic: _failure(topic.name, error, NO_OPERATIONS), request.topics))
     limit = max(1, min(ctx.node.config["max.request.partition.size.limit"], request.response_partition_limit))
-    return await _page(ctx.node.image, names, request.cursor, limit)
+    return await _page(ListenerView(ctx.node.image, ctx.version, ctx.listener_name), names, request.cursor, limit)
 
 
 def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err:
@@ -45,7 +45,7 @@ def _malformed(request: DescribeTopicPartitionsRequest, names: list[str]) -> Err
 
 
 async def _page(
-    image: MetadataImage, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
+    view: ListenerView, names: list[str], cursor: DescribeTopicPartitionsRequest.Cursor | None, limit: int
 ) -> DescribeTopicPartitionsResponse:
     rows: list[TopicRow] = []
     for name in names:
@@ -54,7 +54,7 @@ async def _page(
             continue
         if limit == 0:
             return _answer(rows, name, 0)
-        topic = image.topics.get(name)
+        topic = view.image.topics.get(name)
         if topic is None:
             rows.append(_failure(name, _why_missing(name), OPERATIONS))
             continue
@@ -62,7 +62,7 @@ async def _page(
         indexes = sorted(topic.partitions)[first:first + limit]
         found = [topic.partitions[index] for index in indexes]
         rows.append(TopicRow(error_code=0, name=name, topic_id=topic.id, is_internal=name in INTERNAL_TOPICS,
-                             partitions=await each(lambda p: _partition(image, p), found),
+                             partitions=await each(lambda p: _partition(view, p), found),
                              topic_authorized_operations=OPERATIONS))
         if first + limit < len(topic.partitions):
             return _answer(rows, name, first + limit)
@@ -90,13 +90,10 @@ def _failure(name: str, error: Err, operations: int) -> TopicRow:
                     topic_authorized_operations=operations)
 
 
-def _partition(image: MetadataImage, p: PartitionRegistration) -> PartitionRow:
-    def alive(replica: int) -> bool:
-        return replica in image.brokers and not image.brokers[replica].fenced
-
+def _partition(view: ListenerView, p: PartitionRegistration) -> PartitionRow:
     # Empty lists are sent as such: the schema allows nulls in their place, but the Java client crashes on them.
     return PartitionRow(
-        error_code=0, partition_index=p.index, leader_id=p.leader if alive(p.leader) else -1,
+        error_code=0, partition_index=p.index, leader_id=p.leader if view.alive(p.leader) else -1,
         leader_epoch=p.leader_epoch, replica_nodes=list(p.replicas), isr_nodes=list(p.isr),
         eligible_leader_replicas=list(p.elr), last_known_elr=list(p.last_known_elr),
-        offline_replicas=[r for r in p.replicas if not alive(r)])
+        offline_replicas=[r for r in p.replicas if not view.alive(r)])

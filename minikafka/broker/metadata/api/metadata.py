@@ -20,6 +20,8 @@ creation. Source: KafkaApis.handleTopicMetadataRequest, KRaftMetadataCache, Auto
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
@@ -38,6 +40,18 @@ BrokerRow = MetadataResponse.MetadataResponseBroker
 AskedTopic = MetadataRequest.MetadataRequestTopic
 
 
+class ListenerView(NamedTuple):
+    """The metadata as a client of this version, on the listener of this name, learns it."""
+
+    image: MetadataImage
+    version: int
+    listener: str
+
+    def alive(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced and broker.endpoint(self.listener) is not None
+
+
 @handles(MetadataRequest, needs=(TopicCreator,))
 async def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> MetadataResponse:
     """Answer with the topics that the request names, and every live broker; have missing topics created."""
@@ -48,11 +62,11 @@ async def metadata(ctx: Context, request: MetadataRequest, creator: TopicCreator
     if request.include_topic_authorized_operations and ctx.version >= 8:
         for row in (row for row in rows if row.error_code != Err.UNKNOWN_TOPIC_ID):
             row.authorized_operations = TOPIC_OPERATIONS
-    alive = ctx.node.image.alive_brokers()
-    brokers = [BrokerRow(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in alive]
+    found = ctx.node.image.reachable(ctx.listener_name)
+    brokers = [BrokerRow(node_id=b.id, host=at.host, port=at.port, rack=b.rack) for b, at in found]
     wanted = request.include_cluster_authorized_operations and 8 <= ctx.version <= 10
     operations = CLUSTER_OPERATIONS if wanted else None
-    return _answer(ctx, brokers, any_live_broker(ctx, alive), ctx.node.cluster_id, rows, operations)
+    return _answer(ctx, brokers, any_live_broker(ctx, [b for b, _ in found]), ctx.node.cluster_id, rows, operations)
 
 
 def _answer(ctx: Context, brokers: list[BrokerRow], controller: int, cluster_id: str | None, topics: list[TopicRow],
@@ -76,15 +90,16 @@ def _malformed(version: int, topics: list[AskedTopic]) -> Err | None:
 
 async def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator) -> list[TopicRow]:
     image, version = ctx.node.image, ctx.version
+    view = ListenerView(image, version, ctx.listener_name)
     if request.topics is None or (version == 0 and not request.topics):
-        return await _described(image, list(image.topics.values()), version)
+        return await _described(view, list(image.topics.values()))
     ids = dict.fromkeys(t.topic_id for t in request.topics if version >= 12 and t.topic_id is not None)
     if ids:
-        return await _by_id(image, list(ids), version)
+        return await _by_id(view, list(ids))
     names = list(dict.fromkeys(t.name for t in request.topics))
     present = [image.topics[name] for name in names if name in image.topics]
     absent = [name for name in names if name not in image.topics]
-    found = await _described(image, present, version)
+    found = await _described(view, present)
     if ctx.node.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
         legal = {name: None for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION}
         creator.create(list(legal))
@@ -92,10 +107,10 @@ async def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator)
     return found + (await each(lambda name: _missing(name, _why_missing(name)), absent))
 
 
-async def _by_id(image: MetadataImage, ids: list[Uuid], version: int) -> list[TopicRow]:
-    found = [(topic_id, image.topic_by_id(topic_id)) for topic_id in ids]
+async def _by_id(view: ListenerView, ids: list[Uuid]) -> list[TopicRow]:
+    found = [(topic_id, view.image.topic_by_id(topic_id)) for topic_id in ids]
     unknown = [_missing(None, Err.UNKNOWN_TOPIC_ID, topic_id) for topic_id, topic in found if topic is None]
-    return unknown + (await _described(image, [topic for _, topic in found if topic is not None], version))
+    return unknown + (await _described(view, [topic for _, topic in found if topic is not None]))
 
 
 def _why_missing(name: str) -> Err:
@@ -115,36 +130,32 @@ def _missing(name: str | None, error: Err, topic_id: Uuid | None = None, interna
 # --- one topic -------------------------------------------------------------------------------------------------
 
 
-async def _described(image: MetadataImage, topics: list[TopicImage], version: int) -> list[TopicRow]:
+async def _described(view: ListenerView, topics: list[TopicImage]) -> list[TopicRow]:
     rows = []
     for topic in topics:
-        rows.append(await describe(image, topic, version))
+        rows.append(await describe(view, topic))
         await pace()
     return rows
 
 
-async def describe(image: MetadataImage, topic: TopicImage, version: int) -> TopicRow:
-    """Return the row of one topic for a client of this version."""
+async def describe(view: ListenerView, topic: TopicImage) -> TopicRow:
+    """Return the row of one topic."""
     found = [topic.partitions[index] for index in sorted(topic.partitions)]
-    partitions = await each(lambda p: _partition(image, p, version), found)
+    partitions = await each(lambda p: _partition(view, p), found)
     return TopicRow(error_code=0, name=topic.name, topic_id=topic.id, is_internal=topic.name in INTERNAL_TOPICS,
                     partitions=partitions, authorized_operations=None)
 
 
-def _partition(image: MetadataImage, p: PartitionRegistration, version: int) -> PartitionRow:
-    offline = [r for r in p.replicas if not _alive(image, r)]
+def _partition(view: ListenerView, p: PartitionRegistration) -> PartitionRow:
+    offline = [r for r in p.replicas if not view.alive(r)]
     replicas, isr, error = list(p.replicas), list(p.isr), Err.NONE
-    if version == 0:        # these clients fail on a replica that is not among the brokers
-        replicas, isr = [r for r in replicas if _alive(image, r)], [r for r in isr if _alive(image, r)]
+    if view.version == 0:        # these clients fail on a replica that is not among the brokers
+        replicas, isr = [r for r in replicas if view.alive(r)], [r for r in isr if view.alive(r)]
         if len(replicas) < len(p.replicas) or len(isr) < len(p.isr):
             error = Err.REPLICA_NOT_AVAILABLE
-    leader = p.leader
-    if leader not in image.brokers:
-        leader, error = -1, Err.LEADER_NOT_AVAILABLE
+    leader, led = p.leader, view.image.brokers.get(p.leader)
+    if led is None or led.endpoint(view.listener) is None:
+        known = led is not None and view.version >= 6
+        leader, error = -1, Err.LISTENER_NOT_FOUND if known else Err.LEADER_NOT_AVAILABLE
     return PartitionRow(error_code=int(error), partition_index=p.index, leader_id=leader, leader_epoch=p.leader_epoch,
                         replica_nodes=replicas, isr_nodes=isr, offline_replicas=offline)
-
-
-def _alive(image: MetadataImage, broker_id: int) -> bool:
-    broker = image.brokers.get(broker_id)
-    return broker is not None and not broker.fenced

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from minikafka.broker.server.registry import CLIENTS, Context
+from minikafka.broker.server.registry import Context
 
 Endpoint = TypeVar("Endpoint")
 
 
 def node_endpoints(ctx: Context, endpoint: Callable[..., Endpoint], leaders: Iterable[int]) -> list[Endpoint]:
     """Return one `endpoint` (the response's NodeEndpoint class) for each live broker among `leaders`, by id."""
-    brokers = ctx.node.image.brokers
-    found = [brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced]
-    if ctx.listener == CLIENTS:
-        return [endpoint(node_id=b.id, host=b.host, port=b.port, rack=b.rack) for b in found]
-    return [endpoint(node_id=b.id, host=b.internal_host, port=b.internal_port, rack=b.rack) for b in found]
+    brokers, found = ctx.node.image.brokers, []
+    for broker in (brokers[leader] for leader in sorted({*leaders}) if leader in brokers and not brokers[leader].fenced):
+        if (at := broker.endpoint(ctx.listener_name)) is not None:
+            found.append(endpoint(node_id=broker.id, host=at.host, port=at.port, rack=broker.rack))
+    return found
