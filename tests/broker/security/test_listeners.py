@@ -95,7 +95,7 @@ def test_names_are_free() -> None:
     """Fails if a listener needs a name of ours, in our spelling."""
     config = BrokerConfig({
         "listeners": "nodes://127.0.0.1:1,quorum://127.0.0.1:2,Lab://127.0.0.2:3", "inter.broker.listener.name": "NODES",
-        "controller.listener.names": "Quorum", 
+        "controller.listener.names": "Quorum",
         "listener.security.protocol.map": "NODES:PLAINTEXT,quorum:PLAINTEXT,LAB:PLAINTEXT"})
     check_listeners(config)
     assert check_exposure(config) == []
