@@ -12,11 +12,13 @@ names of minikafka.lab:
 and it has its three hints.
 
 A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py NN --gate` prints the lab's rows and
-writes them into tests/lab/labs/GATE.md; the tests ask whether that is what they see.
+writes them into tests/lab/labs/GATE.md, and into gated.tsv a hash of what was judged. `make test` judges the labs whose hash is
+another one now, `make long` all: minutes for what can change only if the broker does, which has tests of its own.
 """
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import json
 import os
@@ -41,7 +43,10 @@ from .student import unsolved
 LIMIT = 30            # seconds for one verdict, on a machine that does other things too; more where the check says so
 WHOLE = 900           # seconds for a lab
 TABLE = ROOT / "tests" / "lab" / "labs" / "GATE.md"
+GATED = TABLE.with_name("gated.tsv")  # each lab's hash when it was judged
 ANSWERS = ROOT / "solutions"
+JUDGES = ("tools/notebooks/gate.py", *(f"minikafka/lab/{name}.py" for name in (
+    "exercise", "forms", "guard", "program", "trial", "values", "verdict", "wants")))
 WANTED = 3            # wrong answers to an exercise
 RIGHT = 5             # right answers to an exercise
 KILLED, PASSES = "killed", "passes"
@@ -193,6 +198,21 @@ def apart(path: Path) -> list[Result]:
     return [Result(**row) for row in json.loads(done.stdout)]
 
 
+def fingerprint(path: Path) -> str:
+    """Return a hash of what the verdicts on a lab depend on: its exercises' cells, checks and answers, and what judges all."""
+    lab = read(path)
+    checks = sorted((ROOT / f"minikafka/lab/labs/lab{lab.number:02d}").rglob("*.py"))
+    answers = [ANSWERS / kind / f"lab{lab.number:02d}.py" for kind in ("right", "wrong")]
+    cells = [f"{exercise}\n{cell.source}".encode() for exercise, cell in exercises(lab.cells)]
+    files = [file.read_bytes() for file in (*map(ROOT.joinpath, JUDGES), *checks, *answers) if file.exists()]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*cells, *files))).hexdigest()
+
+
+def gated() -> dict[str, str]:
+    """Return the hash of each lab, by its source's name, when it was judged last."""
+    return dict(line.split("\t") for line in GATED.read_text().splitlines()) if GATED.exists() else {}
+
+
 def row(r: Result) -> str:
     """One exercise as a row of the table."""
     words = ("unsolved" if not r.stub else "✘", "passes" if not r.solution else "✘", "3" if not r.hints else "✘")
@@ -212,6 +232,8 @@ def show(sources: list[Path]) -> int:
         head = [line for line in kept if not line[2:3].isdigit()]
         rows = [line for line in kept if line[2:3].isdigit()] + list(map(row, results))
         TABLE.write_text("\n".join([*head, *sorted(rows, key=lab_of)]) + "\n")
+        found = gated() | {path.stem: fingerprint(path) for path in sources}
+        GATED.write_text("".join(f"{lab}\t{found[lab]}\n" for lab in sorted(found)))
     return bool(problems)
 
 

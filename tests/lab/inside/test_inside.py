@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,23 +18,24 @@ from minikafka.lab.view.front import Still
 from minikafka.sim.world.replaced import replaced
 from tests.lab.inside.falls import FALLS, HARMLESS
 
+NIGHT = re.compile("night [A-D]")
+
 
 def answers(kind: str, exercise: str) -> dict[str, Any]:
     return getattr(importlib.import_module(f"solutions.{kind}.lab{int(exercise.split('.')[0]):02}"), kind.upper())[exercise]
 
 
-def each(kind: str) -> list[Any]:
-    return [pytest.param(row.exercise, name, answer, id=f"{row.exercise}: {name}")
-            for row in RULES for name, answer in answers(kind, row.exercise).items()]
-
-
-class Call(NamedTuple):
-    """A call of a student's function by a broker."""
-
-    form: Callable[[Any], Any]   # what the broker makes of the value
-    before: tuple[Any, ...]
-    value: Any
-    after: tuple[Any, ...]       # the arguments as the function left them
+def each(kind: str) -> Iterator[Any]:
+    """Yield the answers to all exercises. In `make long` only: wrong ones that are harmless, and those that fall in a night in
+    which another one has fallen."""
+    seen: set[Any] = set()
+    for row in RULES:
+        for name, answer in answers(kind, row.exercise).items():
+            how = FALLS[row.exercise][name] if kind == "wrong" else name
+            night = row.exercise, *(NIGHT.findall(how) if kind == "wrong" else [name])
+            yield pytest.param(row.exercise, name, answer, id=f"{row.exercise}: {name}",
+                               marks=pytest.mark.soak if how is HARMLESS or night in seen else ())
+            seen.add(night)
 
 
 def high_watermark(leo: dict[int, int], isr: list[int]) -> int:
@@ -46,6 +48,15 @@ def test_the_adversary_finds_each_wrong_answer(exercise, name, answer, monkeypat
     monkeypatch.setattr(front, "RANDOM", 0)
     played = inside(exercise, answer[0])
     assert bool(played) == (FALLS[exercise][name] is HARMLESS) and FALLS[exercise][name] in repr(played), played
+
+
+class Call(NamedTuple):
+    """A call of a student's function by a broker."""
+
+    form: Callable[[Any], Any]   # what the broker makes of the value
+    before: tuple[Any, ...]
+    value: Any
+    after: tuple[Any, ...]       # the arguments as the function left them
 
 
 @cache

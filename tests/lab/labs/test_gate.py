@@ -10,7 +10,7 @@ from minikafka.lab import hints as register
 from minikafka.lab.exercise import checks
 from minikafka.lab.hints import hints
 from tools.notebooks import gate
-from tools.notebooks.build import Project
+from tools.notebooks.build import ROOT, Project
 
 SOURCES = Project().sources([])
 CELL = '''def double(x):
@@ -22,8 +22,8 @@ check("99.1", double)'''
 
 
 def soaked(path):
-    """In `make long` if its solutions start Spark: each in a process of its own."""
-    return pytest.param(path, marks=pytest.mark.soak if int(path.stem[:2]) >= 11 else ())
+    """In `make long` only if nothing that it judges has changed since `tools/labs.py --gate` found it right."""
+    return pytest.param(path, marks=pytest.mark.soak if gate.gated().get(path.stem) == gate.fingerprint(path) else ())
 
 
 @pytest.mark.slow
@@ -135,11 +135,34 @@ def test_the_table():
 def test_a_lab_changes_its_own_rows_only(monkeypatch, tmp_path, capsys):
     """Fails if the rows of a lab that was not judged are lost, if one that is gone stays, or if a faulty one is written."""
     monkeypatch.setattr(gate, "TABLE", tmp_path / "GATE.md")
+    monkeypatch.setattr(gate, "GATED", tmp_path / "gated.tsv")
+    monkeypatch.setattr(gate, "fingerprint", lambda path: "new")
+    gate.GATED.write_text("98-b\told\n99-a\told\n")
     before = "# A\n\n|---|---|\n| 98.1 | old |\n| 99.1 | old |\n| 99.2 | old |\n| 100.1 | old |\n"
     gate.TABLE.write_text(before)
     monkeypatch.setattr(gate, "apart", lambda path: [judge(wrong={"is right": (lambda x: x + x, ""), **WRONG})])
-    assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before
+    assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
     monkeypatch.setattr(gate, "apart", lambda path: [judge()])
     assert gate.show([Path("99-a.md")]) == 0
+    assert gate.gated() == {"98-b": "old", "99-a": "new"}
     assert gate.TABLE.read_text() == before.replace("| 99.1 | old |\n| 99.2 | old |", gate.row(judge()))
     assert "1 exercises, 5 right answers, 3 wrong ones" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("changed", ["solutions/right/lab06.py", "solutions/wrong/lab06.py", "minikafka/lab/labs/lab06/checks.py",
+                                     "minikafka/lab/verdict.py", "solutions/source/06-replication.md"])
+def test_a_lab_is_judged_again_when_what_it_judges_has_changed(tmp_path, monkeypatch, changed):
+    """Fails if a change of a lab's cells, checks or answers, or of what judges all labs, leaves it out of `make test`."""
+    for file in (*gate.JUDGES, "solutions/right/lab06.py", "solutions/wrong/lab06.py", "solutions/source/06-replication.md",
+                 *(f"minikafka/lab/labs/lab06/{path.name}" for path in (ROOT / "minikafka/lab/labs/lab06").glob("*.py"))):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes((ROOT / file).read_bytes())
+    monkeypatch.setattr(gate, "ROOT", tmp_path)
+    monkeypatch.setattr(gate, "ANSWERS", tmp_path / "solutions")
+    source = tmp_path / "solutions/source/06-replication.md"
+    before = gate.fingerprint(source)
+    assert before == gate.fingerprint(ROOT / "solutions/source/06-replication.md")
+    file = tmp_path / changed
+    file.write_text(file.read_text().replace("### BEGIN SOLUTION", "### BEGIN SOLUTION of", 1) if file == source
+                    else file.read_text() + "\n")
+    assert gate.fingerprint(source) != before
