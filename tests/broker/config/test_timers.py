@@ -169,6 +169,7 @@ def test_the_start_of_a_log_is_noted(hasty: Cluster, at: Place) -> None:
     hasty.wait(lambda: noted(hasty, "log-start-offset-checkpoint", at.name) == "1", timeout=60)
 
 
+RECORDS = re.compile(r"\.log(\.swap|\.cleaned)?$")
 COMPACTED = {"cleanup.policy": "compact", "segment.ms": "200"}
 
 
@@ -180,7 +181,12 @@ def test_a_record_is_compacted_between_its_lags(hasty: Cluster, at: Place, name:
     place(hasty, young.name).raw.socket.close()
 
     def is_there(one: Place, value: bytes) -> bool:
-        return any(value in file.read_bytes() for file in (hasty.plan.nodes[1].data / f"{one.name}-0").glob("*.log"))
+        """Look at the files of records, also those that the cleaner has not renamed to .log yet; again if it does meanwhile."""
+        files = [file for file in (hasty.plan.nodes[1].data / f"{one.name}-0").iterdir() if RECORDS.search(file.name)]
+        try:
+            return any([value in file.read_bytes() for file in files])
+        except FileNotFoundError:
+            return is_there(one, value)
 
     for one in (young, at):
         for age_s, value in ((9, b"old"), (6, b"new"), (3, b"end")):   # each begins a segment
