@@ -25,8 +25,8 @@ from nbval.plugin import NbCellError
 
 ROOT = Path(__file__).parent
 WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
-STREAMS = ("12", "13", "14")
-TWICE = ("00", "05")  # trucks and brokers, members of a group as processes
+SPARK = ("11", "12", "13", "14")
+TWICE = ("06",)  # brokers that are killed, a view, exercises; `make long` has all
 SENTENCE = re.compile(r"\n(?!.*(lambda|Traceback)).{20,500} \(The whole error: `%tb`\)")  # minikafka/lab/trouble.py
 START = re.compile(r"^cluster = Cluster\(", re.MULTILINE)
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")
@@ -44,7 +44,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the cells: on Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) they belong to the judge's half.
 
-    The students' notebooks that start Spark for a stream are in `make long`, and there all others are run whole.
+    The students' notebooks that start Spark are in `make long`, and there all others are run whole.
     """
     if item.path.suffix != ".ipynb":
         return
@@ -53,7 +53,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     elif item.path.parent == ROOT / "solutions" and WHOLE:
         item.add_marker(pytest.mark.soak)
         item.add_marker(pytest.mark.timeout(3600))  # the last cell runs all of them twice; nbval ends each that hangs
-    if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in STREAMS):
+    if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in SPARK):
         item.add_marker(pytest.mark.soak)
 
 

@@ -319,6 +319,7 @@ def test_javas_consumer_beside_librdkafkas(cluster: Cluster, filled: str, java: 
 
 
 @with_jars
+@pytest.mark.judge_first
 def test_the_tools_for_groups(cluster: Cluster, filled: str, members: Members, group: Group) -> None:
     """Fails if Kafka's tools do not see a group of the new kind as it is, or cannot reset and delete it."""
     settings = {"client.id": "reader", "max.poll.interval.ms": 3_600_000}  # nobody polls while the tools run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import confluent_kafka
@@ -23,6 +24,7 @@ from tests.kafka_tools import CONFIGS
 from tests.wire.raw import Raw
 from tests.wire.test_client_quotas import alter, describe
 
+judge_first = partial(pytest.param, marks=pytest.mark.judge_first)  # one start of a tool on our brokers shows what all do
 needs_jars = pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")
 
 
@@ -38,10 +40,10 @@ def quotas(cluster: Cluster) -> Iterator[Raw]:
 @pytest.mark.slow
 @needs_jars
 @pytest.mark.parametrize(("who", "said", "quota"), [
-    (["clients", "{name}"], "client-id '{name}'", "producer_byte_rate=1024"),
-    (["clients", None], "the default client-id", "consumer_byte_rate=2048"),
+    judge_first(["clients", "{name}"], "client-id '{name}'", "producer_byte_rate=1024"),
+    judge_first(["clients", None], "the default client-id", "consumer_byte_rate=2048"),
     (["users", "{name}", "clients", None], "user-principal '{name}', the default client-id", "request_percentage=12.5"),
-    (["ips", "127.0.0.9"], "ip '127.0.0.9'", "connection_creation_rate=7"),
+    judge_first(["ips", "127.0.0.9"], "ip '127.0.0.9'", "connection_creation_rate=7"),
 ], ids=["client", "default client", "user and client", "ip"])
 def test_apaches_tool_sets_shows_and_removes_quotas(cluster: Cluster, quotas: Raw, name: str, who: list[str | None],
                                                     said: str, quota: str) -> None:
@@ -62,6 +64,7 @@ def test_apaches_tool_sets_shows_and_removes_quotas(cluster: Cluster, quotas: Ra
 
 @pytest.mark.slow
 @needs_jars
+@pytest.mark.judge_first
 def test_apaches_tool_stores_a_password(cluster: Cluster, name: str) -> None:
     """Fails if ConfigCommand cannot set, show or remove what a server knows of a user's password."""
     user = ["--entity-type", "users", "--entity-name", name]

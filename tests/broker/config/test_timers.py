@@ -184,7 +184,7 @@ def test_a_record_is_compacted_between_its_lags(hasty: Cluster, at: Place, name:
         """Look at the files of records, also those that the cleaner has not renamed to .log yet; again if it does meanwhile."""
         files = [file for file in (hasty.plan.nodes[1].data / f"{one.name}-0").iterdir() if RECORDS.search(file.name)]
         try:
-            return any([value in file.read_bytes() for file in files])
+            return any(value in file.read_bytes() for file in files)
         except FileNotFoundError:
             return is_there(one, value)
 

@@ -28,6 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("lab")
 
 
+@pytest.mark.soak
 def test_a_rule_that_falls_opens_its_picture(folder: Path):
     """Fails if a wrong rule shows no picture beside the text, or one of another moment than that of the promise; if a right rule
     opens one, or leaves that of an earlier answer beside its verdict; if a loop without an end stops the notebook."""

@@ -231,6 +231,7 @@ def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, folder):
     page.picture("view-reloaded")
 
 
+@pytest.mark.soak
 def test_a_notebook_saved_while_its_view_lives_opens_with_the_last_picture(folder, address, opened):
     """Fails if what is saved holds a widget (it says "model not found" when it is opened without its kernel), another picture
     than the last, or nothing that a page shows of a file that it does not trust.
@@ -389,6 +390,7 @@ def test_the_picture_stands_beside_the_text(page, folder):
     page.picture("view-kernel-gone")
 
 
+@pytest.mark.soak
 def test_a_picture_is_as_wide_as_its_cell(page):
     """Fails if the letters of a live picture shrink with the cell, or if the picture is not laid out anew when that changes."""
     assert page.run("start") and page.run("below"), page.errors()
@@ -407,6 +409,7 @@ def test_a_picture_is_as_wide_as_its_cell(page):
     assert shown[1] < shown[0] < shown[2]
 
 
+@pytest.mark.soak
 def test_a_reload_while_the_kernel_lives_goes_on(page):
     """Fails if a page that is loaded again shows an error where the view was, or a picture that no longer moves."""
     assert page.run("start") and page.run("view"), page.errors()
@@ -461,6 +464,7 @@ def brightness(page: Page, selector: str) -> float:
     return page.page.evaluate(MEAN, base64.b64encode(page.page.locator(selector).last.screenshot()).decode())
 
 
+@pytest.mark.soak
 def test_figures_keep_their_height_and_follow_the_theme(folder, address, opened):
     """Fails if a figure is wider or narrower than the text (in a small window, when the window or the theme changes, when the
     picture opens beside the text or gets wider, also one that is drawn later), if it shrinks to a strip then, if it stays white

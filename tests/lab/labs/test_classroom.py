@@ -114,6 +114,7 @@ def test_the_cell_reports_a_folder_without_write_access(folder: Path, monkeypatc
     assert progress().hand_in("Ada").startswith("not written: ")
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_room_is_full_when_memory_is_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One student, in a real kernel, with brokers and trucks. Fails if her brokers are not counted, or if a second student is let

@@ -62,6 +62,7 @@ def without_network(command: list[str]) -> list[str]:
     return [*prefix, *command[1:]] if allowed else command
 
 
+@pytest.mark.judge_first
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(400)

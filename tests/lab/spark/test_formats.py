@@ -45,6 +45,7 @@ def test_a_task_that_fails_is_tried_again(spark, tmp_path):
     assert spark.sparkContext.parallelize([7], 1).map(fails_once).collect() == [7]
 
 
+@pytest.mark.judge_first
 def test_equal_rows(spark, both, kafka, name):
     """Fails if our source mixes up a column, rounds a timestamp, turns no headers into an empty list, a limit is off
     by one, or a query has other tasks; or if our broker answers a ListOffsets by time or a Fetch with other records
@@ -126,6 +127,7 @@ def test_equal_refusals(spark, both, kafka, name):
         assert theirs.partition(" Please investigate")[0].partition(" at org.")[0] in ours, (options, errors)
 
 
+@pytest.mark.judge_first
 def test_equal_resumption(spark, both, kafka, name, tmp_path):
     """A sink that fails in batch 1; a restart, which repeats exactly batch 1; more records and a new topic; another
     restart. Fails if our source ignored maxOffsetsPerTrigger, did not begin where the checkpoint says, obeyed

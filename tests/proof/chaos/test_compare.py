@@ -89,6 +89,7 @@ def test_the_request_that_began_a_round_is_shown_first() -> None:
     assert [line.partition(".")[0] for line in found.summary().splitlines() if "theirs" in line] == ["first", "later"]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_two_of_our_brokers_answer_alike() -> None:
     """Fails if the comparison tells differences where there are none, or if what a broker answers depends on chance. Asked is

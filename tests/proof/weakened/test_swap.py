@@ -144,6 +144,7 @@ def test_functions_from_before_a_freeze_change_too(module: Any, monkeypatch: pyt
         assert module.TABLE["inner"]() is None
 
 
+@pytest.mark.soak
 def test_every_row_but_one_can_be_off_in_this_process() -> None:
     """Fails if a rule cannot be switched off without a new process: what it changes is no function that exists."""
     exchanges, refused = [], []
