@@ -86,7 +86,7 @@ class Cluster:
         self.plan: Plan = kept or new_plan(folder, engine, brokers, controllers, settings)
         if racks is not None:
             self.plan.place(racks)
-        if listeners is not None and kept is None:
+        if listeners is not None:
             self.plan.open_more(listeners)
         self._prepare(folder)
         self.plan.reserve()

@@ -50,6 +50,11 @@ class MoreListener:
     def bound(self) -> str:
         return f"{self.host}:{self.port}"
 
+    @property
+    def hosts(self) -> tuple[str, str]:
+        """Return what makes the same listener on another broker, with a port of its own."""
+        return self.host, self.advertised.removesuffix(f":{self.port}")
+
 
 @dataclass
 class NodePlan:
@@ -130,14 +135,15 @@ class Plan:
         self.save()
 
     def open_more(self, listeners: Mapping[str, str | tuple[str, str]]) -> None:
-        """Give each broker the listeners of these names: each is bound to the host, and advertised as the second text of a pair,
-        a host or host:port. Raises ValueError for a name of the cluster's own."""
+        """Give each broker the listeners of these names that it has not: each is bound to the host, and advertised as the second
+        text of a pair, a host or host:port. Raises ValueError for a name of the cluster's own."""
         if taken := sorted(name for name in listeners if name.upper() in NAMES):
             raise ValueError(f"listeners {', '.join(taken)}: the cluster has {', '.join(NAMES)} itself; choose other names")
         for node in self.brokers:
-            for (name, hosts), port in zip(listeners.items(), free_ports(len(listeners))):
+            wanted = {name.upper(): hosts for name, hosts in listeners.items() if name.upper() not in node.more}
+            for (name, hosts), port in zip(wanted.items(), free_ports(len(wanted)) if wanted else []):
                 host, shown = (hosts, hosts) if isinstance(hosts, str) else hosts
-                node.more[name.upper()] = MoreListener(host, port, shown if ":" in shown else f"{shown}:{port}")
+                node.more[name] = MoreListener(host, port, shown if ":" in shown else f"{shown}:{port}")
         self.save()
 
     def reserve(self) -> None:
@@ -162,7 +168,7 @@ class Plan:
         (node,) = _nodes(self.folder, [(max(n.id for n in self.brokers) + 1, True, False)])
         node.rack = rack
         self.nodes[node.id] = node
-        self.save()
+        self.open_more({name: one.hosts for name, one in self.brokers[0].more.items()})
         return node
 
     def save(self) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,9 +49,12 @@ class SimCluster(Cluster):
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
-                 racks: Sequence[str] | None = None, seed: int = 0) -> None:
+                 racks: Sequence[str] | None = None,
+                 listeners: Mapping[str, str | tuple[str, str]] | None = None, seed: int = 0) -> None:
         if data is not None:
             raise NotSupported("a simulated cluster keeps no files; the same seed gives the same cluster again")
+        if listeners is not None:
+            raise NotSupported("a simulated broker has one listener for clients; Cluster(brokers=3) can have more")
         if racks is not None and len(racks) != brokers:
             raise ValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
         preset_values(preset)

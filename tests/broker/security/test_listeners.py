@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from minikafka import Cluster
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server.listeners import check_exposure, check_listeners
+from minikafka.cluster.plan import new_plan, open_plan
 from tests.requests import topic
 from tests.wire.raw import Raw
 
@@ -99,3 +101,15 @@ def test_names_are_free() -> None:
         "listener.security.protocol.map": "NODES:PLAINTEXT,quorum:PLAINTEXT,LAB:PLAINTEXT"})
     check_listeners(config)
     assert check_exposure(config) == []
+
+
+def test_a_broker_that_is_added_later_has_the_same_listeners(tmp_path: Path) -> None:
+    """Fails if the clients of a listener never learn of a broker that was added, or a kept folder forgets its listeners."""
+    plan = new_plan(tmp_path, "minikafka", 1, None, {})
+    plan.open_more(LISTENERS)
+    added = open_plan(tmp_path, "minikafka", {}).add_broker()  # type: ignore[union-attr]
+    assert [(name, one.host, one.advertised) for name, one in added.more.items()] == [
+        ("LAB", "127.0.0.2", f"127.0.0.2:{added.more['LAB'].port}"),
+        ("FAR", "localhost", f"kafka.invalid:{added.more['FAR'].port}")]
+    with pytest.raises(ValueError, match="choose other names"):
+        plan.open_more({"internal": "127.0.0.1"})
