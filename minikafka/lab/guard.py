@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from minikafka.lab.picture.sentences.phrases import counted
+
 OURS = str(Path(__file__).resolve().parents[1])     # no code below it is a student's
 LIMIT = 30.0          # seconds for a check
 SLOW = 180.0          # of a lab whose checks have a slow beginning (`prepare`, a Spark session)
@@ -104,4 +106,4 @@ def short_output() -> Iterator[None]:
             yield
     finally:
         if short.more:
-            short.out.write(f"\n… and {short.more:,} more lines, not shown: check calls your function many times\n")
+            short.out.write(f"\n… and {counted(short.more, 'more line')}, not shown: check calls your function many times\n")

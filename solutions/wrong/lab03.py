@@ -230,7 +230,7 @@ WRONG = {
         "the value is the truck": (lambda b, t, r: report(b, t, [(truck, truck) for truck, _ in r]), r"value is the text"),
         "one partition": (reported(partition=0), r"its key says"),
         "the last first": (reported(order=lambda reports: reports[::-1]), r"not in the order"),
-        "the first only": (report_the_first, r"1 records stand in the log"),
+        "the first only": (report_the_first, r"1 record stands in the log"),
         "twice": (report_twice, r"120 records stand in the log"),
         "another topic": (reported(topic=lambda name: f"{name}-x"), r"your code raised|0 records"),
         "nothing": (lambda bootstrap, topic, reports: None, r"0 records"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from minikafka.lab import guard, wants
 from minikafka.lab.exercise import NotPassed, Unknown, Wrong, find, judge, quietly, strict
 from minikafka.lab.hints import NoExercise
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.verdict import COLOURS, SIGNS, Outcome, Verdict, panel
 from minikafka.lab.waiting import waiting
 
@@ -88,9 +89,9 @@ class Nights:
             drawn = replace(row.nights[0], title="moves drawn by chance", play=AdversaryNight.by_chance)
             self._one(row, student, drawn, f"random night {more}", more)
         waited = f"; in {letters} no record waited longer than {self._longest:.1f} s" if self._longest >= 0.05 else ""
-        chance = f" and {more} random one{'s' * (more != 1)}" if more else ", and no time was left for random ones"
+        chance = f" and {counted(more, 'random one')}" if more else ", and no time was left for random ones"
         return (f"nights {letters}{chance}: {self._acknowledged} acknowledged, {self._kept}{waited}. "
-                f"Your function was called {student.calls:,} times")
+                f"Your function was called {counted(student.calls, 'time')}")
 
     def _break(self, goal: BrokenRule, answer: Any) -> str:
         """Play a student's night, and keep the moment at which a record was promised and not held; else that of the last move."""

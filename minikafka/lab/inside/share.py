@@ -14,6 +14,7 @@ from minikafka.client.consumer import assignors
 from minikafka.lab.inside.group import LONG, Again, GroupNight, NightMember, Refused
 from minikafka.lab.inside.night import Plot
 from minikafka.lab.inside.student import Student
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
 EACH = 3     # records that are written to each partition at a time
@@ -84,9 +85,9 @@ class ShareNight(GroupNight):
         most, least = max(reads, key=reads.__getitem__), min(reads, key=reads.__getitem__)
         if reads[most] > reads[least] + 1:
             topic, partition, _ = [*self.owners][-1]
-            raise Uneven(f"{most} reads {reads[most]} partitions, {least} reads {reads[least]}: {least} has nothing to do, and "
-                         f"{EACH * (reads[most] - reads[least])} records still wait for {most}", done[least],
-                         f"{topic}-{partition}")
+            raise Uneven(f"{most} reads {counted(reads[most], 'partition')}, {least} reads {reads[least]}: "
+                         f"{least} has nothing to do, and {EACH * (reads[most] - reads[least])} records still wait for {most}",
+                         done[least], f"{topic}-{partition}")
 
     def _read(self, members: list[NightMember], done: dict[str, float]) -> list[NightMember]:
         """Let members work until nothing is left, and note in `done` when each got its last record. Raises Unread and Again."""

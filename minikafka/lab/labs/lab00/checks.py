@@ -28,6 +28,7 @@ from minikafka.lab import wants
 from minikafka.lab.again import names
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.labs.lab00 import experiment
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.values import rest, shown
 from minikafka.machine.environment import SAID
 from minikafka.machine.java import find_java
@@ -186,7 +187,9 @@ def report(send: Callable[[Any, str, str, str], tuple[Any, Any] | list[Any]]) ->
     assert log, "your function was called four times, and the topic is empty"
     for (truck, place), told in zip(REPORTS, said):
         _look(truck, place, told, log)
-    assert len(log) == len(REPORTS), f"your function was called {len(REPORTS)} times, and {len(log)} records stand in the topic"
+    assert len(log) == len(REPORTS), \
+        f"your function was called {len(REPORTS)} times, and {counted(len(log), 'record')} " \
+        f"{verb(len(log), 'stands', 'stand')} in the topic"
     return f"{len(said)} reports of three trucks stand where you said: {shown(said)}"
 
 
@@ -242,7 +245,7 @@ def read_all(read: Callable[[Any, str], list[Any]]) -> str:
     places = Counter((record.partition, record.offset) for record in said)
     for partition, many in FILLED.items():
         found = sum(place[0] == partition for place in places)
-        assert found == many, f"partition {partition} has {many} records; {found} of them are in your list"
+        assert found == many, f"partition {partition} has {counted(many, 'record')}; {found} of them are in your list"
     twice = [place for place, times in places.items() if times > 1]
     assert not twice, f"the record at offset {twice[0][1]} of partition {twice[0][0]} is more than once in your list"
     return f"all {len(said)} records of three partitions, each once; one partition is empty"

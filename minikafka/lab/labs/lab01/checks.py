@@ -14,6 +14,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab01.from_nothing import under_a_dead_leader, verdict
 from minikafka.lab.labs.lab01.traces import Trace, counts, random_traces
 from minikafka.lab.labs.one_broker import one_broker
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import rest, shown, some
 
@@ -216,7 +217,7 @@ def _judge_life(worked: list[Any], committed: int | None, wanted: range, who: st
         raise Wrong(f"`work` wants one record at a time; it got {wants.kind(odd[0])}")
     offsets, right = [record.offset for record in worked], list(wanted)
     if left_out := rest(right, offsets):
-        raise Wrong(f"{who} worked on {len(offsets)} records; it left out offset {some(left_out)}")
+        raise Wrong(f"{who} worked on {counted(len(offsets), 'record')}; it left out offset {some(left_out)}")
     if twice := rest(offsets, right):
         raise Wrong(f"{who} worked on records that were done already: offset {some(twice)}")
     assert offsets == right, f"{who} did not work in the order of the log: {shown(offsets)}"

@@ -21,6 +21,7 @@ from minikafka.lab.picture.draw.chart import ORANGE as ORANGE_LINE
 from minikafka.lab.picture.draw.chart import Chart
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.view.front import Still
 
 WIDE, PANEL, LEFT, RIGHT = 1000, 480, 22, 518
@@ -58,7 +59,7 @@ def to_text(moments: Sequence[QueueAndLog]) -> str:
         nobody = "" if m.alive else "; no consumer"
         lines.append(f"at {m.t:g} s, {m.sent} sent: queue: {m.ready} ready, {m.in_flight} in flight, "
                      f"{m.acknowledged} acknowledged and gone, {m.redelivered} came back{nobody}")
-        lines.append(f"    topic: log of {m.log_end} records, committed offset {m.committed}, lag {m.lag}{nobody}")
+        lines.append(f"    topic: log of {counted(m.log_end, 'record')}, committed offset {m.committed}, lag {m.lag}{nobody}")
     return "\n".join(lines)
 
 
@@ -74,7 +75,7 @@ def _draw_queue(sheet: Sheet, m: QueueAndLog, y: float, scale: float) -> None:
     _key(sheet, LEFT, y + 116, "url(#sides-hatch)", f"{m.in_flight} in flight, not acknowledged{back}")
     _key(sheet, LEFT, y + 140, READY, f"{m.ready} ready, in order")
     _draw_consumer(sheet, LEFT, y, m, f"{m.waiting} in its memory · {m.worked} done")
-    sheet.text(LEFT, y + 204, f"the broker keeps {m.queued} messages and a note on each", BLUE, bold=True)
+    sheet.text(LEFT, y + 204, f"the broker keeps {counted(m.queued, 'message')} and a note on each", BLUE, bold=True)
 
 
 def _draw_topic(sheet: Sheet, m: QueueAndLog, y: float, scale: float) -> None:
@@ -90,7 +91,7 @@ def _draw_topic(sheet: Sheet, m: QueueAndLog, y: float, scale: float) -> None:
     _key(sheet, RIGHT, y + 116, READ, f"{m.committed} read, and still there")
     _key(sheet, RIGHT, y + 140, LOG, f"{m.lag} not read yet: the lag")
     _draw_consumer(sheet, RIGHT, y, m, f"{m.read} done")
-    sheet.text(RIGHT, y + 204, f"the broker keeps {m.log_end} records and one number", BLUE, bold=True)
+    sheet.text(RIGHT, y + 204, f"the broker keeps {counted(m.log_end, 'record')} and one number", BLUE, bold=True)
 
 
 def _key(sheet: Sheet, x: float, y: float, fill: str, text: str, dash: str = "") -> None:

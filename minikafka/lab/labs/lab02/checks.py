@@ -15,6 +15,7 @@ from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab02.experiment import HOUR_MS, RECORD, TopicHistory, one_record_an_hour
 from minikafka.lab.labs.one_broker import one_broker
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.values import shown
 from minikafka.log import build
 from minikafka.protocol.errors import KafkaError
@@ -144,10 +145,10 @@ def dated(write_history: Callable[[KafkaProducer, str, int], Any]) -> str:
 
 def _judge_dates(records: list[Any], hours: int, now: int) -> None:
     ages = [(now - record.timestamp) / HOUR_MS for record in records]
-    case = [f"write_history(producer, topic, {hours}): the log has {len(records)} records; their ages in hours: "
+    case = [f"write_history(producer, topic, {hours}): the log has {counted(len(records), 'record')}; their ages in hours: "
             + " ".join(_hours(age) for age in ages[:6]) + (" ..." if len(ages) > 6 else "")]
     if len(records) != hours:
-        raise Wrong(f"{hours} records are wanted, and the log has {len(records)}", case)
+        raise Wrong(f"{counted(hours, 'record')} {verb(hours, 'is', 'are')} wanted, and the log has {len(records)}", case)
     if sizes := {len(record.value or b"") for record in records} - {RECORD}:
         raise Wrong(f"a value has {RECORD:,} bytes; one of yours has {min(sizes):,}", case)
     slack = SLACK_MS / HOUR_MS

@@ -20,6 +20,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab03.experiment import NEW_TRUCKS, TRUCKS, WAYS, Repaired, kafka_partition, repaired
 from minikafka.lab.labs.lab03.from_nothing import before_and_after_monday, verdict
 from minikafka.lab.labs.one_broker import one_broker
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
@@ -229,8 +230,9 @@ def _counts(places: Sequence[Place], partitions: int) -> list[str]:
     if not places:
         return ["a topic without records"]
     fullest = Counter(p for p, _ in places).most_common(1)[0]
-    return [f"{len(places)} records, {partitions} partitions: a fair share is {len(places) / partitions:.1f}",
-            f"the fullest partition is {fullest[0]} with {fullest[1]} records",
+    return [f"{counted(len(places), 'record')}, {counted(partitions, 'partition')}: a fair share is "
+            f"{len(places) / partitions:.1f}",
+            f"the fullest partition is {fullest[0]} with {counted(fullest[1], 'record')}",
             "most records: " + ", ".join(f"{key!r} {count}" for key, count in Counter(k for _, k in places).most_common(3))]
 
 
@@ -288,8 +290,9 @@ def keyed(report: Callable[[str, str, list[tuple[str, str]]], Any]) -> str:
     report(broker.bootstrap, name, list(reports))
     found = broker.records(name)
     if len(found) != len(reports):
-        raise Wrong(f"{len(reports)} reports were given, and {len(found)} records stand in the log when your function returns"
-                    + ("; what is sent leaves in the background: flush() waits for it" if len(found) < len(reports) else ""))
+        late = "; what is sent leaves in the background: flush() waits for it" if len(found) < len(reports) else ""
+        raise Wrong(f"{len(reports)} reports were given, and {counted(len(found), 'record')} "
+                    f"{verb(len(found), 'stands', 'stand')} in the log when your function returns{late}")
     if any(record.key is None for record in found):
         raise Wrong("a record has no key: `send` takes key=", [f"a record of the log: {_told(found[0])}"])
     sent = Counter((truck.encode(), text.encode()) for truck, text in reports)

@@ -30,6 +30,7 @@ from minikafka.lab.labs.stage import simulated
 from minikafka.lab.picture.draw.sequence import Arrow
 from minikafka.lab.picture.draw.sequence import picture as sequence
 from minikafka.lab.picture.draw.topic import picture, steps
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.view.front import Still
 from minikafka.protocol.errors import Err, KafkaError
 
@@ -179,8 +180,10 @@ class Repaired:
         return sorted({record.key.decode() for record in backwards(self.later) if record.key})
 
     def __str__(self) -> str:
-        return (f"{len(self.backwards)} trucks drive backwards; no truck could report for {self.still:.1f} s; "
-                f"{self.copied} records were written twice; new reports by partition: {self.shares}")
+        back = len(self.backwards)
+        return (f"{counted(back, 'truck')} {verb(back, 'drives', 'drive')} backwards; no truck could report for {self.still:.1f} "
+                f"s; {counted(self.copied, 'record')} {verb(self.copied, 'was', 'were')} written twice; new reports by "
+                f"partition: {self.shares}")
 
 
 def repaired(way: str | Choose) -> Repaired:

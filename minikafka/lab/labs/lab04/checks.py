@@ -14,6 +14,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab04.bench import BATCH, ENDS, TOPIC, settle, the_bench
 from minikafka.lab.labs.lab04.night import DEADLINE, RIDES, shift
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.values import shown
 from minikafka.lab.wants import kind, whole
 
@@ -213,8 +214,8 @@ def work_off(answer: Callable[[KafkaConsumer, Callable[[Any], None]], Any]) -> s
                     "Whoever comes next begins there")
     late = [place for place, note in enumerate(notes) if place - sum(note.values()) >= 2 * BATCH]
     if late:
-        raise Wrong(f"after {late[0]} rides {sum(notes[late[0]].values())} were committed; a poll brings {BATCH} at most, "
-                    "and after each of them one commit is wanted")
+        raise Wrong(f"after {counted(late[0], 'ride')} {sum(notes[late[0]].values())} were committed; a "
+                    f"poll brings {BATCH} at most, and after each of them one commit is wanted")
     return f"{total} rides, each once; the group has committed {committed}, and never ahead of your work"
 
 
@@ -240,13 +241,14 @@ def plan(answer: Callable[[], dict[str, Any]]) -> str:
     if found.seconds is None:
         raise Wrong(f"{found.left} of {RIDES} rides were never done: after the crash and the deadlock nobody was left", told)
     if found.twice:
-        raise Wrong(f"{found.twice} rides were charged twice: a member that lived was given up in the middle of its batch", told)
+        raise Wrong(f"{counted(found.twice, 'ride')} {verb(found.twice, 'was', 'were')} charged twice: a member that lived was "
+                    "given up in the middle of its batch", told)
     if found.seconds > DEADLINE:
         raise Wrong(f"done after {found.seconds:.0f} s; the deadline is {DEADLINE:.0f} s", told)
     if chosen["members"] > ENOUGH:
         raise Wrong(f"done after {found.seconds:.0f} s, in time; but {chosen['members']} members are paid, and {ENOUGH} can "
                     "do it under one of the two protocols")
-    return f"done after {found.seconds:.0f} s with {chosen['members']} members, and no ride was charged twice"
+    return f"done after {found.seconds:.0f} s with {counted(chosen['members'], 'member')}, and no ride was charged twice"
 
 
 def _plan(said: dict[str, Any]) -> dict[str, Any]:
@@ -300,7 +302,7 @@ def _left_out(said: Any, log: Log, end: int, since: int) -> str:
     why = "; its timestamp is exactly `since`" if stamp == since else ""
     if older := [each for each, stamp in log if each > offset and stamp < since]:
         why += f"; an older one, {older[0]}, stands behind it"
-    many = "1 record, that" if len(missed) == 1 else f"{len(missed)} records, the first of them"
+    many = counted(len(missed), "record") + verb(len(missed), ", that", ", the first of them")
     return f"you said {said}; the group would miss {many} at offset {offset}{why}"
 
 

@@ -16,6 +16,7 @@ from minikafka.lab.labs.lab05.from_nothing import killed_and_started_again, verd
 from minikafka.lab.labs.lab05.paper import PaperWorld, Place, Ride, every_crash, life
 from minikafka.lab.labs.lab05.poison import POISON, PoisonWorld, every_end, live
 from minikafka.lab.labs.lab05.poison import TWO as POISONED
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
@@ -279,10 +280,11 @@ def my_policy(loop: Callable[[Any, Callable[[Any], None]], Any]) -> str:
     if left := calm.size - len({*calm.done}):
         raise Wrong(f"without any crash {left} of {calm.size} rides were never charged; your loop returned before them")
     if len(calm.done) > calm.size:
-        raise Wrong(f"without any crash {len(calm.done) - calm.size} rides were charged twice")
+        raise Wrong(f"without any crash {counted(len(calm.done) - calm.size, 'ride')} charged twice")
     bill = bill_of(loop)
     told = [f"{name}: {row['euros']:,} euros" for name, row in bills().items()]
-    month = (f"{bill.total:,.0f} euros a month: {bill.commits:,} commits, {CRASHES * bill.twice:.0f} rides charged twice, "
+    twice = counted(round(CRASHES * bill.twice), "ride")
+    month = (f"{bill.total:,.0f} euros a month: {bill.commits:,} commits, {twice} charged twice, "
              f"{CRASHES * bill.skipped:.0f} never")
     if bill.skipped:
         raise Wrong(f"{month}. A ride that is never charged is the dearest: a commit came before the work", told)
@@ -307,8 +309,8 @@ def charge_all(loop: Callable[[Any, Callable[[Any], None], Callable[[Any], None]
     if (error := live(loop, calm)) and not isinstance(error, ValueError):
         raise error
     if error:
-        raise Wrong(f"your loop ended with {type(error).__name__} after {len(calm.charged)} charges; each restart ends at the "
-                    "same record", calm.said[-4:])
+        raise Wrong(f"your loop ended with {type(error).__name__} after {counted(len(calm.charged), 'charge')}; each restart "
+                    "ends at the same record", calm.said[-4:])
     _judge(calm, "without any fault ")
     if len(calm.aside) > len(POISON) or len(calm.charged) > len({*calm.charged}):
         raise Wrong("without any fault a record was charged or set aside twice")

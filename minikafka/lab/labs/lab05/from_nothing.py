@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
 from minikafka.lab.exercise import Wrong
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.program import LOOK, QUIET, Program, cluster_of_its_own, how_it_ended, said, topic, until
 from minikafka.lab.values import some
 
@@ -117,8 +118,8 @@ def verdict(seen: TwoRuns) -> str:
     """Return what the evidence shows of a program. Wrong with the first thing that the taxi office would mind."""
     said([*seen.first, *seen.second], RIDES)
     if seen.ended_early:
-        raise Wrong(f"your program ended by itself after {len(seen.first)} rides; it has to go on until the ride `end` comes",
-                    seen.errors)
+        raise Wrong(f"your program ended by itself after {counted(len(seen.first), 'ride')}; it has to go on until the "
+                    "ride `end` comes", seen.errors)
     if lost := [ride for ride in RIDES if ride not in {*seen.first, *seen.second}]:
         if not {*FIRST} & {*seen.first}:
             raise Wrong(f"{len(FIRST)} rides lay there, and none of them was printed in {QUIET:g} s. Where does a new group "
@@ -133,4 +134,5 @@ def verdict(seen: TwoRuns) -> str:
         raise Wrong(f"the group has committed {seen.committed or 'nothing'} of {len(RIDES)} at the end: a third start charges "
                     "the rest again", seen.errors)
     twice = len({*seen.first} & {*seen.second})
-    return f"{len(RIDES)} rides, killed after {len(seen.first)} and started again: none is lost, {twice} were charged twice"
+    return f"{len(RIDES)} rides, killed after {len(seen.first)} and started again: none is lost, {twice} " \
+           f"{verb(twice, 'was', 'were')} charged twice"

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from minikafka.cluster.trace import TraceWriter
+from minikafka.lab.picture.sentences.phrases import counted
 
 WORK = 0.05  # seconds for a record
 SETTINGS = {"auto_offset_reset": "earliest", "max_poll_records": 10, "session_timeout_ms": 6000, "heartbeat_interval_ms": 2000}
@@ -94,7 +95,8 @@ class Member:
             self._grown.wait_for(lambda: len(self.done) >= count or self._over, timeout)
             if len(self.done) < count:
                 how = "has ended and" if self._over else f"had {timeout:g} s, and"
-                raise TimeoutError(f"{self.name} {how} has worked on {len(self.done)} records, not on {count}.\n{self._said()}")
+                raise TimeoutError(f"{self.name} {how} has worked on {counted(len(self.done), 'record')}, not on {count}.\n"
+                                   f"{self._said()}")
             return len(self.done)
 
     def _said(self, lines: int = 20) -> str:

@@ -12,6 +12,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.inside.breaking import judged
 from minikafka.lab.inside.goals import GOALS
 from minikafka.lab.labs.lab06.experiment import rolling
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
 Ends = dict[int, int]  # broker -> log end offset
@@ -102,7 +103,7 @@ def _all_rules(rules: list[Callable[..., None]], clusters: list[tuple[list[int],
             try:
                 rule(brokers, partitions, copies, rows)
             except AssertionError as wrong:
-                about = f"{partitions} partition{'s' * (partitions > 1)}, {copies} copies, brokers {brokers[0]} to {brokers[-1]}"
+                about = f"{counted(partitions, 'partition')}, {copies} copies, brokers {brokers[0]} to {brokers[-1]}"
                 raise Wrong(f"{about}: {wrong}", [f"partition {p}: {row}" for p, row in enumerate(rows)][:12]) from None
 
 
@@ -127,7 +128,7 @@ def _refuses(answer: Callable[[list[int], int, int], Placement]) -> None:
 
 
 def _shape(brokers: list[int], partitions: int, copies: int, placed: Placement) -> None:
-    assert len(placed) == partitions, f"you placed {len(placed)} partitions"
+    assert len(placed) == partitions, f"you placed {counted(len(placed), 'partition')}"
     for number, replicas in enumerate(placed):
         assert len(replicas) == copies, f"partition {number} has {len(replicas)} copies: {replicas}"
         assert {*replicas} <= {*brokers}, f"partition {number} is on a broker that is not there: {replicas}"

@@ -11,6 +11,7 @@ from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab07 import services
 from minikafka.lab.labs.lab07.experiment import ALL, LEADER, NAMES, AcksCluster
 from minikafka.lab.labs.lab07.from_nothing import two_faults, verdict
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
@@ -139,11 +140,13 @@ def _one_run(answer: Callable[[AcksCluster, int], int], acks: int) -> int:
         if writer.sent < count:
             raise Wrong(f"your writer sent {writer.sent} of its {count} records: `finish` sends nothing more, so wait for the "
                         "rest before it", told)
-        assert count >= 300, f"{count} records are too few to catch it in the act"
+        assert count >= 300, f"{counted(count, 'record')} are too few to catch it in the act"
         if on_the_way and on_the_way[0]:
-            raise Wrong(f"the node came back when {on_the_way[0]} records still waited in the producer. It leads no more and "
-                        "refuses them, and with acks=0 nobody hears of that: finish the writer, then restart the node", told)
-        assert not writer.waiting, f"{writer.waiting} records were not answered yet when you counted: finish the writer first"
+            raise Wrong(f"the node came back when {counted(on_the_way[0], 'record')} still waited in the producer. It leads no "
+                        "more and refuses them, and with acks=0 nobody hears of that: finish the writer, then restart the node",
+                        told)
+        assert not writer.waiting, \
+            f"{counted(writer.waiting, 'record')} had no answer yet when you counted: finish the writer first"
         lost = len(room.lost(writer))
         assert said == lost, f"{NAMES[acks]}: you counted {said} lost, the check finds {lost}"
         return lost

@@ -13,6 +13,7 @@ from minikafka.lab.inside.goals import GOALS
 from minikafka.lab.labs.lab09.from_nothing import verdict, while_brokers_die
 from minikafka.lab.labs.lab09.night import Decision, Now, Occasion, in_short, night
 from minikafka.lab.labs.lab09.votes import Voter, decides, gives
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import shown
 
@@ -120,7 +121,8 @@ def _wrong_leader(moment: Occasion, said: int) -> str:
         return f"your leader is broker {shown(said)}, and it is not alive: {cost}"
     if said not in moment.now["isr"]:
         return (f"your leader is broker {said}, not in the ISR {moment.now['isr']}. Its log ends at {moment.ends[said]}, "
-                f"and {moment.acknowledged} records are acknowledged: {moment.lost(said)} of them are lost")
+                f"and {counted(moment.acknowledged, 'record')} {verb(moment.acknowledged, 'is', 'are')} acknowledged: "
+                f"{moment.lost(said)} of them are lost")
     return f"you make broker {said} the leader; {_order(moment.now, right)}"
 
 

@@ -18,6 +18,7 @@ from minikafka.lab.labs.lab10.experiment import TOPIC
 from minikafka.lab.labs.lab10.outside import ConsumedOrder, bill, database, naive, rows
 from minikafka.lab.labs.lab10.sequences import Answer, Batch, pair
 from minikafka.lab.labs.stage import replicated
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 from minikafka.log.batch import BatchHeader, build, stamp
 from minikafka.log.producers import ProducerStates
@@ -177,12 +178,12 @@ def _settled(room: ExactlyOnceCluster, process: ApplicationProcess, orders: list
         counts = [value for _, value in room.read(COMMITTED, topic=topic)]
         if counts != right:
             odd = next(each for each in [*counts, *right] if counts.count(each) != right.count(each))
-            raise Wrong(f"{odd!r} counts in {topic} {counts.count(odd)} times; it should count {right.count(odd)} times",
-                        excerpt=logs)
+            raise Wrong(f"{odd!r} counts in {topic} {counted(counts.count(odd), 'time')}; it should "
+                        f"count {counted(right.count(odd), 'time')}", excerpt=logs)
     begun = process.calls.count("begin_transaction")
     if begun != len(orders):
-        raise Wrong(f"{begun} transactions were begun for {len(orders)} orders: one for each order is wanted, with both of its "
-                    "records in it", excerpt=logs)
+        raise Wrong(f"{counted(begun, 'transaction')} for {counted(len(orders), 'order')}: one for each order is wanted, "
+                    "with both of its records in it", excerpt=logs)
 
 
 # --- 10.6 ---------------------------------------------------------------------------------------------------------

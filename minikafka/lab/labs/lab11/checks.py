@@ -23,6 +23,7 @@ from minikafka.lab.datasets import Trip, taxi_trips
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.labs.lab11.experiment import two_versions
 from minikafka.lab.labs.lab11.from_nothing import verdict, while_records_go
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import file_exercise
 from minikafka.lab.values import reason, shown
 
@@ -107,7 +108,7 @@ def load(answer: Callable[[Any, str, str, str], Any]) -> str:
     if b"on the floor" in values:
         raise Wrong("your table also has records of another topic: the topic is an argument of your function")
     if aborted := [value for value in values if value in (b"x", b"y", b"z")]:
-        raise Wrong(f"your table has {len(values)} rows, {len(aborted)} of them aborted; {len(right)} records are committed")
+        raise Wrong(f"your table has {counted(len(values), 'row')}, {len(aborted)} of them aborted; {len(right)} committed")
     if values != right:
         raise Wrong(f"your table has the values {values}; committed are {right}")
     return "your table has the four committed records of a topic, and none of the three that were aborted"
@@ -183,8 +184,8 @@ def fares(answer: Callable[[Any], Iterable[Any]]) -> str:
     assert all(len(row) == 3 for row in said), f"three columns are wanted, partition, offset, dollars: {said[0]}"
     found = {(row[0], row[1]): row[2] for row in said}
     if len(found) != len(said) or found.keys() != right.keys():
-        raise Wrong(f"{len(made)} records have come, you return {len(said)} rows: one for each is wanted, also for those that "
-                    "cannot be read")
+        raise Wrong(f"{len(made)} records have come, you return {counted(len(said), 'row')}: one for each is wanted, also for "
+                    "those that cannot be read")
     for (partition, offset), dollars in right.items():
         mine = found[partition, offset]
         if (mine is None) != (dollars is None) or (mine is not None and abs(float(mine) - float(dollars)) > 0.005):

@@ -27,6 +27,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import Cluster
 from minikafka.lab.datasets import Trip, taxi_trips
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.spark import kafka_format
 from minikafka.lab.trouble import SPARK
 
@@ -139,9 +140,9 @@ def outcome(make: Callable[[], DataFrame]) -> str:
             raise
         return "the job stops with an error"
     if "dollars" not in table.columns:
-        return f"{len(rows)} rows"
+        return counted(len(rows), "row")
     known = [row["dollars"] for row in rows if row["dollars"] is not None]
-    return f"{len(rows)} rows, {len(rows) - len(known)} null, {sum(known):.0f} dollars"
+    return f"{counted(len(rows), 'row')}, {len(rows) - len(known)} null, {sum(known):.0f} dollars"
 
 
 # --- more topics -----------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from minikafka.cluster import Cluster
 from minikafka.lab.exercise import Unknown, Wrong
 from minikafka.lab.labs.lab11.experiment import two_versions
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import QUIET, Program, cluster_of_its_own, how_it_ended, until
 from minikafka.lab.spark.session import RUNNING_JAVA
 from minikafka.lab.values import shown
@@ -133,7 +134,7 @@ def verdict(seen: Answered) -> str:
         raise Wrong(f"your program has no answer to the request {shown(f'{first} {end}')}" + lost * (len(seen.printed) == LOST),
                     seen.errors)
     if len(seen.printed) > len(REQUESTS):
-        raise Wrong(f"{len(REQUESTS)} ranges were asked for, and your program printed {len(seen.printed)} lines")
+        raise Wrong(f"{len(REQUESTS)} ranges were asked for, and your program printed {counted(len(seen.printed), 'line')}")
     if (told := how_it_ended(seen.code)) is not None:
         raise Wrong(told.replace(f"{QUIET:g} s", f"{ANSWER:g} s"), seen.errors)
     return f"{len(REQUESTS)} ranges, one of them no longer whole: three right answers, and one refusal"

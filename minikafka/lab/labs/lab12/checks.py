@@ -17,6 +17,7 @@ from minikafka.lab import wants
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.exercise import Unknown, Wrong, checks, hints
 from minikafka.lab.labs.lab12.experiment import DELAYS, EVERY, SERVICES, bill, measure
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
 NOON = datetime(2025, 6, 2, 12, 0, tzinfo=timezone.utc)
@@ -68,7 +69,7 @@ def emissions(answer: Callable[[list[list[int]], int, int], list[Emitted]]) -> s
     for steps, size, delay in cases:
         right, said = _emissions(steps, size, delay), list(answer([list(step) for step in steps], size, delay))
         if len(said) != len(right):
-            raise Wrong(f"{len(steps)} steps, and you returned {len(said)} rows")
+            raise Wrong(f"{counted(len(steps), 'step')}, and you returned {counted(len(said), 'row')}")
         for number, (mine, yours) in enumerate(zip(right, said), 1):
             if tuple(yours) != mine:
                 seen = isinstance(yours, (tuple, list)) and len(yours) == 2
@@ -176,7 +177,7 @@ def prices(answer: Callable[[Any], Iterable[Any]]) -> str:
     for key in [*right, *said]:
         mine, yours = right.get(key), said.get(key)
         if mine is None or yours is None or abs(mine - yours) > 1e-9:
-            raise Wrong(f"{key[0]} at {key[1]:%H:%M} with {counts[key]} trips: you have {yours}, it is {mine}")
+            raise Wrong(f"{key[0]} at {key[1]:%H:%M} with {counted(counts[key], 'trip')}: you have {yours}, it is {mine}")
     return f"{len(right)} prices in four zones, none below 1 and none above 3"
 
 

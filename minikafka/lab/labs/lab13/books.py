@@ -14,6 +14,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from minikafka.lab.picture.sentences.phrases import counted
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointBatch:
@@ -66,4 +68,4 @@ def said(found: AllBooks) -> str:
     spans = ", ".join(f"{number}: [{begin}, {end}) {'done' if done else 'begun'}" for number, begin, end, done in found.batches)
     twice = [offset for offset, count in sorted(found.copies.items()) if count > 1]
     return (f"{found.name}: log end {found.log}; group {found.group}; checkpoint {spans or 'empty'}; "
-            f"sink {sum(found.copies.values())} rows" + (f", more than once: {twice}" if twice else ""))
+            f"sink {counted(sum(found.copies.values()), 'row')}" + (f", more than once: {twice}" if twice else ""))

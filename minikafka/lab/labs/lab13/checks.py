@@ -16,6 +16,7 @@ from typing import Any
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab13.experiment import TABLE, Row
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
 Choice = tuple[int, bool]                           # hours of retention, failOnDataLoss
@@ -147,7 +148,8 @@ def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> 
                 keyless = ". OR REPLACE and OR IGNORE look for the same key, and the table has none"
         if wrong := _differs(found, log):
             lost = " The checkpoint was deleted: the numbers begin at 0 again, for other rows." if case % 3 else ""
-            raise Wrong(f"{len(log)} orders in the log, {len(found)} rows in the table: {wrong}{keyless}.{lost}", told[:5])
+            raise Wrong(f"{len(log)} orders in the log, {counted(len(found), 'row')} in the table: {wrong}{keyless}.{lost}",
+                        told[:5])
         if "COMMIT" in told:
             raise Wrong("the table is the log, but your function commits. Its caller ends the transaction: what is committed "
                         "inside is not undone if the caller fails", told[:5])

@@ -19,6 +19,7 @@ from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, 
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ENDED, no_such_value, question
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
 # --- 14.2 ------------------------------------------------------------------------------------------------------------
@@ -145,7 +146,8 @@ def mispriced(pipeline: Pipeline) -> str:
             sink.take(ROWS[{0: 0, 1: 4, 2: 12}[batch]:upto], batch)
             for zone, trips, price in sink.db.execute("SELECT zone, trips, surge FROM prices"):
                 if not isinstance(price, (int, float)) or abs(price - surge(upto)) > 1e-6:
-                    return f"the totals are right, but a price is not: {zone}, {trips} trips, surge {price}; it is {surge(upto)}"
+                    return f"the totals are right, but a price is not: {zone}, {counted(trips, 'trip')}, surge {price}; " \
+                           f"it is {surge(upto)}"
     return ""
 
 
@@ -246,7 +248,7 @@ def fooled(answer: Callable[[], Pipeline] | Pipeline) -> str:
 def compared(cell: Cell, trips: Sequence[Row], prices: Sequence[Price]) -> list[str]:
     """Return what a ride in a window costs, and what it should cost."""
     count, row = sum((row.zone, row.window) == cell for row in trips), [row for row in prices if row[:2] == cell]
-    return [f"{count} trips in {shown(cell)}, so the price is {surge(count)}",
+    return [f"{counted(count, 'trip')} in {shown(cell)}, so the price is {surge(count)}",
             f"the table has {row[0].surge if row else 'no such row'}"]
 
 

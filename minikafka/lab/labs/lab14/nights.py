@@ -21,6 +21,7 @@ from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary
 from minikafka.lab.labs.lab14.pipeline import COUNT_AGAIN, EFFECTIVELY_ONCE, KEEP_FIRST, Pipeline
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
+from minikafka.lab.picture.sentences.phrases import counted, verb
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ def judged(run: Run, limit: float) -> str:
     if run.waited > limit:
         found.append(f"waited {run.waited:.0f} s")
     if run.stayed:
-        found.append(f"{run.stayed} rows stay")
+        found.append(f"{counted(run.stayed, 'row')} {verb(run.stayed, 'stays', 'stay')}")
     return ", ".join(found) or ("" if report.valid else "UNKNOWN")
 
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from minikafka.lab.picture.sentences.phrases import counted, verb
 from minikafka.proof.history import AnomalyVerdict, Evidence, Report, check
 from minikafka.proof.history.report import SHOWN
 from minikafka.proof.history.story import HistoryTables, Op
@@ -231,7 +232,8 @@ def totals(facts: Facts) -> Iterator[Evidence]:
         number = said.get(cell, 0)
         if number > most[cell] or number < least[cell] and facts.run.settled:
             zone, window = cell
-            yield Evidence(f"{zone} from {window[11:16]}: {number} trips, there were {least[cell]}")
+            were = verb(least[cell], "was", "were")
+            yield Evidence(f"{zone} from {window[11:16]}: {counted(number, 'trip')}, there {were} {least[cell]}")
 
 
 def bounds(facts: Facts) -> tuple[Counter[Cell], Counter[Cell]]:

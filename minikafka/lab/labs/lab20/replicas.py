@@ -32,6 +32,7 @@ from minikafka.lab.labs.lab20.clients import LIBRDKAFKA, PATIENCE, blamed, pytho
 from minikafka.lab.labs.lab20.parts import NAME, StudentsBroker, Whole, listening, whole
 from minikafka.lab.labs.lab20.side_by_side import NoAnswer, WireLine, read_fields
 from minikafka.lab.labs.lab20.stages import LATEST, at, names, wanted
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.program import Program
 
 TOPIC, HELD = "orders", 1.0  # seconds for which nothing may be acknowledged
@@ -125,8 +126,8 @@ def _a_follower_is_held(three: ThreeBrokers, producer: Any, acknowledged: set[in
     send(producer, DOUBTFUL, acknowledged)
     producer.flush(HELD)
     if promised := acknowledged & {*DOUBTFUL}:
-        raise Wrong(f"broker 3 was in the ISR and stood still, and {len(promised)} records were acknowledged that it does not "
-                    "have: if it leads next, they are lost. Whom does your high watermark wait for?")
+        raise Wrong(f"broker 3 was in the ISR and stood still, and you acknowledged {counted(len(promised), 'record')} that it "
+                    "does not have: if it leads next, they are lost. Whom does your high watermark wait for?")
     got = asked(three.brokers[1], "Fetch of a consumer", "Fetch", wanted(TOPIC, 0))
     if unsure := [n for n in DOUBTFUL if b"order-%d" % n in got]:
         raise Wrong(f"broker 3 was in the ISR and stood still, and a consumer got order-{unsure[0]}, which it does not have: "

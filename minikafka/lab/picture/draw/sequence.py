@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, PAPER, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.sentences.phrases import counted
 
 WIDE, STEPS, CLIENT, RIGHT = 1000, 16, 230, 890  # x of the steps' names, of the client and of the last broker
 TOP, ROW, GAP = 76, 38, 14
@@ -53,7 +54,7 @@ def picture(messages: Sequence[Arrow], brokers: Sequence[int], knows: Collection
         band = PAPER if list(begins).index(message.step) % 2 else CARD
         _draw_message(sheet, message, at[message.broker], height, band)
     text = to_text(messages)
-    return sheet.svg(bottom + 10, f"a client and its brokers: {len(messages)} messages"), text
+    return sheet.svg(bottom + 10, f"a client and its brokers: {counted(len(messages), 'message')}"), text
 
 
 def to_text(messages: Sequence[Arrow]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from minikafka.lab.picture.draw.paper import width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, INK, LINE, SOFT, VERMILLION, Sheet
+from minikafka.lab.picture.sentences.phrases import counted
 
 WIDE, LEFT, RIGHT = 1000, 180, 20
 CELL, LEAST, LANE, TOP = 46, 27, 92, 58
@@ -43,7 +44,8 @@ def picture(records: Iterable[Any], follow: str | None = None, read: Sequence[An
              for p in range(max([partitions, *(r.partition + 1 for r in found)]))}
     looks = _looks(found)
     sheet = Sheet(WIDE)
-    sheet.text(16, 30, title or f"{len(lanes)} partitions, {len(found)} records", size=18, bold=True, room=WIDE - 32)
+    title = title or f"{counted(len(lanes), 'partition')}, {counted(len(found), 'record')}"
+    sheet.text(16, 30, title, size=18, bold=True, room=WIDE - 32)
     sheet.text(16, 50, _legend(looks, follow), SOFT, room=WIDE - 32)
     cell = max(LEAST, min(CELL, (WIDE - LEFT - RIGHT) / max([1, *map(len, lanes.values())])))
     places: dict[tuple[int, int], tuple[float, float]] = {}
@@ -61,7 +63,8 @@ def picture(records: Iterable[Any], follow: str | None = None, read: Sequence[An
 
 def to_text(lanes: dict[int, list[Any]], follow: str | None = None, read: Sequence[Any] = ()) -> str:
     """Return the drawing in words: a line for each partition, the path of the key, and what the reader got."""
-    lines = [f"{len(lanes)} partitions: " + ", ".join(f"{p} has {len(lane)} records" for p, lane in lanes.items())]
+    each = ", ".join(f"{p} has {counted(len(lane), 'record')}" for p, lane in lanes.items())
+    lines = [f"{counted(len(lanes), 'partition')}: {each}"]
     for p, lane in lanes.items():
         lines.append(f"partition {p}: " + (" ".join(_short(r) for r in lane) or "empty"))
     if follow is not None:
@@ -122,7 +125,8 @@ def _draw_lane(sheet: Sheet, p: int, lane: list[Any], y: float, cell: float, loo
     """Draw one partition; return the middle of each record that was drawn."""
     sheet.rect(8, y + 8, WIDE - 16, LANE - 14, CARD, LINE, radius=6)
     sheet.text(20, y + 36, f"partition {p}", bold=True, size=16)
-    told = f"{len(lane)} records" if leader is None else f"leader {leader} · {len(lane)} records"
+    many = counted(len(lane), "record")
+    told = many if leader is None else f"leader {leader} · {many}"
     sheet.text(20, y + 58, told, SOFT, room=LEFT - 28)
     room = int((WIDE - LEFT - RIGHT) / cell)
     hidden = max(0, len(lane) - room + 3) if len(lane) > room else 0

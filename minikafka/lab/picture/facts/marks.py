@@ -17,7 +17,7 @@ from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.facts.state import RunState
 from minikafka.lab.picture.frame import Level, Mark, MomentKind
-from minikafka.lab.picture.sentences.phrases import brokers, count
+from minikafka.lab.picture.sentences.phrases import brokers, counted
 
 TOGETHER = 0.5         # seconds within which the same happening to another partition is the same mark
 STALL = 1.0            # seconds that a high watermark has to stand to be worth a mark
@@ -111,7 +111,7 @@ class Marker:
         if lost > seen.lost:
             more = lost - seen.lost
             self._add(number, event["t"], MomentKind.LOSS, Level.BAD, (p.name, lost), p.name,
-                      lambda about: f"{count(more, 'acknowledged record')} of {about[0]} lost")
+                      lambda about: f"{counted(more, 'acknowledged record')} of {about[0]} lost")
         seen.lost = lost
 
     def _leader(self, number: int, t: float, p: PartitionFacts, seen: PartitionSeen) -> None:

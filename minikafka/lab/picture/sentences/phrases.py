@@ -40,7 +40,7 @@ def offsets(start: int, end: int) -> str:
     return str(start) if end - start == 1 else f"{start}-{end - 1}"
 
 
-def count(number: int, thing: str) -> str:
+def counted(number: int, thing: str) -> str:
     """Return a number with its noun: 1 record / 1,208 records."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 

@@ -12,7 +12,7 @@ from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.facts.state import SESSION
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import brokers, count, limit, listed, seconds, upper, verb
+from minikafka.lab.picture.sentences.phrases import brokers, counted, limit, listed, seconds, upper, verb
 
 
 def no_quorum(scene: PictureScene) -> Sentence | None:
@@ -48,7 +48,7 @@ def _votes(scene: PictureScene, needed: int) -> str:
     if quorum.newest == quorum.epoch:
         return ""
     return "".join(f" {upper(scene.state.named(candidate))} is a candidate in epoch {quorum.newest} and has "
-                   f"{count(number, 'vote')}; it needs {needed}."
+                   f"{counted(number, 'vote')}; it needs {needed}."
                    for candidate, number in sorted((c, n) for c, n in votes.items() if c is not None))
 
 
@@ -72,7 +72,7 @@ def _why_no_leader(scene: PictureScene, p: PartitionFacts) -> str:
         end = p.log_end
         missing = [end - r.log.end for b in others if end is not None and (r := p.replicas.get(b)) is not None
                    and r.log.end is not None]
-        lack = f" and {verb(len(others), 'lacks', 'lack')} up to {count(max(missing), 'record')}" if any(missing) else ""
+        lack = f" and {verb(len(others), 'lacks', 'lack')} up to {counted(max(missing), 'record')}" if any(missing) else ""
         text += (f" {upper(brokers(others))} {verb(len(others), 'runs', 'run')}{lack}, but must not lead: "
                  "unclean.leader.election.enable is false.")
     elif others and p.settings.unclean:

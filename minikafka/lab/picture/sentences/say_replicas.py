@@ -9,7 +9,7 @@ from minikafka.lab.picture.facts.partitions import NOBODY, PartitionFacts
 from minikafka.lab.picture.facts.quorum import METADATA
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import brokers, count, limit, listed, offsets, seconds, upper, verb
+from minikafka.lab.picture.sentences.phrases import brokers, counted, limit, listed, offsets, seconds, upper, verb
 
 LATE = 0.5             # seconds: a follower that is behind for less is only on its way
 
@@ -69,7 +69,7 @@ def clients_cut(scene: PictureScene) -> Sentence | None:
             continue
         there, back = cuts.get((CLIENTS, leader)), cuts.get((leader, CLIENTS))
         waiting = sum(len(producer.waiting) for producer in scene.state.producers.values())
-        wait = f" {upper(count(waiting, 'record'))} {verb(waiting, 'waits', 'wait')} in producers." if waiting else ""
+        wait = f" {upper(counted(waiting, 'record'))} {verb(waiting, 'waits', 'wait')} in producers." if waiting else ""
         if there is not None:
             return Sentence(Level.BAD, f"No client has reached broker {leader}, which leads {p.name}, for "
                             f"{seconds(scene.t - there)}.{wait} Its replication goes on.")
@@ -102,7 +102,7 @@ def lost_records(scene: PictureScene) -> Sentence | None:
         log = p.reference
         lost = scene.state.account.lost(p.name, log) if log is not None else 0
         if lost:
-            return Sentence(Level.BAD, f"{count(lost, 'acknowledged record')} of {p.name} {verb(lost, 'is', 'are')} lost: "
+            return Sentence(Level.BAD, f"{counted(lost, 'acknowledged record')} of {p.name} {verb(lost, 'is', 'are')} lost: "
                             f"the log of broker {p.last_leader}, which leads in epoch {p.epoch}, does not hold "
                             f"{verb(lost, 'it', 'them')}.")
     return None
@@ -122,9 +122,9 @@ def catching_up(scene: PictureScene) -> Sentence | None:
                 continue
             if b in scene.state.conditions.held:
                 return Sentence(Level.WAIT, f"Broker {b} copies nothing and is out of the ISR of {p.name}: "
-                                f"{count(end - r.log.end, 'record')} behind, waited for by nobody.")
+                                f"{counted(end - r.log.end, 'record')} behind, waited for by nobody.")
             return Sentence(Level.WAIT, f"Broker {b} catches up with {p.name}: it ends at {r.log.end}, the leader at {end}, "
-                            f"{count(max(0, end - r.log.end), 'record')} to go before it is in sync again.")
+                            f"{counted(max(0, end - r.log.end), 'record')} to go before it is in sync again.")
     return None
 
 

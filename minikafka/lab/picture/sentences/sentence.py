@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from minikafka.lab.picture.facts.clients import BROKERS_ASSIGN, ConsumerFacts
 from minikafka.lab.picture.frame import Level, Sentence
 from minikafka.lab.picture.scene import PictureScene
-from minikafka.lab.picture.sentences.phrases import count, limit, listed, offsets, seconds, verb
+from minikafka.lab.picture.sentences.phrases import counted, limit, listed, offsets, seconds, verb
 from minikafka.lab.picture.sentences.say_cluster import leader_out, no_controller, no_leader, no_quorum, suspected
 from minikafka.lab.picture.sentences.say_replicas import (
     below_minimum,
@@ -46,7 +46,7 @@ def rebalancing(scene: PictureScene) -> Sentence | None:
                             "member must give up nobody else gets before it says that it has; all others are read on.")
         if group.rebalancing is not None:
             return Sentence(Level.WAIT, f"Group {name} is rebalancing for {seconds(scene.t - group.rebalancing)}: "
-                            f"{count(len(group.members), 'member')}, and no assignment until all have joined again.")
+                            f"{counted(len(group.members), 'member')}, and no assignment until all have joined again.")
     return None
 
 
@@ -91,7 +91,7 @@ def abandoned(scene: PictureScene) -> Sentence | None:
         unread = sum(mark - at for tp, at in group.committed.items() if (p := scene.state.partitions.get(tp)) is not None
                      and (mark := p.high_watermark) is not None and mark > at)
         if unread:
-            return Sentence(Level.WAIT, f"Group {name} has no members: {count(unread, 'readable record')} "
+            return Sentence(Level.WAIT, f"Group {name} has no members: {counted(unread, 'readable record')} "
                             f"{verb(unread, 'waits', 'wait')} behind what it committed.")
     return None
 
@@ -102,7 +102,7 @@ def abandoned(scene: PictureScene) -> Sentence | None:
 def nothing_known(scene: PictureScene) -> Sentence | None:
     p = scene.chosen
     if p is None:
-        return Sentence(Level.UNKNOWN, f"{count(len(scene.state.brokers), 'broker')}, no partition yet.")
+        return Sentence(Level.UNKNOWN, f"{counted(len(scene.state.brokers), 'broker')}, no partition yet.")
     if p.leader is None:
         return Sentence(Level.UNKNOWN, f"Nobody has told who leads {p.name}.")
     return None
