@@ -25,7 +25,6 @@ from nbval.plugin import NbCellError
 
 ROOT = Path(__file__).parent
 WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
-SPARK = ("11", "12", "13", "14")
 TWICE = ("06",)  # brokers that are killed, a view, exercises; `make long` has all
 SENTENCE = re.compile(r"\n(?!.*(lambda|Traceback)).{20,500} \(The whole error: `%tb`\)")  # minikafka/lab/trouble.py
 START = re.compile(r"^cluster = Cluster\(", re.MULTILINE)
@@ -44,7 +43,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the cells: on Apache Kafka (MINIKAFKA_ENGINE=apache, as `make judge` sets it) they belong to the judge's half.
 
-    The students' notebooks that start Spark are in `make long`, and there all others are run whole.
+    The students' notebooks of labs that were judged as they are now are in `make long` only, and there all are run whole.
     """
     if item.path.suffix != ".ipynb":
         return
@@ -53,7 +52,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     elif item.path.parent == ROOT / "solutions" and WHOLE:
         item.add_marker(pytest.mark.soak)
         item.add_marker(pytest.mark.timeout(3600))  # the last cell runs all of them twice; nbval ends each that hangs
-    if item.path.parent == ROOT / "labs" and (WHOLE or item.path.name[:2] in SPARK):
+    if item.path.parent == ROOT / "labs" and (WHOLE or was_judged(item.path)):
         item.add_marker(pytest.mark.soak)
 
 
@@ -79,6 +78,13 @@ def unsolved(path: Path) -> frozenset[str]:
         from tools.notebooks.parts import unsolved_part
         student = unsolved_part(student, nbformat.read(solved, as_version=4).cells)
     return frozenset(cell.id for cell in student)
+
+
+@cache
+def was_judged(path: Path) -> bool:
+    """Return whether `tools/labs.py --gate` has run this notebook of students, with the cells and checks of now."""
+    from tools.notebooks.gate import is_judged
+    return is_judged(ROOT / "solutions" / "source" / f"{path.stem}.md")
 
 
 def is_told_by_solved(item: pytest.Item) -> bool:

@@ -11,9 +11,10 @@ names of minikafka.lab:
      different make, by somebody who has read the notebook and does not know the check
 and it has its three hints.
 
-A lab is judged in a process of its own, each verdict within LIMIT seconds. `tools/labs.py NN --gate` prints the lab's rows and
-writes them into tests/lab/labs/GATE.md, and into gated.tsv a hash of what was judged. `make test` judges the labs whose hash is
-another one now, `make long` all: minutes for what can change only if the broker does, which has tests of its own.
+A lab is judged in a process of its own, each verdict within LIMIT seconds, and its students' notebook is run by nbval.
+`tools/labs.py NN --gate` prints the lab's rows and writes them into tests/lab/labs/GATE.md, and into gated.tsv a hash of what was
+judged. `make test` judges the labs whose hash is another one now, `make long` all: minutes for what can change only if the
+broker does, which has tests of its own.
 """
 from __future__ import annotations
 
@@ -198,12 +199,18 @@ def apart(path: Path) -> list[Result]:
     return [Result(**row) for row in json.loads(done.stdout)]
 
 
+def runs_unsolved(path: Path) -> bool:
+    """Run the students' notebook of a lab, unsolved; return whether no cell fails."""
+    command = [sys.executable, "-m", "pytest", "-q", str(ROOT / "labs" / f"{path.stem}.ipynb")]
+    return subprocess.run(command, cwd=ROOT, timeout=WHOLE).returncode == 0
+
+
 def fingerprint(path: Path) -> str:
-    """Return a hash of what the verdicts on a lab depend on: its exercises' cells, checks and answers, and what judges all."""
+    """Return a hash of what the verdicts on a lab depend on: its cells of code, checks and answers, and what judges all labs."""
     lab = read(path)
     checks = sorted((ROOT / f"minikafka/lab/labs/lab{lab.number:02d}").rglob("*.py"))
     answers = [ANSWERS / kind / f"lab{lab.number:02d}.py" for kind in ("right", "wrong")]
-    cells = [f"{exercise}\n{cell.source}".encode() for exercise, cell in exercises(lab.cells)]
+    cells = [cell.source.encode() for cell in lab.cells if cell.cell_type == "code"]
     files = [file.read_bytes() for file in (*map(ROOT.joinpath, JUDGES), *checks, *answers) if file.exists()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in (*cells, *files))).hexdigest()
 
@@ -211,6 +218,11 @@ def fingerprint(path: Path) -> str:
 def gated() -> dict[str, str]:
     """Return the hash of each lab, by its source's name, when it was judged last."""
     return dict(line.split("\t") for line in GATED.read_text().splitlines()) if GATED.exists() else {}
+
+
+def is_judged(path: Path) -> bool:
+    """Return whether a lab was judged as it is now."""
+    return path.exists() and gated().get(path.stem) == fingerprint(path)
 
 
 def row(r: Result) -> str:
@@ -224,6 +236,7 @@ def show(sources: list[Path]) -> int:
     """Prints the rows of these labs and what is wrong; 1 if anything is. If nothing is, it writes the rows into the table."""
     results = [result for path in sources for result in apart(path)]
     problems = [problem for result in results for problem in result.problems]
+    problems += [f"{path.stem}: the students' notebook fails" for path in sources if not runs_unsolved(path)]
     right, wrong = sum(len(r.right) for r in results), sum(len(r.wrong) for r in results)
     print(*map(row, results), *problems, f"{len(results)} exercises, {right} right answers, {wrong} wrong ones", sep="\n")
     if not problems:

@@ -23,7 +23,7 @@ check("99.1", double)'''
 
 def soaked(path):
     """In `make long` only if nothing that it judges has changed since `tools/labs.py --gate` found it right."""
-    return pytest.param(path, marks=pytest.mark.soak if gate.gated().get(path.stem) == gate.fingerprint(path) else ())
+    return pytest.param(path, marks=pytest.mark.soak if gate.is_judged(path) else ())
 
 
 @pytest.mark.slow
@@ -137,12 +137,16 @@ def test_a_lab_changes_its_own_rows_only(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gate, "TABLE", tmp_path / "GATE.md")
     monkeypatch.setattr(gate, "GATED", tmp_path / "gated.tsv")
     monkeypatch.setattr(gate, "fingerprint", lambda path: "new")
+    monkeypatch.setattr(gate, "runs_unsolved", lambda path: True)
     gate.GATED.write_text("98-b\told\n99-a\told\n")
     before = "# A\n\n|---|---|\n| 98.1 | old |\n| 99.1 | old |\n| 99.2 | old |\n| 100.1 | old |\n"
     gate.TABLE.write_text(before)
     monkeypatch.setattr(gate, "apart", lambda path: [judge(wrong={"is right": (lambda x: x + x, ""), **WRONG})])
     assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
     monkeypatch.setattr(gate, "apart", lambda path: [judge()])
+    monkeypatch.setattr(gate, "runs_unsolved", lambda path: False)
+    assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
+    monkeypatch.setattr(gate, "runs_unsolved", lambda path: True)
     assert gate.show([Path("99-a.md")]) == 0
     assert gate.gated() == {"98-b": "old", "99-a": "new"}
     assert gate.TABLE.read_text() == before.replace("| 99.1 | old |\n| 99.2 | old |", gate.row(judge()))
