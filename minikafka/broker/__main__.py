@@ -20,8 +20,9 @@ from minikafka.broker import import_trimming  # noqa: F401  # before all others
 from minikafka.broker.broker import Broker
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server.certificates import read_certificates
 from minikafka.broker.server.lag import LagMonitor
-from minikafka.broker.server.listeners import check_exposure, check_listeners
+from minikafka.broker.server.listeners import check_exposure, check_listeners, nodes_and_clients
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
 from minikafka.broker.server.trace import Tracer
@@ -48,6 +49,8 @@ def main(path: str) -> int:
         check_listeners(config)
         for warning in check_exposure(config):
             logging.warning("%s", warning)
+        if any(one.protocol == "SSL" for side in nodes_and_clients(config) for one in side):
+            env.certificates = read_certificates(config)
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
     except (ConfigError, OSError) as error:

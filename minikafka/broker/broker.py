@@ -29,7 +29,7 @@ from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.shell.metadata_publisher import MetadataPublisher
 from minikafka.broker.replication.shell.replica_manager import ReplicaManager
 from minikafka.broker.server.env import Env
-from minikafka.broker.server.listeners import advertised, nodes_and_clients
+from minikafka.broker.server.listeners import advertised, brokers_listener, nodes_and_clients
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.peer import Peers
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, bound
@@ -54,7 +54,7 @@ class Broker:
         self.advertised = advertised(config)
         self.voters = parse_voters(config["controller.quorum.voters"])
         self.image = MetadataImage(self.cluster_id)
-        self.peers = Peers(env, self.node_id, self.voters, self.image, config["inter.broker.listener.name"].upper())
+        self.peers = Peers(env, self.node_id, self.voters, self.image, brokers_listener(config))
         self.quotas = ClientQuotas(Window(config["quota.window.num"], config["quota.window.size.seconds"]),
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))

@@ -65,7 +65,7 @@ class Apache:
         return {
             **common_properties(plan, node),
             "listeners": ",".join(clients + internal + [listener("CONTROLLER", node.control)] * node.voter),
-            "listener.security.protocol.map": protocols(node),
+            "listener.security.protocol.map": protocols(plan, node),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(voters),
             **(brokers_only if node.broker else {}),

@@ -50,9 +50,11 @@ def client_listeners(node: NodePlan) -> tuple[list[str], list[str]]:
             [*plain, *(f"{name}://{one.advertised}" for name, one in more)])
 
 
-def protocols(node: NodePlan) -> str:
-    """Return the security protocol of each listener."""
-    return ",".join(f"{name}:PLAINTEXT" for name in (*NAMES, *node.more))
+def protocols(plan: Plan, node: NodePlan) -> str:
+    """Return the security protocol of each listener: PLAINTEXT, unless the configuration says otherwise of that name."""
+    known = dict.fromkeys((*NAMES, *node.more), "PLAINTEXT")
+    known |= (pair.strip().split(":") for pair in plan.config.get("listener.security.protocol.map", "").split(",") if ":" in pair)
+    return ",".join(f"{name}:{protocol}" for name, protocol in known.items())
 
 
 def listener(name: str, port: int) -> str:

@@ -36,7 +36,7 @@ class Ours:
             **common_properties(plan, node),
             "listeners": ",".join([*clients, internal]),
             "advertised.listeners": ",".join([*told, internal]),
-            "listener.security.protocol.map": protocols(node),
+            "listener.security.protocol.map": protocols(plan, node),
             "inter.broker.listener.name": "INTERNAL",
             "controller.quorum.voters": ",".join(voters),
             "minikafka.cluster.id": plan.cluster_id,

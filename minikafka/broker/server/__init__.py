@@ -6,7 +6,8 @@ In reading order:
                      live.py           the real one: sockets, files, threads, and faults on command
                      links.py          connections that can be cut or slowed
     a request        listeners.py      addresses and ports, and which of them may be reached from other machines
-                     server.py         one listener: its connections and their limits
+                     server.py         the listeners of clients, or of nodes: their connections and limits
+                     tls.py            TLS on one connection; certificates.py: what a node shows, and whom it trusts
                      connection.py     one connection: frames in, one request at a time, responses out in order
                      membership.py     the proof that a node belongs to the cluster
                      registry.py       the table of handlers: `@handles(Request, needs=(Part, ...))`

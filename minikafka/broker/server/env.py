@@ -17,11 +17,14 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from minikafka.broker.server.turns import Turns
 from minikafka.log.disk import File, Fs
+
+if TYPE_CHECKING:
+    from minikafka.broker.server.certificates import Certificates
 
 __all__ = ["Env", "Faults", "File", "Fs", "Timer"]
 
@@ -46,6 +49,7 @@ class Env:
     faults: Faults
     trace: Callable[..., None]
     open_files = 1 << 16  # how many files and sockets this process may have open at once
+    certificates: Certificates | None = None  # of listeners with TLS, if this node has any
     cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seed: str, now: Callable[[], float] | None = None) -> None:

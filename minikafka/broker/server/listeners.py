@@ -28,12 +28,16 @@ WILDCARD = "0.0.0.0"
 Addresses = dict[str, tuple[str, int]]
 
 
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1}  # and their numbers in the registration of a broker
+
+
 class Listener(NamedTuple):
-    """One listener: its name, and where its socket is bound."""
+    """One listener: its name, where its socket is bound or what clients learn of it, and its security protocol."""
 
     name: str
     host: str
     port: int
+    protocol: str
 
 
 def parse_listeners(texts: list[str]) -> Addresses:
@@ -57,22 +61,41 @@ def node_listeners(config: BrokerConfig) -> list[str]:
     return list(dict.fromkeys(name.upper() for name in names))
 
 
+def brokers_listener(config: BrokerConfig) -> Listener:
+    """Return the name and the protocol by which this node reaches the listeners of the others."""
+    name = node_listeners(config)[0]
+    known = parse_listeners(config["listeners"])
+    protocols = security_protocols(config)
+    return Listener(name, *known.get(name, ("", 0)), next(protocols[one] for one in node_listeners(config) if one in known))
+
+
 def nodes_and_clients(config: BrokerConfig) -> tuple[list[Listener], list[Listener]]:
     """Return the listeners that serve the other nodes, and those that serve clients."""
     ours = node_listeners(config)
-    every = [Listener(name, *address) for name, address in parse_listeners(config["listeners"]).items()]
+    every = _listeners(config, parse_listeners(config["listeners"]))
     return [one for one in every if one.name in ours], [one for one in every if one.name not in ours]
 
 
-def advertised(config: BrokerConfig) -> Addresses:
+def _listeners(config: BrokerConfig, addresses: Addresses) -> list[Listener]:
+    protocols = security_protocols(config)
+    return [Listener(name, *address, protocols.get(name, "")) for name, address in addresses.items()]
+
+
+def security_protocols(config: BrokerConfig) -> dict[str, str]:
+    """Return the protocol of each listener name in `listener.security.protocol.map`."""
+    pairs = (pair.strip().partition(":") for pair in config["listener.security.protocol.map"].split(","))
+    return {name.upper(): protocol for name, _, protocol in pairs}
+
+
+def advertised(config: BrokerConfig) -> list[Listener]:
     """Return the addresses that clients and brokers learn: `advertised.listeners` where it is set, else `listeners`. That of
     controllers, which `controller.quorum.voters` names, is not among them."""
     found = parse_listeners(config["listeners"]) | parse_listeners(config["advertised.listeners"] or [])
-    return {name: address for name, address in found.items() if name not in node_listeners(config)[1:]}
+    return [one for one in _listeners(config, found) if one.name not in node_listeners(config)[1:]]
 
 
 def check_listeners(config: BrokerConfig) -> None:
-    """Raise ConfigError if a listener is missing or without a protocol, or has a security protocol other than PLAINTEXT."""
+    """Raise ConfigError if a listener is missing, or has no security protocol or one that is not served here."""
     texts, names = ",".join(config["listeners"]), parse_listeners(config["listeners"])
     nodes, clients = nodes_and_clients(config)
     first, *controllers = node_listeners(config)
@@ -94,12 +117,14 @@ def check_listeners(config: BrokerConfig) -> None:
 
 
 def _check_protocols(config: BrokerConfig, names: Addresses) -> None:
-    protocols = {}
-    for pair in config["listener.security.protocol.map"].split(","):
-        name, _, protocol = pair.strip().partition(":")
-        protocols[name.upper()] = protocol
-        if name.upper() in names and protocol != "PLAINTEXT":
-            raise ConfigError("listener.security.protocol.map", pair, f"{name} can only be PLAINTEXT here")
+    protocols = security_protocols(config)
+    for name, protocol in protocols.items():
+        if name in names and protocol not in SECURITY_PROTOCOLS:
+            raise ConfigError("listener.security.protocol.map", f"{name}:{protocol}",
+                              f"{name} can only be {' or '.join(SECURITY_PROTOCOLS)} here")
+    if len({protocols.get(name) for name in node_listeners(config) if name in names}) > 1:
+        raise ConfigError("listener.security.protocol.map", config["listener.security.protocol.map"],
+                          f"{' and '.join(node_listeners(config))} serve the other nodes and need the same protocol here")
     if without := names.keys() - protocols.keys():
         raise plain(f"Error creating broker listeners from '{','.join(config['listeners'])}': No security protocol defined for "
                     f"listener {min(without)}")
@@ -107,7 +132,7 @@ def _check_protocols(config: BrokerConfig, names: Addresses) -> None:
 
 def check_exposure(config: BrokerConfig) -> list[str]:
     """Return warnings for the log; raise ConfigError if the broker must not start with these listeners."""
-    for host, _ in advertised(config).values():
+    for _, host, _, _ in advertised(config):
         if host in (WILDCARD, ""):
             raise plain(f"advertised.listeners cannot use the nonroutable meta-address {WILDCARD}. "
                         "Use a routable IP address.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import struct
 from functools import partial
 from typing import Any
@@ -18,7 +19,9 @@ from kafka.protocol.sasl import SaslAuthenticateRequest
 
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.env import Env, Timer
+from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.membership import PROVE_S, Opener
+from minikafka.broker.server.tls import TlsSession, TlsTransport
 from minikafka.broker.server.turns import LONG
 from minikafka.protocol.codec import (
     RESPONSES,
@@ -40,8 +43,9 @@ class Peers:
     """The other nodes: where their listeners for nodes are, and the connections to them that parts of a broker share."""
 
     def __init__(self, env: Env, node_id: int, voters: dict[int, tuple[str, int]], image: MetadataImage,
-                 listener: str) -> None:
-        self.env, self.node_id, self.voters, self.image, self.listener = env, node_id, voters, image, listener
+                 listener: Listener) -> None:
+        self.env, self.node_id, self.voters, self.image, self.listener = env, node_id, voters, image, listener.name
+        self._tls = env.certificates.opening if listener.protocol == "SSL" and env.certificates is not None else None
         self._shared: dict[tuple[int, str], Peer] = {}
 
     def shared(self, node_id: int, use: str = "broker") -> Peer:
@@ -55,7 +59,7 @@ class Peers:
     def private(self, node_id: int, client_id: str | None) -> Peer:
         """Return a new connection that the caller keeps: for long polls, or for requests in the name of clients."""
         host, port = self.address(node_id)
-        return Peer(self.env, node_id, host, port, client_id)
+        return Peer(self.env, node_id, host, port, client_id, self._tls)
 
     def address(self, node_id: int) -> tuple[str, int]:
         """Return host and port of a node's listener for nodes. Voters are configured, brokers are registered; raise
@@ -74,8 +78,10 @@ class Peers:
 class Peer:
     """A connection to the node `node_id`. Answers come in the order of the requests, so a long poll needs a Peer of its own."""
 
-    def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None) -> None:
+    def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None,
+                 tls: ssl.SSLContext | None = None) -> None:
         self.env, self.node_id, self.host, self.port, self.client_id = env, node_id, host, port, client_id
+        self._tls = tls
         self._session: _Session | None = None
         self._connecting = asyncio.Lock()
 
@@ -119,12 +125,15 @@ class Peer:
         down (I-ENV-2)."""
         session = _Session(self.env, self.node_id)
         try:
-            await self.env.connect(self.host, self.port, lambda: session, self.node_id)
+            await self.env.connect(self.host, self.port, partial(self._layers, session), self.node_id)
             if self.env.cluster_secret:
                 await session.prove(Opener(self.env.cluster_secret, self.node_id, self.env.uuid().bytes))
         except OSError as error:
             return error
         return session
+
+    def _layers(self, session: _Session) -> asyncio.Protocol:
+        return session if self._tls is None else TlsTransport(session, TlsSession(self._tls, self.host), self.env)
 
     def close(self) -> None:
         if self._session is not None:

@@ -18,6 +18,7 @@ Source: kafka.network.SocketServer, ConnectionQuotas, Processor.closeExcessConne
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.registry import INTERNAL, ApiHandler
+from minikafka.broker.server.tls import TlsSession, TlsTransport
 
 log = logging.getLogger("minikafka.server")
 
@@ -52,9 +54,16 @@ class Server:
 
     async def start(self) -> None:
         link = self.listener if self.listener == "clients" else "accepted"
-        self._stops = [await self.node.env.listen(one.host, one.port, partial(Connection, self, one), link)
+        self._stops = [await self.node.env.listen(one.host, one.port, partial(self._connection, one), link)
                        for one in self.listeners]
         self._sweep()
+
+    def _connection(self, listener: Listener) -> asyncio.Protocol:
+        connection, certificates = Connection(self, listener), self.node.env.certificates
+        if listener.protocol != "SSL":
+            return connection
+        assert certificates is not None  # __main__ has read them
+        return TlsTransport(connection, TlsSession(certificates.accepting), self.node.env)
 
     def close(self) -> None:
         for stop in self._stops:

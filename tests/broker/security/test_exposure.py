@@ -56,8 +56,9 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
     ({"node.id": "1"}, "controller.quorum.voters must contain a parseable set of controllers"),
     ({"listeners": "PLAINTEXT://127.0.0.1:9092"}, "INTERNAL is missing"),
     ({"listeners": "INTERNAL://127.0.0.1:9093"}, "PLAINTEXT://host:port for example"),
-    ({"listener.security.protocol.map": "PLAINTEXT:SSL"}, "PLAINTEXT can only be PLAINTEXT here"),
-    ({"ssl.client.auth": "required"}, "only its default 'none' works"),
+    ({"listener.security.protocol.map": "PLAINTEXT:SASL_SSL"}, "PLAINTEXT can only be PLAINTEXT or SSL here"),
+    ({"listener.security.protocol.map": "PLAINTEXT:SSL,INTERNAL:PLAINTEXT"}, "a listener with SSL needs a PEM file"),
+    ({"ssl.cipher.suites": "required"}, "only its default '' works"),
     ({"listeners": "PLAINTEXT://myhost:9092,INTERNAL://127.0.0.1:9093"}, "can be reached from other machines"),
     (None, "No such file or directory"),
 ])

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import logging
 from asyncio import Future
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 from minikafka.broker.controller.shell.controller_channel import Channel
 from minikafka.broker.metadata.features import SUPPORTED
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.raft.shell.quorum import Quorum
+from minikafka.broker.server.listeners import SECURITY_PROTOCOLS, Listener
 from minikafka.broker.server.node import Node
 from minikafka.protocol.apis import BrokerHeartbeatRequest, BrokerRegistrationRequest
 from minikafka.protocol.errors import Err, KafkaError
@@ -38,9 +39,9 @@ FATAL = (Err.INCONSISTENT_CLUSTER_ID, Err.UNSUPPORTED_VERSION, Err.INVALID_REGIS
 class Lifecycle:
     """The registration and the heartbeats of this process."""
 
-    def __init__(self, node: Node, quorum: Quorum, advertised: Mapping[str, tuple[str, int]],
+    def __init__(self, node: Node, quorum: Quorum, advertised: Sequence[Listener],
                  clean_epoch: Callable[[], int | None]) -> None:
-        """`advertised`: host and port by the name of each listener. `clean_epoch` returns this broker's epoch before its
+        """`advertised`: what others learn of its listeners. `clean_epoch` returns this broker's epoch before its
         last shutdown if that was clean, else None."""
         self.node, self.env, self.quorum = node, node.env, quorum
         self._advertised, self._clean_epoch = advertised, clean_epoch
@@ -141,8 +142,8 @@ class Lifecycle:
 
     def _registration(self) -> BrokerRegistrationRequest:
         cls = BrokerRegistrationRequest
-        listeners = [cls.Listener(name=name, host=host, port=port, security_protocol=0)
-                     for name, (host, port) in self._advertised.items()]
+        listeners = [cls.Listener(name=one.name, host=one.host, port=one.port,
+                                  security_protocol=SECURITY_PROTOCOLS[one.protocol]) for one in self._advertised]
         features = [cls.Feature(name=name, min_supported_version=low, max_supported_version=high)
                     for name, (low, high) in SUPPORTED.items()]
         clean = self._clean_epoch()  # after a clean shutdown this broker may stay an eligible leader (rule 33)

@@ -1,0 +1,201 @@
+"""TLS between clients and brokers and among the nodes, on both engines: who gets in, and how the others are turned away."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import pytest
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.protocol.metadata import ApiVersionsRequest
+
+from minikafka import Cluster
+from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server.certificates import read_certificates
+from minikafka.broker.server.listeners import check_listeners
+from minikafka.broker.server.tls import HANDSHAKE_S, TlsSession, TlsTransport
+from minikafka.cluster import wire
+from minikafka.cluster.security import Address, Security
+from minikafka.protocol.codec import encode_request
+from minikafka.sim.world.world import World
+from tests.wire.raw import PATIENCE, Raw
+
+HELLO = encode_request(ApiVersionsRequest(), 0, 1, "raw")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority and the certificates that it has signed; `other.pem` is an authority that has signed nothing."""
+    folder = tmp_path_factory.mktemp("tls")
+
+    def openssl(command: str) -> None:
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+
+    curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+    for name in ("ca", "other"):
+        openssl(f"req -x509 {curve} -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
+    openssl(f"req {curve} -subj /CN=node -keyout node.key -out node.csr")
+    openssl("x509 -req -days 2 -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -out node.pem")
+    (folder / "both.pem").write_text((folder / "node.key").read_text() + (folder / "node.pem").read_text())
+    return folder
+
+
+def settings(certificates: Path) -> dict[str, str]:
+    return {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(certificates / "both.pem"),
+            "ssl.truststore.type": "PEM", "ssl.truststore.location": str(certificates / "ca.pem")}
+
+
+@pytest.fixture(scope="module")
+def closed(engine: str, certificates: Path) -> Iterator[Cluster]:
+    """Two brokers and a controller that speak TLS with each other, and with clients on the listener TLS."""
+    with Cluster(brokers=2, controllers=1, engine=engine, listeners={"TLS": "127.0.0.1"}, config={
+            **settings(certificates), "listener.security.protocol.map": "TLS:SSL,INTERNAL:SSL,CONTROLLER:SSL"}) as cluster:
+        yield cluster
+
+
+def test_clients_write_and_read_by_tls(closed: Cluster, certificates: Path, name: str) -> None:
+    """Fails if one of the client libraries cannot use the listener, or if replication between brokers with TLS stands still."""
+    security = Security({"security_protocol": "SSL", "ssl_cafile": str(certificates / "ca.pem")})
+    servers = closed.address(1, "TLS")
+    with KafkaProducer(bootstrap_servers=servers, acks="all", **security.kafka_python()) as producer:
+        producer.send(name, b"by kafka-python" + bytes(200_000)).get(60)
+    assert len(wire.partitions(Address.of(servers, security), [name])[f"{name}-0"].isr) >= 1
+    other = confluent_kafka.Producer({"bootstrap.servers": servers, **security.librdkafka()})
+    other.produce(name, b"by librdkafka")
+    assert other.flush(60) == 0
+    with KafkaConsumer(name, bootstrap_servers=servers, auto_offset_reset="earliest", consumer_timeout_ms=60000,
+                       **security.kafka_python()) as consumer:
+        assert [next(consumer).value.rstrip(b"\0") for _ in "12"] == [b"by kafka-python", b"by librdkafka"]
+    assert wire.live_brokers(Address.of(servers, security)) == {n: closed.address(n, "TLS") for n in closed.ids}
+
+
+def test_a_client_without_tls_gets_an_alert_and_a_clean_end(closed: Cluster) -> None:
+    """Fails if it waits, or is cut off: the first four bytes that it gets, read as a length, are the famous 352 MB."""
+    with Raw(closed.address(1, "TLS")) as raw:
+        raw.send(HELLO)
+        told = b""
+        while piece := raw.socket.recv(100):
+            told += piece
+    assert told == bytes.fromhex("15030300020250") and int.from_bytes(told[:4], "big") == 352_518_912
+
+
+def test_a_client_with_tls_at_a_listener_without_it_is_turned_away(closed: Cluster) -> None:
+    """Fails if the beginning of a handshake, read as a length, makes the broker wait for 369 MB."""
+    host, _, port = closed.address(1).rpartition(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as plain, pytest.raises(OSError):
+        ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+
+
+def test_who_trusts_another_authority_does_not_connect(closed: Cluster, certificates: Path) -> None:
+    """Fails if such a client gets in, or if the broker has lost something by it."""
+    host, _, port = closed.address(1, "TLS").rpartition(":")
+    for name in ("other.pem", "ca.pem"):
+        context = ssl.create_default_context(cafile=str(certificates / name))
+        with socket.create_connection((host, int(port)), PATIENCE) as plain:
+            if name == "other.pem":
+                with pytest.raises(ssl.SSLCertVerificationError):
+                    context.wrap_socket(plain, server_hostname=host)
+            else:
+                with context.wrap_socket(plain, server_hostname=host) as tls:
+                    tls.sendall(HELLO)
+                    assert len(tls.recv(100)) > 50 and tls.version() == "TLSv1.3"
+    older = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    older.maximum_version = ssl.TLSVersion.TLSv1_2
+    with socket.create_connection((host, int(port)), PATIENCE) as plain, older.wrap_socket(plain, server_hostname=host) as tls:
+        tls.sendall(HELLO)
+        assert len(tls.recv(100)) > 50
+
+
+# --- without sockets ------------------------------------------------------------------------------------------------
+
+
+def talk(one: TlsSession, other: TlsSession) -> tuple[bytes, bytes]:
+    """Carry what each sends to the other until both are silent; return the clear bytes that each got."""
+    got, data = (bytearray(), bytearray()), b""
+    one.receive(b"")
+    while data := one.outgoing():
+        for byte in range(len(data)):           # in the smallest pieces
+            got[1].extend(other.receive(data[byte:byte + 1]))
+        got[0].extend(one.receive(other.outgoing()))
+    return bytes(got[0]), bytes(got[1])
+
+
+def test_what_is_written_early_waits_for_the_handshake(certificates: Path) -> None:
+    """Fails if bytes leave before the handshake, are lost or change their order (I-TLS-1)."""
+    contexts = read_certificates(BrokerConfig(settings(certificates) | {"ssl.client.auth": "required"}))
+    one, other = TlsSession(contexts.opening, "localhost"), TlsSession(contexts.accepting)
+    one.send(b"a")
+    one.send(b"b" * 100_000)
+    other.send(b"c")
+    assert talk(one, other) == (b"c", b"a" + b"b" * 100_000)
+    one.end()
+    assert other.receive(one.outgoing()) == b"" and other.ended
+
+
+def test_a_node_checks_the_name_and_a_listener_the_certificate(certificates: Path) -> None:
+    """Fails if a node talks to one whose certificate names another host, or `required` lets in who shows none (I-TLS-3)."""
+    contexts = read_certificates(BrokerConfig(settings(certificates) | {"ssl.client.auth": "required"}))
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        talk(TlsSession(contexts.opening, "elsewhere"), TlsSession(contexts.accepting))
+    nobody = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    with pytest.raises(ssl.SSLError, match="PEER_DID_NOT_RETURN_A_CERTIFICATE"):
+        talk(TlsSession(nobody, "localhost"), TlsSession(contexts.accepting))
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["nothing", "half a hello"])
+def test_half_a_handshake_ends_after_its_time(certificates: Path, sent: bytes) -> None:
+    """Fails if whoever connects and says nothing keeps a place for the ten minutes of an idle connection (I-TLS-2)."""
+    contexts, world, lost = read_certificates(BrokerConfig(settings(certificates))), World(1, brokers=1), []  # type: ignore[var-annotated]
+
+    class Above(asyncio.Protocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            lost.append(world.now())
+
+    class Beneath(asyncio.Protocol):
+        def connection_made(self, transport: Any) -> None:
+            transport.write(sent)
+
+    async def story() -> None:
+        server, client = world.client_env("server"), world.client_env("client")
+        await server.listen("server", 1, lambda: TlsTransport(Above(), TlsSession(contexts.accepting), server), "clients")
+        await client.connect("server", 1, Beneath, 1)
+        await client.sleep(HANDSHAKE_S - 1)
+        assert lost == []
+        await client.sleep(2)
+
+    world.run(story())
+    world.close()
+    assert len(lost) == 1
+
+
+@pytest.mark.parametrize("lines, told", [
+    ({"ssl.keystore.location": None}, "a listener with SSL needs a PEM file"),
+    ({"ssl.keystore.type": "JKS"}, "minikafka reads PEM files only"),
+    ({"ssl.keystore.location": "/nowhere.pem"}, "minikafka cannot use this file"),
+    ({"ssl.truststore.location": None, "ssl.client.auth": "required"}, "ssl.client.auth needs a PEM file"),
+])
+def test_files_that_do_not_fit_are_refused(certificates: Path, lines: dict[str, str | None], told: str) -> None:
+    """Fails if a broker starts without the certificates that its listeners need, or does not say which setting is wrong."""
+    config = {name: value for name, value in {**settings(certificates), **lines}.items() if value is not None}
+    with pytest.raises(ConfigError, match=re.escape(told)) as refused:
+        read_certificates(BrokerConfig(config))
+    assert next(iter(lines)) in str(refused.value)
+
+
+def test_nodes_speak_one_protocol() -> None:
+    """Fails if a node starts that the others cannot talk to."""
+    config: dict[str, Any] = {
+        "listeners": "INTERNAL://127.0.0.1:1,CONTROLLER://127.0.0.1:2,SSL://127.0.0.1:3",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "INTERNAL:SSL,CONTROLLER:PLAINTEXT,SSL:SSL"}
+    with pytest.raises(ConfigError, match="need the same protocol"):
+        check_listeners(BrokerConfig(config))
