@@ -27,6 +27,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka import Cluster
 from minikafka.lab.datasets import Trip, taxi_trips
+from minikafka.lab.labs.fresh import fresh_topic
 from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.spark import kafka_format
 from minikafka.lab.trouble import SPARK
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STEP = 10  # records a poll
+KEEPS_ALL = {"retention.ms": -1}
 SESSION_MS, HEARTBEAT_MS = 2000, 500  # how soon the group notices that a member is dead
 
 
@@ -155,9 +157,10 @@ def send(producer: Any, topic: str, trips: Iterator[Trip], count: int, **where: 
 
 
 def june(cluster: Cluster) -> None:
-    """Fill the topic `june`: 330 trips, five in a transaction that is committed and five in one that is aborted. Return when no
+    """Make the topic `june` anew: 330 trips, five in a transaction that is committed, five in one that is aborted. Return when no
     transaction is open."""
     trips, here = taxi_trips(), [TopicPartition("june", 0)]
+    fresh_topic(cluster.bootstrap, "june", 3, **KEEPS_ALL)
     with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")) as taxis:
         send(taxis, "june", trips, 330)
     with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, transactional_id="accounting")) as accounting:
@@ -184,7 +187,8 @@ def two_versions(count: int = 60) -> list[tuple[bytes, float | None]]:
 
 
 def update(cluster: Cluster) -> float:
-    """Send the records of `two_versions` to the topic `update`; return the fares of that day, in dollars."""
+    """Make the topic `update` anew, of the records of `two_versions`; return the fares of that day, in dollars."""
+    fresh_topic(cluster.bootstrap, "update", 3, **KEEPS_ALL)
     with closing(KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")) as producer:
         for number, (value, _) in enumerate(two_versions()):
             producer.send("update", value, partition=number % 3)
