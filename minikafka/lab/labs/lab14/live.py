@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import tempfile
 import threading
 import time
 from itertools import count, islice
@@ -38,7 +39,6 @@ PARTS = range(3)
 PATIENCE_MS, REQUEST_MS = 60_000, 1500
 WAKES, ENDS = 120, 180                          # seconds that a busy machine may need; waits end when their condition holds
 TRIGGER = "500 milliseconds"
-_numbers = count(1)
 
 
 class QueryDied(Exception):
@@ -47,10 +47,8 @@ class QueryDied(Exception):
 
 def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Schedule, folder: str | Path) -> Run:
     """Return the run of a pipeline on these brokers, under this schedule; mends the cluster at the end."""
-    home = Path(folder) / f"run-{next(_numbers)}"
-    home.mkdir(parents=True)
-    topic = f"trips-{home.name[4:]}"
-    create(cluster, topic, pipeline.min_insync)
+    topic = create(cluster, pipeline.min_insync)
+    home = Path(tempfile.mkdtemp(prefix=f"{topic}-", dir=folder))
     history = History(cluster.now)
     with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
         query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
@@ -71,12 +69,16 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, file=str(home / "sink.db"))
 
 
-def create(cluster: Any, topic: str, min_insync: int) -> None:
-    admin = KafkaAdminClient(**cluster.for_kafka_python())
-    configs = {"min.insync.replicas": min_insync, "retention.ms": -1}
-    admin.create_topics({topic: {"num_partitions": len(PARTS), "replication_factor": 3, "configs": configs}},
-                        wait_for_metadata=True)
-    admin.close()
+def create(cluster: Any, min_insync: int) -> str:
+    """Create a topic for a run, and return its name: `trips-` and the first number that no topic has. So a cell that runs again,
+    whose topic has gone, gets the same name; the picture begins with the first."""
+    with contextlib.closing(KafkaAdminClient(**cluster.for_kafka_python())) as admin:
+        there = set(admin.list_topics())
+        topic = next(name for number in count(1) if (name := f"trips-{number}") not in there)
+        configs = {"min.insync.replicas": min_insync, "retention.ms": -1}
+        admin.create_topics({topic: {"num_partitions": len(PARTS), "replication_factor": 3, "configs": configs}},
+                            wait_for_metadata=True)
+    return topic
 
 
 class TripWriter(threading.Thread):
