@@ -31,6 +31,7 @@ The files, in reading order:
                          again.py       a cell that runs again: what its last run had begun ends first
                          waiting.py     what a cell shows while it runs for long
     what is kept         record.py      the student's own file
+                         uses.py        what the cell of an exercise uses of other cells
                          report.py      `progress()`, one page made from that file and the notebooks
                          classroom.py   what students hand in, and one page over a class
                          room.py        how many students one machine bears

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from minikafka.lab import guard, names, record, wants
 from minikafka.lab.hints import NoExercise, hints, load
 from minikafka.lab.trial import NOTHING, Misfit, Trial
+from minikafka.lab.uses import uses
 from minikafka.lab.values import LINE, clean
 from minikafka.lab.verdict import Event, Outcome, Verdict, lines
 from minikafka.lab.waiting import waiting
@@ -133,7 +134,7 @@ def note(verdict: Verdict, answer: Any) -> None:
     def alter(kept: record.Record) -> None:
         entry = kept["exercises"].setdefault(verdict.id, {"tried": 0, "passed": False})
         if code := names.source_of(answer) if verdict or not entry.get("passed") else "":
-            entry["code"] = code
+            entry |= {"code": code, "uses": uses(code, names.ran()[:-1])[:names.LETTERS]}
         entry["tried"] = entry.get("tried", 0) + 1
         entry["passed"] = bool(entry.get("passed") or verdict)
         if verdict.moves:

@@ -53,8 +53,8 @@ def maker(name: str) -> tuple[str, str]:
         found = made(name, cells_of(Path(os.environ["JPY_SESSION_NAME"])))
     except (KeyError, OSError, ValueError):  # no notebook, or one that was renamed
         found = "", ""
-    ran = getattr(shell(), "user_ns", {}).get("In", [])
-    return found if found[0] else made(name, [("", source) for source in ran])
+    cells = getattr(shell(), "user_ns", {}).get("In", [])
+    return found if found[0] else made(name, [("", source) for source in cells])
 
 
 def statements(source: str) -> list[ast.stmt]:
@@ -124,8 +124,13 @@ def source_of(answer: Any) -> str:
     if isinstance(answer, str) and answer.endswith(".py"):
         with suppress(OSError, ValueError):
             return f"%%writefile {answer}\n{Path(answer).read_text(encoding='utf-8')}"[:LETTERS]
+    return ran()[-1][:LETTERS]
+
+
+def ran() -> list[str]:
+    """Return the cells that have run, the one that runs now last; one empty cell where there is no notebook."""
     history = getattr(shell(), "history_manager", None)
-    return history.input_hist_raw[-1][:LETTERS] if history is not None else ""
+    return list(history.input_hist_raw) if history is not None else [""]
 
 
 def tool(name: str) -> str:

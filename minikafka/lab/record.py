@@ -3,7 +3,8 @@
 One JSON file on this machine, by default `.cache/progress.json` in the project (git does not see it); MINIKAFKA_PROGRESS
 names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRESS names one.
 
-    {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true, "code": "..."}}, "hints": {"6.1": {"level": 2}},
+    {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true, "code": "...", "uses": "..."}},
+     "hints": {"6.1": {"level": 2}},
      "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 84, "last": 1.7e9}},
      "recalled": {"16": {"right": true, "turn": 4}}}
 

@@ -1,7 +1,7 @@
 """The cell of an exercise, run alone: what it gives to `check`, without its notebook.
 
 Every exercise of the course is made so that its cell needs only the names of minikafka.lab; the gate (tools/notebooks/gate.py)
-runs each solution in this way.
+runs each solution in this way. What a student's cell uses of the student's other cells is handed in beside it (lab/uses.py).
 """
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from minikafka.lab import guard
 
 LIMIT = 30.0    # seconds for a cell, without its check
 FILE = re.compile(r"%%writefile +(\S+) *\n")
+
+
+def whole(entry: dict[str, Any]) -> str | None:
+    """Return the code of an exercise in a hand-in, behind the definitions that it uses; None if there is no code."""
+    code, uses = entry.get("code"), entry.get("uses")
+    if not isinstance(code, str):
+        return None
+    return f"{uses}\n{code}" if isinstance(uses, str) and uses and not FILE.match(code) else code
 
 
 def handed(source: str, exercise: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from minikafka.lab.classroom import HandIn
 from minikafka.lab.marking import remarks
 from minikafka.lab.marking.apart import Judged, judged
-from minikafka.lab.marking.cell import FILE
+from minikafka.lab.marking.cell import FILE, whole
 from minikafka.lab.marking.rubric import Worth, points
 from minikafka.lab.report import Lab, Table
 
@@ -50,8 +50,8 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     """Judge what was handed in, on all cores. `tell` gets a line for each student."""
     known = [exercise for lab in labs for exercise in lab.exercises]
     class_, files = newest(class_)
-    code = {one.name: {e: one.kept["exercises"][e]["code"] for e in known
-                       if isinstance(one.kept["exercises"].get(e, {}).get("code"), str)} for one in class_}
+    code = {one.name: {e: text for e in known if (text := whole(one.kept["exercises"].get(e, {}))) is not None}
+            for one in class_}
     keys = {name: {e: (e, name if FILE.match(text) else remarks.without_layout(text)) for e, text in mine.items()}
             for name, mine in code.items()}     # a file goes on from the same student's others
     first: dict[tuple[str, str], str] = {}      # of equal code the student whose process judges it

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from minikafka.__main__ import main
-from minikafka.lab import classroom, record
-from minikafka.lab.marking import apart, marks, remarks, rubric
+from minikafka.lab import classroom, record, uses
+from minikafka.lab.marking import apart, cell, marks, remarks, rubric
 from minikafka.lab.marking.rubric import EACH_ONE_POINT
 from minikafka.lab.report import found
 from tools.notebooks.build import Project, exercises
@@ -132,9 +132,29 @@ def test_code_is_alike_but_for_names_and_layout() -> None:
     assert remarks.alike("def f(a):\n    return min(a)") != remarks.alike("def f(a):\n    return max(a)")
 
 
+def test_a_cell_is_judged_with_what_it_uses() -> None:
+    """Fails if an answer whose function stands in another cell is not judged, or if that cell's function is not needed."""
+    question, function = "check('6.2', high_watermark)", RIGHT["6.2"].partition("\nmine = ")[0]
+    entry = {"code": question, "uses": uses.uses(question, ["from minikafka.lab import check", function])}
+    assert apart.judged({"6.2": cell.whole(entry)})["6.2"]
+    assert apart.judged({"6.2": entry["code"]})["6.2"].outcome == "UNKNOWN"
+
+
+def test_the_definitions_that_a_cell_uses() -> None:
+    """Fails if a definition that another one needs is left out, an older one counts, or a call is made again."""
+    earlier = ["def f(): return 1", "def g(x): return f() + K", "K = 2\nc = start()\n%time\ndef other(): pass",
+               "def f(): return 3", "import math as m"]
+    assert uses.uses("def h(g2): return g(g2) + m.pi\ncheck('6.2', h, c)", earlier) == (
+        "def g(x):\n    return f() + K\nK = 2\ndef f():\n    return 3\nimport math as m")
+    assert uses.uses("def f(): return 1\ncheck('6.2', f)", earlier) == "" == uses.uses("def (", earlier)
+
+
 def test_the_cell_is_kept_with_its_verdict(tmp_path: Path) -> None:
     """Fails if the code of a pass is not handed in, if a later wrong try replaces it, or if of a file not its text is kept."""
-    cells = (RIGHT["6.2"], "check('6.2', lambda leo, isr: 0)", "%%writefile mine.py\nprint(1)", "check('1.9', 'mine.py')")
+    helped = ("from minikafka.lab import check\ncluster = print('a call')\nFEW = 1", "def least(leo, isr):\n    return FEW",
+              "check('6.4', lambda leo, isr: least(leo, isr))")
+    cells = (*helped, RIGHT["6.2"], "check('6.2', lambda leo, isr: 0)",
+             "%%writefile mine.py\nprint(1)", "check('1.9', 'mine.py')")
     code = ("from IPython.core.interactiveshell import InteractiveShell as Shell\nfrom minikafka.lab import check, progress\n"
             "shell = Shell.instance(user_ns={'check': check})\n"
             f"for cell in {cells!r}: shell.run_cell(cell, store_history=True)\nprint(progress().hand_in('Ada'))")
@@ -144,5 +164,6 @@ def test_the_cell_is_kept_with_its_verdict(tmp_path: Path) -> None:
                           timeout=300)
     assert "their code" in done.stdout, done
     entries = json.loads((tmp_path / "minikafka-Ada.json").read_text())["exercises"]
-    assert entries["6.2"] == {"tried": 2, "passed": True, "code": RIGHT["6.2"]}
-    assert entries["1.9"] == {"tried": 1, "passed": False, "code": "%%writefile mine.py\nprint(1)\n"}
+    assert entries["6.2"] == {"tried": 2, "passed": True, "code": RIGHT["6.2"], "uses": ""}
+    assert entries["6.4"]["uses"] == f"FEW = 1\n{helped[1]}"
+    assert entries["1.9"] == {"tried": 1, "passed": False, "code": "%%writefile mine.py\nprint(1)\n", "uses": ""}
