@@ -13,7 +13,14 @@ from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.nights import commits_inside, judged
 from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
 from minikafka.lab.labs.lab14.paper import cries, on_paper
-from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, EFFECTIVELY_ONCE, Sink, prices_added_up
+from minikafka.lab.labs.lab14.pipeline import (
+    AT_LEAST_ONCE,
+    COUNT_AGAIN,
+    EFFECTIVELY_ONCE,
+    KEEP_FIRST,
+    Sink,
+    prices_added_up,
+)
 from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ASK, MORE, WRITE, question
@@ -190,6 +197,22 @@ def test_a_night_lets_nothing_pass_that_it_cannot_judge():
     assert judged(late, 10.0) == "" and judged(late, 8.0) == "waited 9 s"
     assert judged(replace(late, settled=False), 10.0) == "UNKNOWN"
     assert judged(small_run(rows=(row(0), row(1)), stayed=2), 8.0) == "1 lost, 2 rows stay"
+
+
+def test_a_night_judges_each_price():
+    """Fails if a night believes a price that is not that of the acknowledged trips, or accuses one that is."""
+    run, window = small_run(), "2025-06-02T07:20:00Z"
+    assert judged(replace(run, prices={("airport", window): 1.0}), 8.0) == ""
+    assert judged(replace(run, prices={("airport", window): 1.1}), 8.0) == "1 wrong price"
+
+
+def test_prices_are_looked_at_in_more_than_one_zone():
+    """Fails if 14.4 lets a pipeline pass that prices each window by the trips of all windows."""
+    def by_all(rows, batch, db):
+        db.executemany(KEEP_FIRST, rows)
+        db.execute(COUNT_AGAIN.replace("surge(count(*))", "surge((SELECT count(*) FROM trips))"))
+    assert "a price is not" in checks.mispriced(EFFECTIVELY_ONCE.but(write=by_all))
+    assert checks.mispriced(EFFECTIVELY_ONCE) == ""
 
 
 def test_a_leader_that_was_cut_off_does_not_say_where_the_log_ends():

@@ -4,8 +4,8 @@
     against(pipeline, NIGHTS[0])                 # "83 lost, 55 totals"; "" if the pipeline comes through
     table()                                      # which wrong choice falls in which night
 
-The notary counts in each of them. Three nights look at what it does not count: how long a trip waits for its row in the sink, and
-what a write leaves behind that dies before its end.
+The notary counts in each of them. A night also looks at what it does not count: each price, how long a trip waits for its row in
+the sink, and what a write leaves behind that dies before its end.
 Owns: nothing. Invariants: a pipeline with sound settings comes through every night, and the choice that a night is made for does
 not.
 """
@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary
+from minikafka.lab.labs.lab14.liars import follows
+from minikafka.lab.labs.lab14.notary import COUNTERS, Cell, Facts, Row, Run, bounds, notary
 from minikafka.lab.labs.lab14.pipeline import COUNT_AGAIN, EFFECTIVELY_ONCE, KEEP_FIRST, Pipeline
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
@@ -72,11 +73,19 @@ def judged(run: Run, limit: float) -> str:
     """Return what a night has against a run, "" for nothing; what the notary does not know counts too."""
     report = notary(run)
     found = [f"{report[name].count} {name}" for name in COUNTERS if report[name].valid is False]
+    if report["totals"].valid and (wrong := mispriced(run)):
+        found.append(counted(len(wrong), "wrong price"))
     if run.waited > limit:
         found.append(f"waited {run.waited:.0f} s")
     if run.stayed:
         found.append(f"{counted(run.stayed, 'row')} {verb(run.stayed, 'stays', 'stay')}")
     return ", ".join(found) or ("" if report.valid else "UNKNOWN")
+
+
+def mispriced(run: Run) -> list[Cell]:
+    """Return the windows whose price is not that of the trips that were acknowledged or are in the log."""
+    there, _ = bounds(Facts(run))
+    return sorted(cell for cell, price in (run.prices or {}).items() if not follows(price, there[cell]))
 
 
 def against(pipeline: Pipeline, night: TripNight) -> str:

@@ -53,8 +53,9 @@ class Run:
     """The evidence of a run. None stands for what could not be read.
 
     `settled`: the pipeline said that it had nothing left to do. `missed`: faults of the schedule that did not happen.
-    Two figures that a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to its row in
-    the sink; `stayed`, the rows that a write left in the sink that died before its end. `file`: the sink, where it is a file.
+    What a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to its row in the sink;
+    `stayed`, the rows that a write left in the sink that died before its end; `prices`, the surge of each window. `file`: the
+    sink, where it is a file.
     """
 
     history: Iterable[dict[str, Any]]
@@ -65,6 +66,7 @@ class Run:
     missed: tuple[str, ...] = ()
     waited: float = 0.0
     stayed: int = 0
+    prices: Mapping[Cell, Any] | None = None
     file: str = ""
 
 

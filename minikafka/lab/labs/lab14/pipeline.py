@@ -116,5 +116,8 @@ class Sink:
     def totals(self) -> dict[Cell, int]:
         return {(zone, window): trips for zone, window, trips, _ in self.db.execute("SELECT * FROM prices")}
 
+    def prices(self) -> dict[Cell, Any]:
+        return {(zone, window): price for zone, window, _, price in self.db.execute("SELECT * FROM prices")}
+
     def close(self) -> None:
         self.db.close()

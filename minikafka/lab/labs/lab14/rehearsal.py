@@ -52,7 +52,8 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
             with contextlib.suppress(KafkaError):
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
         waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
-        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed)
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
+                   prices=sink.prices())
 
 
 def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
