@@ -26,6 +26,7 @@ from minikafka.cluster import wire
 from minikafka.cluster.security import Address, Security
 from minikafka.protocol.codec import encode_request
 from minikafka.sim.world.world import World
+from tests.requests import topic
 from tests.wire.raw import PATIENCE, Raw
 
 HELLO = encode_request(ApiVersionsRequest(), 0, 1, "raw")
@@ -66,9 +67,13 @@ def test_clients_write_and_read_by_tls(closed: Cluster, certificates: Path, name
     """Fails if one of the client libraries cannot use the listener, or if replication between brokers with TLS stands still."""
     security = Security({"security_protocol": "SSL", "ssl_cafile": str(certificates / "ca.pem")})
     servers = closed.address(1, "TLS")
+    with Raw(closed.address(1)) as raw:
+        raw.create(topic(name, assign=[(0, [1, 2])]))
     with KafkaProducer(bootstrap_servers=servers, acks="all", **security.kafka_python()) as producer:
         producer.send(name, b"by kafka-python" + bytes(200_000)).get(60)
-    assert len(wire.partitions(Address.of(servers, security), [name])[f"{name}-0"].isr) >= 1
+    for node in closed.ids:         # acks=all: both have the record
+        known = wire.partitions(Address.of(closed.address(node, "TLS"), security), [name])
+        assert sorted(known[f"{name}-0"].isr) == [1, 2]
     other = confluent_kafka.Producer({"bootstrap.servers": servers, **security.librdkafka()})
     other.produce(name, b"by librdkafka")
     assert other.flush(60) == 0
