@@ -149,6 +149,11 @@ def write_price_of_one_less(rows, batch, db):
     db.execute(PRICES.replace("surge(count(*))", "surge(count(*) - 1)"))
 
 
+def write_price_of_all(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES.replace("surge(count(*))", "surge((SELECT count(*) FROM trips))"))
+
+
 WRONG = {
     "14.2": {
         "knows two answers only": (two_values, ""),
@@ -194,6 +199,7 @@ WRONG = {
         "the price is doubled": (pipeline(and_then("UPDATE prices SET surge = 2 * surge")), r"price|surge"),
         "one price for all": (pipeline(write_one_price), r"price|surge"),
         "the price of one trip less": (pipeline(write_price_of_one_less), r"price|surge"),
+        "every window at the price of all trips": (pipeline(write_price_of_all), r"a price is not"),
         "a price below 1": (pipeline(and_then("UPDATE prices SET surge = 0.0 WHERE trips < 5")), r"price|surge"),
         "no price": (pipeline(and_then("UPDATE prices SET surge = NULL")), r"price|surge"),
         "the leader alone": (pipeline(min_insync=1), r"the last one burns.*lost"),
