@@ -130,6 +130,16 @@ def save_by_batch(db, rows, batch):
     db.executemany("INSERT INTO orders VALUES (?, ?, ?)", rows)
 
 
+def save_remembers():
+    """Return a save that knows by a variable what it wrote."""
+    seen = set()
+
+    def save(db, rows, batch):
+        appends(db, [row for row in rows if row[:2] not in seen], batch)
+        seen.update(row[:2] for row in rows)
+    return save
+
+
 def save_index_each_time(db, rows, batch):
     db.execute("CREATE UNIQUE INDEX place ON orders (part, pos)")
     db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
@@ -230,6 +240,7 @@ WRONG = {
         "the offset only": (save_by_all_but_partition, r"partition"),
         "the partition only": (save_by_partition, r"offset|place|missing"),
         "the number of the micro-batch": (save_by_batch, r"number"),
+        "a variable": (save_remembers(), r"keeps in a variable"),
         "the index each time": (save_index_each_time, r"already exists"),
         "only this micro-batch": (save_only_this, r"gone|missing|before"),
         "an index that is not unique": (save_an_index_that_is_not_unique, r"twice|more than once|repetition"),

@@ -21,6 +21,7 @@ from minikafka.lab.values import shown
 
 Choice = tuple[int, bool]                           # hours of retention, failOnDataLoss
 Ranges = dict[int, tuple[int, int]]
+BEGINS_ANEW = " The checkpoint was deleted: the numbers begin at 0 again, for other rows."
 META = '{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{}}'
 
 
@@ -147,13 +148,30 @@ def idempotent(answer: Callable[[sqlite3.Connection, list[Row], int], None]) -> 
             if any(" OR " in text.upper().partition(" INTO ")[0] for text in statements) and not _has_key(db):
                 keyless = ". OR REPLACE and OR IGNORE look for the same key, and the table has none"
         if wrong := _differs(found, log):
-            lost = " The checkpoint was deleted: the numbers begin at 0 again, for other rows." if case % 3 else ""
-            raise Wrong(f"{len(log)} orders in the log, {counted(len(found), 'row')} in the table: {wrong}{keyless}.{lost}",
+            why = _because(answer, runs, {*log}) if {*log} - {*found} else BEGINS_ANEW if case % 3 else ""
+            raise Wrong(f"{len(log)} orders in the log, {counted(len(found), 'row')} in the table: {wrong}{keyless}.{why}",
                         told[:5])
         if "COMMIT" in told:
             raise Wrong("the table is the log, but your function commits. Its caller ends the transaction: what is committed "
                         "inside is not undone if the caller fails", told[:5])
     return "60 runs with repeated batches, deleted checkpoints and equal orders: the table is the log"
+
+
+def _because(answer: Callable[[sqlite3.Connection, list[Row], int], None], runs: list[tuple[int, list[Row]]],
+             log: set[Row]) -> str:
+    """Return why rows are lost, as two trials show: a second new table, and the same runs with a number for each; or ""."""
+    def table(runs: list[tuple[int, list[Row]]]) -> set[Row]:
+        with contextlib.closing(sqlite3.connect(":memory:")) as db:
+            db.execute(TABLE)
+            for number, rows in runs:
+                answer(db, list(rows), number)
+            return {*db.execute("SELECT part, pos, value FROM orders")}
+
+    unseen = [(10**6, [(0, 10**6, "tea")])]
+    if table(unseen) and not table(unseen):
+        return (" What your function wrote, it keeps in a variable: a new table gets nothing. A restarted job has lost its "
+                "variables. Look into the table.")
+    return BEGINS_ANEW if log <= table([(10**7 + n, rows) for n, (_, rows) in enumerate(runs)]) else ""
 
 
 def _has_key(db: sqlite3.Connection) -> bool:
