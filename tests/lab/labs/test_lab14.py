@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from minikafka import Cluster
-from minikafka.lab.labs.lab14 import checks, ecosystem
+from minikafka.lab.labs.lab14 import checks
 from minikafka.lab.labs.lab14.faults import Spark, strike
 from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
@@ -21,7 +21,6 @@ from minikafka.lab.labs.lab14.pipeline import (
     Sink,
     prices_added_up,
 )
-from minikafka.lab.labs.lab14.registry import Registry, integer, varint
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ASK, MORE, WRITE, question
 from minikafka.lab.labs.lab14.schedule import KINDS, Fault, Schedule, schedule
@@ -221,41 +220,6 @@ def test_a_leader_that_was_cut_off_does_not_say_where_the_log_ends():
     """
     plan = Schedule(31, 60, (Fault(0.5, "cut off the leader", 0, 6.0),))
     assert notary(rehearse(EFFECTIVELY_ONCE, plan)).valid is True
-
-
-@pytest.mark.parametrize("number, data", [(0, "00"), (-1, "01"), (1, "02"), (-64, "7f"), (64, "8001"), (2**31 - 1, "feffffff0f")])
-def test_integers_are_avros(number, data):
-    """The examples of Avro's specification. Fails if bytes are not those that Avro writes."""
-    assert varint(number).hex() == data and integer(varint(number) + b"?", 0) == (number, len(data) // 2)
-
-
-# --- the map around it -----------------------------------------------------------------------------------------------
-
-@pytest.fixture(scope="module")
-def city():
-    from minikafka import Cluster
-    with Cluster(brokers=3, preset="class") as cluster:
-        yield cluster
-
-
-def test_a_registry_is_what_its_topic_says(city):
-    """Fails if a second reader knows other schemas, a number is given twice, or a field without default is let in."""
-    registry = Registry(city.bootstrap, "schemas")
-    number = registry.register("trip", ["trip:int", "taxi:string"])
-    assert number == registry.register("trip", ["trip:int", "taxi:string"]) == 1
-    data = registry.encode(number, {"trip": -7, "taxi": "taxi-9"})
-    assert data == b"\0\0\0\0\1" + b"\x0d" + b"\x0ctaxi-9"
-    with pytest.raises(ValueError, match="fare is new and has no default"):
-        registry.register("trip", ["trip:int", "taxi:string", "fare:int"])
-    assert registry.register("trip", ["trip:int", "fare:int=3"]) == 2
-    assert Registry(city.bootstrap, "schemas").decode(data, as_schema=2) == {"trip": -7, "fare": 3}
-
-
-def test_a_stop_names_what_is_missing(monkeypatch, tmp_path):
-    """Fails if a machine without jars and network gets an error instead of a sentence."""
-    monkeypatch.setenv("MINIKAFKA_CACHE", str(tmp_path))
-    monkeypatch.setenv("MINIKAFKA_MAVEN", "none")
-    assert "could not be fetched" in ecosystem.available()
 
 
 def test_a_death_that_does_not_come_is_taken_back():

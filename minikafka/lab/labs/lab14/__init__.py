@@ -4,5 +4,5 @@ notary.py judges a run; broken.py has twenty pipelines, each broken on purpose, 
 that fool it. pipeline.py has the settings and the sink, schedule.py the faults, faults.py carries them out, nights.py has small
 schedules that are each made for one wrong choice, remedy.py asks of the setting that mends a pipeline. Three stages give the
 same kind of run: paper.py draws lots, rehearsal.py uses simulated brokers and a model of Spark (microbatch.py), live.py real
-brokers and Spark. registry.py keeps schemas in a compacted topic, ecosystem.py runs what else speaks to Kafka.
+brokers and Spark.
 """

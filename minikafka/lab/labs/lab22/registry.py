@@ -50,10 +50,9 @@ class Registry:
         for number, schema in known.items():
             if schema == (subject, fields):
                 return number
-        old = [names for name, names in known.values() if name == subject]
-        for field in fields if old else ():
-            if "=" not in field and field not in old[-1]:
-                raise ValueError(f"{field.split(':')[0]} is new and has no default: old records do not have it")
+        for version in (names for name, names in known.values() if name == subject):
+            if found := obstacle(version, fields):
+                raise ValueError(found)
         number = max(known, default=0) + 1
         with KafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:
             producer.send(self.topic, json.dumps([subject, fields]).encode(), str(number).encode(), partition=0).get(30)
@@ -78,6 +77,18 @@ class Registry:
         if as_schema is None:
             return found
         return {field.split(":")[0]: found.get(field.split(":")[0], default(field)) for field in known[as_schema][1]}
+
+
+def obstacle(old: list[str], new: list[str]) -> str:
+    """Return why records of an old schema could not be read as a new one, "" if they can."""
+    kinds = dict(field.split("=")[0].split(":") for field in old)
+    for field in new:
+        name, kind = field.split("=")[0].split(":")
+        if name in kinds and kinds[name] != kind:
+            return f"{name} changes from {kinds[name]} to {kind}: the bytes of old records are {kinds[name]}"
+        if name not in kinds and "=" not in field:
+            return f"{name} is new and has no default: old records do not have it"
+    return ""
 
 
 def default(field: str) -> Any:
