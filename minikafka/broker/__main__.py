@@ -25,6 +25,7 @@ from minikafka.broker.server.lag import LagMonitor
 from minikafka.broker.server.listeners import check_exposure, check_listeners, nodes_and_clients
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
+from minikafka.broker.server.login import check_logins
 from minikafka.broker.server.trace import Tracer
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
@@ -47,9 +48,10 @@ def main(path: str) -> int:
         config = BrokerConfig(read_properties(env.fs.read(path).decode()))
         _check_required(config)
         check_listeners(config)
+        check_logins(config)
         for warning in check_exposure(config):
             logging.warning("%s", warning)
-        if any(one.protocol == "SSL" for side in nodes_and_clients(config) for one in side):
+        if any(one.protocol.endswith("SSL") for side in nodes_and_clients(config) for one in side):
             env.certificates = read_certificates(config)
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
@@ -94,10 +96,11 @@ async def _live(broker: Broker, asked: asyncio.Event) -> None:
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Return the settings in the text of a Kafka `server.properties`: key=value lines, # for comments."""
+    """Return the settings in the text of a Kafka `server.properties`: key=value lines, # for comments; two
+    backslashes are one."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    return {key.strip(): value.strip() for key, _, value in pairs}
+    return {key.strip(): value.strip().replace("\\\\", "\\") for key, _, value in pairs}
 
 
 def _check_required(config: BrokerConfig) -> None:

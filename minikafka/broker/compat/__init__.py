@@ -1,6 +1,6 @@
 """APIs that administrators' tools expect and that change nothing in how this broker serves; no reading path needs them.
 
-    scram.py   the credentials of users, kept as metadata although there is no listener that they could log in to
+    scram.py   the credentials of users, kept as metadata, by which they log in (server/login.py)
     api/       scram.py: AlterUserScramCredentials and DescribeUserScramCredentials
                security_disabled.py: access lists, SASL and delegation tokens, each answered with Kafka's refusal
 

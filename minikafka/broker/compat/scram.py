@@ -1,13 +1,13 @@
 """AlterUserScramCredentials and DescribeUserScramCredentials: the passwords of users, as metadata.
 
 The cluster keeps two keys derived from a password (RFC 5802). With them a server can check a login and prove itself, but
-not log in. The client salts the password and applies the hash, so that the password never leaves the client. There is no
-SASL listener here, so no user can log in; Kafka's brokers, given the same metadata log, would accept these users.
+not log in. The client salts the password and applies the hash, so that the password never leaves the client. Who may
+log in with them is decided in server/sasl.py.
 
 Owns: alter_scram(), describe_scram(). They read the image; the first makes records, neither changes anything.
 Invariants: each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
             Nothing derived from a password is ever described: only mechanisms and iterations.
-What Kafka does differently: clients log in with these keys; answers come in the order of a hash table.
+What Kafka does differently: answers come in the order of a hash table.
 Source: ScramControlManager, ScramImage; KIP-554, KIP-900.
 """
 

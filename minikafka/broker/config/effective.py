@@ -46,12 +46,21 @@ class UnknownConfigError(ConfigError):
         Exception.__init__(self, f"Unknown configuration '{name}'. Did you mean '{near[0]}'?")
 
 
+LISTENER_PREFIX = "listener.name."
+OF_LISTENERS = ("sasl.enabled.mechanisms", *(f"{kind}.sasl.jaas.config" for kind in ("plain", "scram-sha-256", "scram-sha-512")))
+
+
+def _is_of_listener(name: str) -> bool:
+    return name.startswith(LISTENER_PREFIX) and _without_listener(name).lower() in OF_LISTENERS
+
+
 class BrokerConfig(Mapping[str, Any]):
     """The configurations in a broker's own file: typed values by Kafka's names, defaults included."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """Parse `values`, as read from the file; ConfigError names the first that is unknown or wrong."""
-        self.static: dict[str, str] = dict(values or {})
+        self.static = {name: text for name, text in (values or {}).items() if not _is_of_listener(name)}
+        self._of_listeners = {name.lower(): text for name, text in (values or {}).items() if _is_of_listener(name)}
         number = self.static.get("node.id", self.static.get("broker.id"))       # as KafkaConfig.populateSynonyms
         if number is not None:
             self.static = {"node.id": number, "broker.id": number, **self.static}
@@ -69,6 +78,10 @@ class BrokerConfig(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._typed)
+
+    def of_listener(self, listener: str, name: str) -> str | None:
+        """Return the text of `listener.name.LISTENER.NAME`; None if the file does not set it."""
+        return self._of_listeners.get(f"{LISTENER_PREFIX}{listener}.{name}".lower())
 
     @property
     def without_effect(self) -> list[str]:
@@ -263,9 +276,6 @@ def validate_broker_configs(configs: Mapping[str, str], everywhere: bool,
         _check_step(name, values[name], present(name))
     if "log.cleaner.threads" in values:
         _check_cleaners(values["log.cleaner.threads"], present("log.cleaner.threads"))
-
-
-LISTENER_PREFIX = "listener.name."
 
 
 def _without_listener(name: str) -> str:

@@ -7,6 +7,7 @@ In reading order:
                      links.py          connections that can be cut or slowed
     a request        listeners.py      addresses and ports, and which of them may be reached from other machines
                      server.py         the listeners of clients, or of nodes: their connections and limits
+                     sasl.py           the login of a client, without the socket; login.py: its frames, and who may log in
                      tls.py            TLS on one connection; certificates.py: what a node shows, and whom it trusts
                      connection.py     one connection: frames in, one request at a time, responses out in order
                      membership.py     the proof that a node belongs to the cluster

@@ -16,7 +16,8 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
             Reading a request, serving it and writing its answer each hold up the others no longer than a slice
               (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
-            A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1).
+            A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1), and one to a
+              listener with SASL logs in (I-LOGIN-1).
 What Kafka does differently: network threads and a request queue; the next request always waits until the one before is answered;
 it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
@@ -36,8 +37,10 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.listeners import Listener
-from minikafka.broker.server.membership import LARGEST, PROVE_S
+from minikafka.broker.server.login import Login, LoginReply
+from minikafka.broker.server.membership import LARGEST, PROVE_S, Acceptor
 from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse, Handled
+from minikafka.broker.server.sasl import LARGEST_TOKEN
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
     API_VERSIONS,
@@ -90,7 +93,7 @@ class Connection(asyncio.Protocol):
         self.server, self.env, self.listener = server, server.node.env, listener
         self.number = 0
         self.host = "unknown"
-        self.guest = server.guest()  # until it has proven that it belongs to the cluster; None from then on
+        self.guest = server.guest(listener)  # until it has logged in, or proven that it belongs to the cluster; then None
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
         self.owed: deque[PendingResponse] = deque()  # answers whose requests wait for something; the first leaves first
@@ -181,7 +184,8 @@ class Connection(asyncio.Protocol):
         elif self.half_since is not None and now - self.half_since > HALF_FRAME_S:
             self._hang_up(f"a frame was not complete after {HALF_FRAME_S:.0f} s")
         elif self.guest is not None and now - self.begun_at > PROVE_S:
-            self._hang_up(f"no proof of belonging to the cluster after {PROVE_S:.0f} s")
+            what = "login" if isinstance(self.guest, Login) else "proof of belonging to the cluster"
+            self._hang_up(f"no {what} after {PROVE_S:.0f} s")
         elif now - self.active_at > self.server.idle_s:
             self._hang_up(f"idle for {self.server.idle_s:.0f} s")
 
@@ -294,7 +298,8 @@ class Connection(asyncio.Protocol):
         (size,) = SIZE.unpack_from(self.buffer)
         if size < 0:
             raise ProtocolError(f"Invalid receive (size = {size})")
-        largest = self.server.max_frame if self.guest is None else LARGEST
+        before = LARGEST_TOKEN if isinstance(self.guest, Login) else LARGEST
+        largest = self.server.max_frame if self.guest is None else before
         if size > largest:
             raise ProtocolError(f"Invalid receive (size = {size} larger than {largest})")
         if len(self.buffer) < SIZE.size + size:
@@ -304,10 +309,14 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _serve(self, frame: memoryview) -> None:
-        header = parse_header(frame)
-        if self.guest is not None:
-            self._prove(header, frame)
+        if isinstance(self.guest, Login):
+            if (reply := self.guest.serve(frame)) is not None:
+                self._log_in(self.guest, reply)
+                return
+        elif self.guest is not None:
+            self._prove(self.guest, frame)
             return
+        header = parse_header(frame)
         served = self.server.table.get(header.api_key)
         if served is None:
             raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
@@ -341,20 +350,35 @@ class Connection(asyncio.Protocol):
             self._failed(error)
         self._pump()
 
-    def _prove(self, header: RequestHeader, frame: memoryview) -> None:
+    def _log_in(self, login: Login, reply: LoginReply) -> None:
+        """Send the reply to one step of a login; after a failure only when a guess has cost its time (I-LOGIN-1)."""
+        if reply.refused is None:
+            self.transport.write(reply.frame)
+            self.guest = None if login.done else login
+        else:
+            self.muted = True
+            delay = self.server.node.config["connection.failed.authentication.delay.ms"] / 1000
+            self.unmute_timer = self.env.later(delay, partial(self._turn_away, reply))
+
+    def _turn_away(self, reply: LoginReply) -> None:
+        if not self.closed:
+            self.transport.write(reply.frame)
+            self._hang_up(reply.refused)
+
+    def _prove(self, guest: Acceptor, frame: memoryview) -> None:
         """Take one step of the proof that the other end belongs to the cluster; hang up if it does not (I-PROOF-1)."""
-        version = SaslAuthenticateRequest.max_version
+        header, version = parse_header(frame), SaslAuthenticateRequest.max_version
         if (header.api_key, header.version) != (SaslAuthenticateRequest.API_KEY, version):
             raise ProtocolError("a request before the proof that this connection belongs to the cluster")
         try:
-            told, code, text = self.guest.answer(bytes(decode_request(header, frame).auth_bytes)), Err.NONE, None
+            told, code, text = guest.answer(bytes(decode_request(header, frame).auth_bytes)), Err.NONE, None
         except KafkaError as error:
             told, code, text = b"", error.code, error.message
         response = SaslAuthenticateResponse(error_code=int(code), error_message=text, auth_bytes=told, session_lifetime_ms=0)
         self.transport.write(encode_response(response, version, header.correlation_id))
         if code is not Err.NONE:
             self._hang_up(text)
-        elif self.guest.proven:
+        elif guest.proven:
             self.guest = None
 
     def _context(self, header: RequestHeader, size: int) -> Context:

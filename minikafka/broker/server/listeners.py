@@ -1,8 +1,8 @@
 """From where a broker can be reached: from this machine only, unless `minikafka.allow.remote` is set.
 
-Clients do not authenticate: any client that reaches their listener may read, write and delete everything. On INTERNAL
-the nodes prove to each other that they belong to the cluster, where it has a secret (membership.py). Kafka listens on all
-addresses by default, which would be dangerous in a classroom's network.
+A client that reaches a listener without SASL, or has logged in, may read, write and delete everything. On
+INTERNAL the nodes prove to each other that they belong to the cluster, where it has a secret (membership.py). Kafka listens on
+all addresses by default, which would be dangerous in a classroom's network.
 
 Owns: the rules about `listeners`, their names, their security protocols and `advertised.listeners`.
 Invariants
@@ -28,7 +28,8 @@ WILDCARD = "0.0.0.0"
 Addresses = dict[str, tuple[str, int]]
 
 
-SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1}  # and their numbers in the registration of a broker
+# and their numbers in the registration of a broker
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Listener(NamedTuple):
@@ -122,6 +123,9 @@ def _check_protocols(config: BrokerConfig, names: Addresses) -> None:
         if name in names and protocol not in SECURITY_PROTOCOLS:
             raise ConfigError("listener.security.protocol.map", f"{name}:{protocol}",
                               f"{name} can only be {' or '.join(SECURITY_PROTOCOLS)} here")
+        if name in names and name in node_listeners(config) and protocol.startswith("SASL"):
+            raise ConfigError("listener.security.protocol.map", f"{name}:{protocol}", f"{name} can only be PLAINTEXT or SSL here:"
+                              " the nodes prove by minikafka.cluster.secret.file that they belong to the cluster")
     if len({protocols.get(name) for name in node_listeners(config) if name in names}) > 1:
         raise ConfigError("listener.security.protocol.map", config["listener.security.protocol.map"],
                           f"{' and '.join(node_listeners(config))} serve the other nodes and need the same protocol here")

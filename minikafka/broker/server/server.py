@@ -22,11 +22,12 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.listeners import Listener
+from minikafka.broker.server.login import Login, users_of
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.registry import INTERNAL, ApiHandler
@@ -60,7 +61,7 @@ class Server:
 
     def _connection(self, listener: Listener) -> asyncio.Protocol:
         connection, certificates = Connection(self, listener), self.node.env.certificates
-        if listener.protocol != "SSL":
+        if not listener.protocol.endswith("SSL"):
             return connection
         assert certificates is not None  # __main__ has read them
         return TlsTransport(connection, TlsSession(certificates.accepting), self.node.env)
@@ -82,12 +83,19 @@ class Server:
     def max_per_ip(self) -> int:
         return MOST_CONNECTIONS if self.listener == INTERNAL else int(self.node.setting("max.connections.per.ip"))
 
-    def guest(self) -> Acceptor | None:
+    def guest(self, listener: Listener) -> Acceptor | Login | None:
         """Return what a new connection must answer before it is served; None if it is served at once."""
         env = self.node.env
+        if listener.protocol.startswith("SASL"):
+            return Login(users_of(listener, self.node, self._secret), env.uuid().hex + env.uuid().hex)
         if self.listener != INTERNAL or not env.cluster_secret:
             return None
         return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)
+
+    @cached_property
+    def _secret(self) -> bytes:
+        """Return what the salts of unknown users are made of: on all brokers the same, where the cluster has a secret."""
+        return self.node.env.cluster_secret or self.node.env.uuid().bytes
 
     def admit(self, connection: Connection) -> int:
         """Accept a new connection and return its number; 0 if a limit forbids it."""
@@ -97,7 +105,7 @@ class Server:
             return 0
         if len(self.connections) >= self.max_connections and not self._make_room_for(connection.host):
             return 0
-        if connection.guest is not None:
+        if isinstance(connection.guest, Acceptor):
             self._make_room_for_a_guest()
         self._count += 1
         self.connections[connection] = None
@@ -115,7 +123,7 @@ class Server:
 
     def _make_room_for_a_guest(self) -> None:
         """Drop the oldest connection without a proof if there are GUESTS of them."""
-        guests = [c for c in self.connections if c.guest is not None]
+        guests = [c for c in self.connections if isinstance(c.guest, Acceptor)]
         if len(guests) >= GUESTS:
             guests[0].abort(f"it has not proven that it belongs to the cluster, and {GUESTS} newer ones wait, too")
 

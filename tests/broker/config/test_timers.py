@@ -41,6 +41,7 @@ SHORT = {
 GROUPS = "tests/wire/consumer_groups/test_timeouts.py"
 # The test that shows each; a name alone is a test of this file.
 SHOWN = {
+    "connection.failed.authentication.delay.ms": "tests/broker/security/test_login.py::test_garbage_ends_the_connection",
     "producer.id.expiration.ms": "test_a_silent_producer_is_forgotten",
     "producer.id.expiration.check.interval.ms": "test_a_silent_producer_is_forgotten",
     "retention.ms": "test_old_records_go", "log.retention.check.interval.ms": "test_old_records_go",

@@ -1,0 +1,114 @@
+"""The frames of a client before its login: ApiVersions, SaslHandshake, SaslAuthenticate, or tokens without a header.
+
+Owns: which request may come when, and the users of each listener, from the configuration and the metadata.
+Invariants: I-LOGIN-1 on a listener with SASL nothing but ApiVersions is served before the login; everything else ends the
+              connection, after `connection.failed.authentication.delay.ms`.
+What Kafka does differently: another request between the two steps of a login is answered before the connection ends. It has no
+deadline for a login.
+Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import NamedTuple
+
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.server.listeners import Listener, nodes_and_clients
+from minikafka.broker.server.node import Node
+from minikafka.broker.server.sasl import SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
+from minikafka.protocol.codec import API_VERSIONS, SIZE, RequestHeader, decode_request, encode_response, parse_header
+from minikafka.protocol.errors import ProtocolError
+
+MECHANISMS = ("PLAIN", *SCRAM)
+
+
+class LoginReply(NamedTuple):
+    """The bytes to send, and why the connection ends then; None: it goes on."""
+
+    frame: bytes
+    refused: str | None
+
+
+class Login:
+    """One client that has not logged in yet."""
+
+    def __init__(self, users: Users, nonce: str) -> None:
+        self.session = SaslSession(users, nonce)
+        self._bare = False  # tokens come without a header, after SaslHandshake v0
+
+    @property
+    def done(self) -> bool:
+        return self.session.done
+
+    def serve(self, frame: memoryview) -> LoginReply | None:
+        """Take one frame; None if it is a request that is served as always. Raises ProtocolError."""
+        if self._bare:
+            step = self.session.token(bytes(frame))
+            return LoginReply(b"" if step.text else SIZE.pack(len(step.answer)) + step.answer, step.text)
+        header = parse_header(frame)
+        expected = SaslHandshakeRequest if self.session.mechanism is None else SaslAuthenticateRequest
+        if header.api_key == API_VERSIONS and expected is SaslHandshakeRequest:
+            return None
+        if header.api_key != expected.API_KEY:
+            return LoginReply(b"", f"Unexpected Kafka request of type {header.api_key} during SASL handshake.")
+        if not expected.min_version <= header.version <= expected.max_version:
+            raise ProtocolError(f"Version {header.version} of {expected.name} is not served")
+        return (self._handshake if expected is SaslHandshakeRequest else self._authenticate)(header, frame)
+
+    def _handshake(self, header: RequestHeader, frame: memoryview) -> LoginReply:
+        step = self.session.handshake(decode_request(header, frame).mechanism)
+        self._bare = header.version == 0
+        answer = SaslHandshakeResponse(error_code=int(step.code), mechanisms=list(self.session.users.mechanisms))
+        return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
+
+    def _authenticate(self, header: RequestHeader, frame: memoryview) -> LoginReply:
+        step: SaslStep = self.session.token(bytes(decode_request(header, frame).auth_bytes))
+        answer = SaslAuthenticateResponse(error_code=int(step.code), error_message=step.text, auth_bytes=step.answer,
+                                          session_lifetime_ms=0)
+        return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
+
+
+def check_logins(config: BrokerConfig) -> None:
+    """Raise ConfigError if a listener with SASL has a mechanism that is not served, or no users for PLAIN."""
+    for listener in nodes_and_clients(config)[1]:
+        if not listener.protocol.startswith("SASL"):
+            continue
+        names = _mechanisms(listener, config, broker_value(MetadataImage(), config, "sasl.enabled.mechanisms"))
+        if unknown := [name for name in names if name not in MECHANISMS]:
+            raise ConfigError("sasl.enabled.mechanisms", ",".join(unknown),
+                              f"{listener.name} can only have {', '.join(MECHANISMS)}")
+        if "PLAIN" in names:
+            _plain(listener, config)
+
+
+def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
+    """Return who may log in at this listener now."""
+    enabled = _mechanisms(listener, node.config, node.setting("sasl.enabled.mechanisms"))
+    names = tuple(name for name in enabled if name in MECHANISMS)
+
+    def scram(user: str, mechanism: int) -> ScramKeys | None:
+        kept = node.image.scram.get((user, mechanism))
+        return kept and ScramKeys(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
+
+    plain = _plain(listener, node.config) if "PLAIN" in names else {}
+    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"))
+
+
+def _mechanisms(listener: Listener, config: BrokerConfig, everywhere: list[str]) -> list[str]:
+    own = config.of_listener(listener.name, "sasl.enabled.mechanisms")
+    return everywhere if own is None else [name.strip() for name in own.split(",")]
+
+
+def _plain(listener: Listener, config: BrokerConfig) -> dict[str, str]:
+    name = "plain.sasl.jaas.config"
+    return plain_users(f"listener.name.{listener.name.lower()}.{name}", config.of_listener(listener.name, name) or "")

@@ -1,0 +1,195 @@
+"""SASL, the login of a client: a state machine without sockets, for PLAIN and SCRAM (RFC 4616, 5802 and 7677).
+
+    SaslSession: handshake(mechanism), token(bytes)  ->  SaslStep: the answer, who logged in, or the code and text of a failure
+
+Owns: the login of one connection, and the reading of users and passwords in Kafka's JAAS text.
+Invariants
+  I-SASL-1  nobody is logged in but by the password of the user, or by the proof of it, in one pass through the mechanism;
+            after a failure every event fails.
+  I-SASL-2  an unknown user gets the same steps and the same texts as one with a wrong password, and the same salt each time.
+  I-SASL-3  secrets are compared in constant time; the nonce of the last message is that of this session.
+What Kafka does differently: its SCRAM refuses an unknown user at the first message, so a stranger learns who has a password.
+Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator, plain.internals.PlainSaslServer,
+scram.internals.ScramSaslServer.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from minikafka.broker.config.definition import ConfigError
+from minikafka.protocol.errors import Err
+
+LARGEST_TOKEN = 524288  # bytes of a request before the login (sasl.server.max.receive.size)
+SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}  # their numbers in the metadata, and their hashes
+ITERATIONS = 4096  # of an unknown user
+INVALID = "Authentication failed: Invalid username or password"
+OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"
+_NAME = r"(?:[^=,]|=2C|=3D)+"
+_FIRST = re.compile(rf"(?P<gs2>n,(?:a=(?P<id>{_NAME}))?,)"
+                    rf"(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
+_FINAL = re.compile(r"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?),p=(?P<proof>[^,]+)")
+_OPTION = r'[\w.@-]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"=]+)'
+_JAAS = re.compile(rf"\s*org\.apache\.kafka\.common\.security\.plain\.PlainLoginModule\s+required((?:\s+{_OPTION})*)\s*;\s*")
+
+
+class ScramKeys(NamedTuple):
+    """A password as a server keeps it."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class SaslStep(NamedTuple):
+    """The outcome of one event: an answer, a login, or a failure."""
+
+    answer: bytes = b""
+    user: str | None = None
+    code: Err = Err.NONE
+    text: str | None = None
+
+
+class Users(NamedTuple):
+    """The users of one listener, and the mechanisms by which they log in."""
+
+    mechanisms: tuple[str, ...]
+    plain: Mapping[str, str]  # user: password
+    scram: Callable[[str, int], ScramKeys | None]
+    secret: bytes  # of this server: makes the salts of unknown users
+
+
+class SaslSession:
+    """The login of one connection; `nonce` is new for each."""
+
+    def __init__(self, users: Users, nonce: str) -> None:
+        self.users, self.nonce = users, nonce
+        self.mechanism: str | None = None
+        self.failed = self.done = False
+        self._first: tuple[str, str, ScramKeys, bool, str] | None = None  # SCRAM: what the first message led to
+
+    def handshake(self, mechanism: str) -> SaslStep:
+        """Take the client's choice of a mechanism."""
+        if self.failed or self.mechanism is not None:
+            return self._fail("SaslHandshake request received during SASL authentication", Err.ILLEGAL_SASL_STATE)
+        if mechanism not in self.users.mechanisms:
+            return self._fail(f"Unsupported SASL mechanism {mechanism}", Err.UNSUPPORTED_SASL_MECHANISM)
+        self.mechanism = mechanism
+        return SaslStep()
+
+    def token(self, data: bytes) -> SaslStep:
+        """Take the next message of the mechanism."""
+        if self.failed or self.done or self.mechanism is None:
+            return self._fail("SaslAuthenticate request received out of order", Err.ILLEGAL_SASL_STATE)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            return self._refuse()
+        if self.mechanism == "PLAIN":
+            return self._plain(text)
+        return self._scram_first(text) if self._first is None else self._scram_final(text)
+
+    def _fail(self, text: str, code: Err = Err.SASL_AUTHENTICATION_FAILED) -> SaslStep:
+        self.failed = True
+        return SaslStep(code=code, text=text)
+
+    def _refuse(self) -> SaslStep:
+        return self._fail("Authentication failed during authentication due to invalid credentials with SASL mechanism "
+                          f"{self.mechanism}")
+
+    def _enter(self, user: str, answer: bytes = b"") -> SaslStep:
+        self.done = True
+        return SaslStep(answer, user)
+
+    # --- PLAIN -----------------------------------------------------------------------------------------------------
+
+    def _plain(self, text: str) -> SaslStep:
+        tokens = text.split("\0", 3)
+        if len(tokens) != 3:
+            return self._fail(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+        identity, user, password = tokens
+        if not user or not password:
+            return self._fail(f"Authentication failed: {'password' if user else 'username'} not specified")
+        known = self.users.plain.get(user)
+        same = self._same(password, known if known is not None else self.nonce)
+        if known is None or not same:
+            return self._fail(INVALID)
+        return self._fail(OTHER_ID) if identity not in ("", user) else self._enter(user)
+
+    def _same(self, one: str, other: str) -> bool:
+        """Compare two passwords by their hashes, so that the time does not tell their lengths either."""
+        key = self.users.secret
+        return hmac.compare_digest(*(hmac.digest(key, text.encode(), "sha256") for text in (one, other)))
+
+    # --- SCRAM -----------------------------------------------------------------------------------------------------
+
+    def _scram_first(self, text: str) -> SaslStep:
+        number, digest = SCRAM[str(self.mechanism)]
+        if (first := _FIRST.fullmatch(text)) is None:
+            return self._refuse()
+        user = _plain_name(first["user"])
+        if first["id"] is not None and _plain_name(first["id"]) != user:
+            return self._fail(OTHER_ID)
+        kept = self.users.scram(user, number)
+        keys = kept or self._made_up(user, digest)
+        nonce = first["nonce"] + self.nonce
+        told = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
+        self._first = (user, first["gs2"], keys, kept is not None, f"{first['bare']},{told}")
+        self.nonce = nonce
+        return SaslStep(told.encode())
+
+    def _made_up(self, user: str, digest: str) -> ScramKeys:
+        """Return keys for a user without any: no password has them, and they are the same each time (I-SASL-2)."""
+        made = hmac.digest(self.users.secret, f"{digest} {user}".encode(), "sha512")
+        size = hashlib.new(digest).digest_size
+        return ScramKeys(made[:16], made[:size], made[-size:], ITERATIONS)
+
+    def _scram_final(self, text: str) -> SaslStep:
+        assert self._first is not None
+        user, gs2, keys, known, messages = self._first
+        digest = SCRAM[str(self.mechanism)][1]
+        final = _FINAL.fullmatch(text)
+        proof = _from_base64(final["proof"]) if final is not None else None
+        if final is None or proof is None or len(proof) != len(keys.stored_key):
+            return self._refuse()
+        signed = f"{messages},{final['bare']}".encode()
+        signature = hmac.digest(keys.stored_key, signed, digest)
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        right = hmac.compare_digest(hashlib.new(digest, client_key).digest(), keys.stored_key)
+        fresh = hmac.compare_digest(final["nonce"].encode(), self.nonce.encode())
+        bound = _from_base64(final["binding"]) == gs2.encode()
+        if not (right and fresh and bound and known):
+            return self._refuse()
+        return self._enter(user, b"v=" + base64.b64encode(hmac.digest(keys.server_key, signed, digest)))
+
+
+def _plain_name(name: str) -> str:
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def _from_base64(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def plain_users(name: str, text: str) -> dict[str, str]:
+    """Return {user: password} of the options `user_NAME="password"` in a JAAS text; ConfigError if it is no such text."""
+    found = _JAAS.fullmatch(text)
+    if found is None:
+        raise ConfigError(name, "[hidden]", 'expected org.apache.kafka.common.security.plain.PlainLoginModule required '
+                          'user_ADA="password of ada";')
+    options = (option.split("=", 1) for option in re.findall(_OPTION, found[1]))
+    return {key.strip().removeprefix("user_"): _unquoted(value.strip()) for key, value in options if key.startswith("user_")}
+
+
+def _unquoted(value: str) -> str:
+    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value

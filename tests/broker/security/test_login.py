@@ -1,0 +1,126 @@
+"""Logging in with a password on both engines: PLAIN and SCRAM by each client, and how everybody else is turned away."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import time
+from collections.abc import Iterator
+
+import confluent_kafka
+import pytest
+from kafka import KafkaProducer
+from kafka.protocol.admin import AlterUserScramCredentialsRequest
+from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+
+from minikafka import Cluster
+from minikafka.broker.server.sasl import SCRAM
+from minikafka.cluster import wire
+from minikafka.cluster.errors import ClusterError
+from minikafka.cluster.security import LOGIN, Address, Security
+from minikafka.protocol.codec import encode_request
+from tests.requests import topic
+from tests.wire.raw import Raw
+
+DELAY_MS = 200
+USER, PASSWORD = "ada", 'a,=b"c'
+MECHANISMS = ["PLAIN", *SCRAM]
+JAAS = {f"listener.name.lab.{name.lower()}.sasl.jaas.config": f"{LOGIN[name]} required;" for name in SCRAM}
+PLAIN = {"listener.name.lab.plain.sasl.jaas.config": f'{LOGIN["PLAIN"]} required user_ada="a,=b\\"c" user_eve="x";'}
+
+
+@pytest.fixture(scope="module")
+def closed(engine: str) -> Iterator[Cluster]:
+    """One broker with a listener that needs a login."""
+    with Cluster(brokers=1, engine=engine, listeners={"LAB": "127.0.0.1"}, config={
+            **JAAS, **PLAIN, "connection.failed.authentication.delay.ms": DELAY_MS,
+            "listener.name.lab.sasl.enabled.mechanisms": ",".join(MECHANISMS),
+            "listener.security.protocol.map": "LAB:SASL_PLAINTEXT"}) as cluster:
+        upsert, salt = AlterUserScramCredentialsRequest.ScramCredentialUpsertion, os.urandom(16)
+        with Raw(cluster.address(1)) as raw:
+            raw.create(topic("doors"))
+            for number, digest in SCRAM.values():
+                done = raw.ask(AlterUserScramCredentialsRequest(deletions=[], upsertions=[upsert(
+                    name=USER, mechanism=number, iterations=4096, salt=salt,
+                    salted_password=hashlib.pbkdf2_hmac(digest, PASSWORD.encode(), salt, 4096))]), 0)
+                assert [row.error_code for row in done.results] == [0]
+        yield cluster
+
+
+def login(mechanism: str, user: str = USER, password: str = PASSWORD) -> Security:
+    return Security({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, "sasl_plain_username": user,
+                     "sasl_plain_password": password})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_clients_log_in_and_write(closed: Cluster, mechanism: str) -> None:
+    """Fails if one of the client libraries cannot log in by this mechanism."""
+    servers, security = closed.address(1, "LAB"), login(mechanism)
+    closed.wait(lambda: wire.live_brokers(Address.of(servers, security)))
+    with KafkaProducer(bootstrap_servers=servers, **security.kafka_python()) as producer:
+        assert producer.send("doors", b"by kafka-python").get(60).topic == "doors"
+    other = confluent_kafka.Producer({"bootstrap.servers": servers, **security.librdkafka()})
+    other.produce("doors", b"by librdkafka")
+    assert other.flush(60) == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("user, password", [(USER, "wrong"), ("nobody", PASSWORD)])
+def test_others_are_refused_in_kafkas_words(closed: Cluster, mechanism: str, user: str, password: str) -> None:
+    """Fails if somebody gets in without the password, or the text tells whether the user exists."""
+    text = ("Authentication failed: Invalid username or password" if mechanism == "PLAIN" else
+            f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}")
+    with pytest.raises(ClusterError) as refused:
+        wire.live_brokers(Address.of(closed.address(1, "LAB"), login(mechanism, user, password)))
+    assert str(refused.value).endswith(text)
+
+
+def test_librdkafka_reports_the_refusal(closed: Cluster) -> None:
+    """Fails if the client cannot tell a wrong password from a broker that is gone."""
+    told: list[confluent_kafka.KafkaError] = []
+    client = confluent_kafka.Producer({"bootstrap.servers": closed.address(1, "LAB"), "error_cb": told.append,
+                                       **login("SCRAM-SHA-512", USER, "wrong").librdkafka()})
+    closed.wait(lambda: client.poll(0.1) or told)
+    assert told[0].code() == confluent_kafka.KafkaError._AUTHENTICATION
+
+
+def test_an_unknown_mechanism_is_answered_with_the_known_ones(closed: Cluster) -> None:
+    """Fails if a client cannot learn how to log in, or may try on."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        assert raw.ask(ApiVersionsRequest(), 0).error_code == 0
+        answer = raw.ask(SaslHandshakeRequest(mechanism="GSSAPI"), 1)
+        assert answer.error_code == 33 and sorted(answer.mechanisms) == sorted(MECHANISMS)
+        assert raw.receive() is None
+
+
+@pytest.mark.parametrize("request_", [MetadataRequest(topics=[]), SaslAuthenticateRequest(auth_bytes=b"\0eve\0x")])
+def test_a_request_before_the_login_ends_the_connection(closed: Cluster, request_: object) -> None:
+    """Fails if anything is served to whoever has not logged in (I-LOGIN-1)."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        raw.send(encode_request(request_, 1, 1, "raw"))  # type: ignore[arg-type]
+        assert raw.receive() is None
+
+
+@pytest.mark.parametrize("mechanism, data", [("PLAIN", b"\0" * 9), ("SCRAM-SHA-256", b"\xff\xfe\0"), ("SCRAM-SHA-512", b"")])
+def test_garbage_ends_the_connection(closed: Cluster, mechanism: str, data: bytes) -> None:
+    """Fails if bytes that are no token of the mechanism get anything but the refusal, or a guess costs no time."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        assert raw.ask(SaslHandshakeRequest(mechanism=mechanism), 1).error_code == 0
+        begun = time.monotonic()
+        assert raw.ask(SaslAuthenticateRequest(auth_bytes=data), 2).error_code == 58
+        assert time.monotonic() - begun > DELAY_MS / 1000 - 0.01
+        assert raw.receive() is None
+
+
+@pytest.mark.parametrize("password", [b"x", b"y"])
+def test_tokens_without_a_header(closed: Cluster, password: bytes) -> None:
+    """Fails if the oldest clients, which send SaslHandshake v0, cannot log in, or get in by a wrong password."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        assert raw.ask(SaslHandshakeRequest(mechanism="PLAIN"), 0).error_code == 0
+        token = b"\0eve\0" + password
+        raw.send(struct.pack(">i", len(token)) + token)
+        assert raw.receive() == (b"" if password == b"x" else None)
+        if password == b"x":
+            assert len(raw.ask(MetadataRequest(topics=[]), 1).brokers) == 1
