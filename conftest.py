@@ -83,8 +83,11 @@ def unsolved(path: Path) -> frozenset[str]:
 @cache
 def was_judged(path: Path) -> bool:
     """Return whether `tools/labs.py --gate` has run this notebook of students, with the cells and checks of now."""
+    source = ROOT / "solutions" / "source" / f"{path.stem}.md"
+    if not source.exists():
+        return False
     from tools.notebooks.gate import is_judged
-    return is_judged(ROOT / "solutions" / "source" / f"{path.stem}.md")
+    return is_judged(source)
 
 
 def is_told_by_solved(item: pytest.Item) -> bool:
