@@ -270,7 +270,7 @@ WRONG = {
     },
     "10.5": {
         "no init": (careless_shop(init=False), r"init_transactions"),
-        "refused cards pay": (careless_shop(end=lambda order: True), r"counts in orders 1 times; it should count 0"),
+        "refused cards pay": (careless_shop(end=lambda order: True), r"counts in orders 1 time; it should count 0"),
         "all or nothing, the whole evening": (careless_shop(each=False), r"should count 1"),
         "one transaction for all": (careless_shop(each=False, end=lambda order: True), r"should count 0|one for each order"),
         "never ends one": (careless_shop(end=lambda order: None), r"still open"),
