@@ -1,6 +1,6 @@
 """Makes the teacher's pack in build/teaching: an exam with other figures for each seed, and its key.
 
-    tools/teaching.py --seed 2027            exam-2027-questions.md and exam-2027-key.md, one question of each kind
+    tools/teaching.py --seed 2027            a sheet of questions, one of each kind, and a sheet with the key
     tools/teaching.py --seed 2027 --each 3   three of each kind
 """
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An exam from a seed: questions.md and key.md. The same seed gives the same figures, another year gives others."""
+"""An exam from a seed: a sheet of questions and its key. The same seed gives the same figures, another year gives others."""
 from __future__ import annotations
 
 from random import Random
