@@ -18,8 +18,10 @@ import uvloop
 
 from minikafka.broker import import_trimming  # noqa: F401  # before all others
 from minikafka.broker.broker import Broker
+from minikafka.broker.compat.scram import first_user
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.certificates import read_certificates
 from minikafka.broker.server.lag import LagMonitor
 from minikafka.broker.server.listeners import check_exposure, check_listeners, nodes_and_clients
@@ -55,6 +57,8 @@ def main(path: str) -> int:
             env.certificates = read_certificates(config)
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
+        if user_file := config["minikafka.first.user.file"]:
+            env.first_users = [read_user(env, user_file)]
     except (ConfigError, OSError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
@@ -118,6 +122,14 @@ def read_secret(env: LiveEnv, path: str) -> bytes:
     if len(secret) < 16:
         raise ConfigError("minikafka.cluster.secret.file", path, "Expected a file of at least 16 random bytes")
     return secret
+
+
+def read_user(env: LiveEnv, path: str) -> UserScramCredentialRecord:
+    """Return the first user of a new cluster; raise ConfigError if the file has none."""
+    try:
+        return first_user(env.fs.read(path).decode(), env.uuid().bytes)
+    except ValueError as error:
+        raise ConfigError("minikafka.first.user.file", path, str(error)) from error
 
 
 def _keep_memory() -> None:

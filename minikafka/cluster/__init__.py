@@ -10,7 +10,8 @@
     trace.py       the merged events of all processes
     watch.py       clients of three libraries that tell the trace what they do; checkpoint.py: the same for a Spark query
     wire.py        the few requests that a cluster itself sends; poll.py: events of brokers that write no trace
-    remote.py      a cluster that somebody else runs; security.py: its security settings, in the names of each client
+    remote.py      a cluster that somebody else runs
+    closed.py      a cluster that needs TLS or a password; security.py: such settings, in the names of each client
     doctor.py      `python -m minikafka doctor`: what this machine has and lacks
 
 The simulated engine is sim/engine/cluster.py. Promised: if a broker ends that no call has ended, the next call raises

@@ -14,10 +14,11 @@ import threading
 from pathlib import Path
 
 from minikafka.machine.class_archive import ENDS_WITHIN, archive_for, make, options
-from minikafka.machine.files import write_atomic
+from minikafka.machine.files import scratch, write_atomic
 from minikafka.machine.jars import KAFKA, class_path, jars
 from minikafka.machine.java import find_java
 
+from .closed import ClosedFolder
 from .engine import client_listeners, common_properties, listener, protocols, render
 from .errors import ClusterError
 from .plan import HOST, NodePlan, Plan, new_plan, random_id
@@ -26,6 +27,7 @@ from .plan import HOST, NodePlan, Plan, new_plan, random_id
 JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
 # Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
 BOOTSTRAP = "bootstrap.checkpoint"
+NODES_SHOW = "listener.name.internal.ssl.client.auth", "listener.name.controller.ssl.client.auth"  # a certificate
 LOG4J = """\
 Configuration:
   status: ERROR
@@ -58,14 +60,15 @@ class Apache:
         return [*java(), logging, "kafka.Kafka", str(node.properties)], {}
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
-        clients, told = client_listeners(node)
+        clients, told = client_listeners(plan, node)
         internal = [listener("INTERNAL", node.internal)] * node.broker
         voters = [f"{voter.id}@{HOST}:{voter.control}" for voter in plan.voters]
         brokers_only = {"advertised.listeners": ",".join(told + internal), "inter.broker.listener.name": "INTERNAL"}
         return {
             **common_properties(plan, node),
             "listeners": ",".join(clients + internal + [listener("CONTROLLER", node.control)] * node.voter),
-            "listener.security.protocol.map": protocols(plan, node),
+            "listener.security.protocol.map": protocols(plan, node, "SSL" if plan.security else "PLAINTEXT"),
+            **(dict.fromkeys(NODES_SHOW, "required") if plan.security else {}),
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(voters),
             **(brokers_only if node.broker else {}),
@@ -80,7 +83,9 @@ class Apache:
         example = next((other.metadata / BOOTSTRAP for other in plan.nodes.values()
                         if (other.metadata / BOOTSTRAP).exists()), None)
         if example is None:
-            _run([*java(), "kafka.tools.StorageTool", "format", "-t", plan.cluster_id, "-c", str(node.properties)])
+            closed = ClosedFolder(plan)
+            user = ["--add-scram", closed.user.read_text().strip()] if closed.scram else []
+            _run([*java(), "kafka.tools.StorageTool", "format", "-t", plan.cluster_id, "-c", str(node.properties), *user])
             return
         for folder in empty:
             (folder / BOOTSTRAP).write_bytes(example.read_bytes())
@@ -124,6 +129,9 @@ def _one_life(archiving: list[str], folder: Path) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    """Run a program of Java. Its arguments go by a file: other users of this machine can read a command line (I-CLOSED-1)."""
+    with scratch() as folder:
+        write_atomic(folder / "arguments", "\n".join(command[1:]), 0o600)
+        done = subprocess.run([command[0], f"@{folder / 'arguments'}"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
-        raise ClusterError(f"{command[-6:]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise ClusterError(f"Apache Kafka's format failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

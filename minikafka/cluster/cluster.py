@@ -31,6 +31,7 @@ from minikafka.machine.files import plain
 from . import wire
 from .checkpoint import CheckpointWatcher
 from .clock import Clock
+from .closed import ClosedFolder
 from .errors import BrokerDied, Closed, ClusterError, NotReady, NotSupported
 from .faults import CLIENTS, Peer
 from .folder import temporary_folder
@@ -38,7 +39,7 @@ from .nodes import Nodes
 from .plan import NodePlan, Plan, new_plan, open_plan
 from .poll import Poller
 from .process import Child
-from .security import OPEN
+from .security import OPEN, Address, Security
 from .settings import as_text, internal_topics, make_engine, preset_values
 from .trace import Trace, TraceWriter
 from .watch import RecordNumbers, watch
@@ -57,11 +58,12 @@ class Cluster:
     show within seconds. `controllers=3` makes the quorum processes of its own (ids 101 to 103). `racks=["a", "b", "b"]`
     says where each broker stands (broker.rack). `listeners={"LAB": "127.0.0.2"}` gives each broker one more listener for
     clients; after `{"LAB": ("127.0.0.2", "kafka.example")}` clients learn another address than the one that is bound.
+    `security` closes it: "tls", "scram" or "tls+scram" (closed.py); `for_kafka_python()` and so on are how clients connect.
     `data` names a folder to keep; without it the files go with the cluster. Raises NotReady, BrokerDied, JarsMissing or
     NoJava.
     """
 
-    security = OPEN  # the security settings that clients need
+    security: Security = OPEN  # the security settings that clients need
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
         engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
@@ -72,7 +74,7 @@ class Cluster:
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "minikafka", controllers: int | None = None,
                  racks: Sequence[str] | None = None,
-                 listeners: Mapping[str, str | tuple[str, str]] | None = None) -> None:
+                 listeners: Mapping[str, str | tuple[str, str]] | None = None, security: str | None = None) -> None:
         settings = {**internal_topics(brokers), **preset_values(preset), **as_text(config or {})}
         self._temporary = data is None
         self._lock_file: int | None = None
@@ -84,11 +86,17 @@ class Cluster:
         else:
             folder = plain(Path(data).resolve())
         self.plan: Plan = kept or new_plan(folder, engine, brokers, controllers, settings)
+        if security is not None:
+            self.plan.close_doors(security)
         if racks is not None:
             self.plan.place(racks)
         if listeners is not None:
             self.plan.open_more(listeners)
         self._prepare(folder)
+        if self.plan.security is not None:
+            closed = ClosedFolder(self.plan)
+            closed.make()
+            self.security = closed.for_clients()
         self.plan.reserve()
         try:
             self._nodes.start(self.plan.nodes.values())
@@ -145,6 +153,10 @@ class Cluster:
         """Return the same for Spark: `spark.readStream.format(source).options(**cluster.for_spark(source))`."""
         return {"kafka.bootstrap.servers": self.bootstrap, **self.security.spark(source)}
 
+    def for_java(self) -> dict[str, str]:
+        """Return the same by Java's names: lines for a file that `kafka-topics.sh` takes after --command-config."""
+        return {"bootstrap.servers": self.bootstrap, **self.security.java()}
+
     @property
     def ids(self) -> list[int]:
         """Return the brokers' ids."""
@@ -160,7 +172,7 @@ class Cluster:
         """Return host:port at which one broker listens for clients, on the listener of that name. Raises Closed."""
         self._check_open()
         node = self._node(broker)
-        return node.address if listener is None else node.more[listener.upper()].bound
+        return Address.of(node.address if listener is None else node.more[listener.upper()].bound, self.security)
 
     def controller(self) -> int | None:
         """Return the id of the node that leads the quorum; None if none does (as far as the living brokers know)."""

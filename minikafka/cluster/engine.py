@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .closed import ClosedFolder
 from .plan import HOST, NAMES, NodePlan, Plan
 
 
@@ -38,21 +39,22 @@ def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:
         "log.dirs": str(node.data),
         "metadata.log.dir": str(node.metadata),
         **({"broker.rack": node.rack} if node.rack is not None else {}),
+        **ClosedFolder(plan).properties(),
         **plan.config,
     }
 
 
-def client_listeners(node: NodePlan) -> tuple[list[str], list[str]]:
+def client_listeners(plan: Plan, node: NodePlan) -> tuple[list[str], list[str]]:
     """Return a broker's listeners for clients, as they are bound and as they are advertised; none for a controller."""
-    plain = [listener("PLAINTEXT", node.client)] * node.broker
+    first = [listener(plan.client_listener, node.client)] * node.broker
     more = node.more.items()
-    return ([*plain, *(f"{name}://{one.bound}" for name, one in more)],
-            [*plain, *(f"{name}://{one.advertised}" for name, one in more)])
+    return ([*first, *(f"{name}://{one.bound}" for name, one in more)],
+            [*first, *(f"{name}://{one.advertised}" for name, one in more)])
 
 
-def protocols(plan: Plan, node: NodePlan) -> str:
-    """Return the security protocol of each listener: PLAINTEXT, unless the configuration says otherwise of that name."""
-    known = dict.fromkeys((*NAMES, *node.more), "PLAINTEXT")
+def protocols(plan: Plan, node: NodePlan, of_nodes: str = "PLAINTEXT") -> str:
+    """Return the security protocol of each listener, unless the configuration says otherwise of that name."""
+    known = {**dict.fromkeys(NAMES[1:], of_nodes), **dict.fromkeys((plan.client_listener, *node.more), plan.client_listener)}
     known |= (pair.strip().split(":") for pair in plan.config.get("listener.security.protocol.map", "").split(",") if ":" in pair)
     return ",".join(f"{name}:{protocol}" for name, protocol in known.items())
 

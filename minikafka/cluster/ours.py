@@ -10,6 +10,7 @@ from pathlib import Path
 
 from minikafka.machine.files import write_atomic
 
+from .closed import ClosedFolder
 from .engine import client_listeners, common_properties, listener, protocols, render
 from .plan import HOST, NodePlan, Plan
 
@@ -29,8 +30,8 @@ class Ours:
         return [sys.executable, "-m", "minikafka.broker", str(node.properties)], {"PYTHONUNBUFFERED": "1"}
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
-        clients, told = client_listeners(node)
-        internal = listener("INTERNAL", node.internal)
+        clients, told = client_listeners(plan, node)
+        internal, closed = listener("INTERNAL", node.internal), ClosedFolder(plan)
         voters = [f"{voter.id}@{HOST}:{voter.internal}" for voter in plan.voters]
         return {
             **common_properties(plan, node),
@@ -41,6 +42,7 @@ class Ours:
             "controller.quorum.voters": ",".join(voters),
             "minikafka.cluster.id": plan.cluster_id,
             "minikafka.cluster.secret.file": str(plan.secret),
+            **({"minikafka.first.user.file": str(closed.user)} if closed.scram else {}),
             "minikafka.trace.file": str(_trace_file(plan, node)),
         }
 

@@ -34,6 +34,7 @@ from .errors import ClusterError
 
 HOST = "127.0.0.1"
 NAMES = "PLAINTEXT", "INTERNAL", "CONTROLLER"  # of the listeners that every cluster has
+PROTOCOLS = {None: "PLAINTEXT", "tls": "SSL", "scram": "SASL_PLAINTEXT", "tls+scram": "SASL_SSL"}  # of clients, by `security`
 FIRST_CONTROLLER = 101  # node ids of controllers that are no brokers
 VOTERS_WHEN_COMBINED = {1: 1, 2: 1, 3: 3, 4: 3}  # five from five brokers on
 
@@ -101,6 +102,7 @@ class Plan:
     cluster_id: str
     config: dict[str, str]
     nodes: dict[int, NodePlan]
+    security: str | None = None  # how it is closed (closed.py)
 
     def __post_init__(self) -> None:
         self.held: list[socket.socket] = []
@@ -118,6 +120,11 @@ class Plan:
         return self.folder / "trace"
 
     @property
+    def client_listener(self) -> str:
+        """Return the name of the clients' listener, which is that of its security protocol, too."""
+        return PROTOCOLS[self.security]
+
+    @property
     def secret(self) -> Path:
         return self.folder / "secret"
 
@@ -125,6 +132,16 @@ class Plan:
         """Write the secret by which the nodes know each other, unless an earlier cluster left it in the folder."""
         if not self.secret.exists():
             write_atomic(self.secret, secrets.token_hex(16), 0o600)
+
+    def close_doors(self, security: str) -> None:
+        """Let clients in by TLS, a password or both. Raises ValueError for other words, and ClusterError if the folder has
+        data of a cluster that was closed otherwise."""
+        if security not in PROTOCOLS:
+            raise ValueError(f"unknown security {security!r}: there is {', '.join(repr(p) for p in PROTOCOLS if p)}")
+        if security != self.security and any(node.log.exists() for node in self.nodes.values()):
+            raise ClusterError(f"{self.folder} holds data of a cluster with security={self.security!r}: it stays so")
+        self.security = security
+        self.save()
 
     def place(self, racks: Sequence[str]) -> None:
         """Give each broker its rack, in the order of their ids. Raises ValueError unless each broker has one."""
@@ -137,8 +154,9 @@ class Plan:
     def open_more(self, listeners: Mapping[str, str | tuple[str, str]]) -> None:
         """Give each broker the listeners of these names that it has not: each is bound to the host, and advertised as the second
         text of a pair, a host or host:port. Raises ValueError for a name of the cluster's own."""
-        if taken := sorted(name for name in listeners if name.upper() in NAMES):
-            raise ValueError(f"listeners {', '.join(taken)}: the cluster has {', '.join(NAMES)} itself; choose other names")
+        own = self.client_listener, *NAMES[1:]
+        if taken := sorted(name for name in listeners if name.upper() in own):
+            raise ValueError(f"listeners {', '.join(taken)}: the cluster has {', '.join(own)} itself; choose other names")
         for node in self.brokers:
             wanted = {name.upper(): hosts for name, hosts in listeners.items() if name.upper() not in node.more}
             for (name, hosts), port in zip(wanted.items(), free_ports(len(wanted)) if wanted else []):
@@ -197,7 +215,7 @@ def open_plan(folder: Path, engine: str, config: dict[str, str]) -> Plan | None:
     if found["engine"] != engine:
         raise ClusterError(f"{folder} holds data of engine {found['engine']!r}, not of {engine!r}")
     nodes = {node["id"]: _kept(node, folder) for node in found["nodes"]}
-    return Plan(folder, engine, found["cluster_id"], config, nodes)
+    return Plan(folder, engine, found["cluster_id"], config, nodes, found.get("security"))
 
 
 def _kept(node: dict[str, Any], folder: Path) -> NodePlan:

@@ -76,8 +76,7 @@ def _discover(addresses: str, security: Security) -> dict[int, str]:
     failures = []
     for address in addresses.split(","):
         try:
-            found = wire.live_brokers(Address.of(address.strip(), security))
-            return {broker: Address.of(at, security) for broker, at in found.items()}
+            return wire.live_brokers(Address.of(address.strip(), security))
         except wire.Unanswered as error:
             failures.append(f"{address}: {error}. The request used security_protocol={security.protocol}; a listener that needs "
                             "another protocol (TLS, a password) closes the connection")

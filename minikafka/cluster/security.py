@@ -4,7 +4,8 @@
               "sasl_plain_password": "...", "ssl_cafile": "ca.pem"})
 
 The names are kafka-python's. librdkafka and Java have other names for the same settings, and Spark's connector takes Java's
-names with `kafka.` before them. Our own brokers need no such setting.
+names with `kafka.` before them. A cluster that is
+not closed (closed.py) needs none.
 
 Owns: the translation, and the opening of a connection for the few requests of `wire.py`.
 Invariants: I-SECURITY-1 a setting that some client does not have is refused, never dropped.
@@ -146,6 +147,10 @@ class Address(str):
         address = cls(text)
         address.security = security
         return address
+
+
+def security_of(address: str) -> Security:
+    return address.security if isinstance(address, Address) else OPEN
 
 
 def _key_for_java(file: Path) -> str:

@@ -23,7 +23,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 
-from .security import OPEN, Address
+from .security import Address, security_of
 
 CLIENT_ID = "minikafka-cluster"
 PROBE_TOPIC = "minikafka-probe"  # only ever validated, never created
@@ -50,7 +50,7 @@ class WireConnection:
 
     def __init__(self, address: str, timeout: float) -> None:
         host, _, port = address.rpartition(":")
-        security = address.security if isinstance(address, Address) else OPEN
+        security = security_of(address)
         self._socket = security.open(host, int(port), timeout)
         self._ids = count(1)
         try:
@@ -101,10 +101,11 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def live_brokers(address: str, timeout: float = 2.0) -> dict[int, str]:
-    """Return the brokers that the broker at `address` knows as registered and unfenced, with their addresses."""
+    """Return the brokers that the broker at `address` knows as registered and unfenced, with their addresses; one logs in there
+    as at `address`."""
     with WireConnection(address, timeout) as broker:
         answer = broker.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False), MetadataResponse)
-    return {node.node_id: f"{node.host}:{node.port}" for node in answer.brokers}
+    return {node.node_id: Address.of(f"{node.host}:{node.port}", security_of(address)) for node in answer.brokers}
 
 
 def partitions(address: str, topics: list[str] | None = None, timeout: float = 2.0) -> dict[str, PartitionInfo]:

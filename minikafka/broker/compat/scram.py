@@ -4,7 +4,8 @@ The cluster keeps two keys derived from a password (RFC 5802). With them a serve
 not log in. The client salts the password and applies the hash, so that the password never leaves the client. Who may
 log in with them is decided in server/sasl.py.
 
-Owns: alter_scram(), describe_scram(). They read the image; the first makes records, neither changes anything.
+Owns: alter_scram(), describe_scram(). They read the image; the first makes records, neither changes anything. And the first
+user of a new cluster, as `kafka-storage format --add-scram` takes it.
 Invariants: each user is answered once; a user that is named twice, to delete or to set, is not altered at all.
             Nothing derived from a password is ever described: only mechanisms and iterations.
 What Kafka does differently: answers come in the order of a hash table.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ class Mechanism(NamedTuple):
 
 MECHANISMS = {1: Mechanism("sha256", 4096), 2: Mechanism("sha512", 4096)}
 MAX_ITERATIONS = 16384
+_FIRST_USER = re.compile(r"SCRAM-SHA-(256|512)=\[name=([^,\]]+),password=([^,\]]+)\]\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,18 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
     """Return (stored key, server key), as RFC 5802 calls what a server keeps of a password."""
     client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
     return hashlib.new(mechanism.digest, client_key).digest(), hmac.digest(salted_password, b"Server Key", mechanism.digest)
+
+
+def first_user(text: str, salt: bytes) -> UserScramCredentialRecord:
+    """Return the credential in the words of `--add-scram`: `SCRAM-SHA-512=[name=ada,password=...]`; ValueError for others."""
+    found = _FIRST_USER.fullmatch(text)
+    if found is None:
+        raise ValueError("Expected one line SCRAM-SHA-512=[name=ada,password=the password of ada]")
+    digest, name, password = found.groups()
+    number = next(number for number, mechanism in MECHANISMS.items() if mechanism.digest.endswith(digest))
+    mechanism = MECHANISMS[number]
+    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, mechanism.min_iterations)
+    return UserScramCredentialRecord(name, number, salt, *keys(mechanism, salted), mechanism.min_iterations)
 
 
 def describe_scram(image: MetadataImage, names: Sequence[str],

@@ -63,6 +63,7 @@ from minikafka.broker.metadata.records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
     Uuid,
 )
 from minikafka.broker.metadata.registrations import Changes
@@ -125,13 +126,14 @@ class Controller:
             assert partition.leader == NO_LEADER or serving >= {*partition.isr}, f"I-CTL-9 {partition} {serving}"
             assert image.brokers.keys() >= {*partition.elr}, f"I-ELR-2 not registered, and eligible: {partition}"
 
-    def bootstrap(self) -> Records:
-        """Return the first records of a new cluster: its features and, for the ELR, a cluster-wide min.insync.replicas."""
+    def bootstrap(self, users: Sequence[UserScramCredentialRecord] = ()) -> Records:
+        """Return the first records of a new cluster: its features, its first users and, for the ELR, a cluster-wide
+        min.insync.replicas."""
         if self.image.features:
             return []
         minimum = str(self.config["min.insync.replicas"])
         return [*(FeatureLevelRecord(name, level) for name, level in BOOTSTRAP_FEATURES.items()),
-                ConfigRecord(BROKER_RESOURCE, "", "min.insync.replicas", minimum)]
+                ConfigRecord(BROKER_RESOURCE, "", "min.insync.replicas", minimum), *users]
 
     # --- a broker's life ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
@@ -24,6 +24,7 @@ from minikafka.broker.server.turns import Turns
 from minikafka.log.disk import File, Fs
 
 if TYPE_CHECKING:
+    from minikafka.broker.metadata.records import UserScramCredentialRecord
     from minikafka.broker.server.certificates import Certificates
 
 __all__ = ["Env", "Faults", "File", "Fs", "Timer"]
@@ -51,6 +52,7 @@ class Env:
     open_files = 1 << 16  # how many files and sockets this process may have open at once
     certificates: Certificates | None = None  # of listeners with TLS, if this node has any
     cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
+    first_users: Sequence[UserScramCredentialRecord] = ()  # of a cluster that begins
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seed: str, now: Callable[[], float] | None = None) -> None:
         self.loop = loop

@@ -50,11 +50,14 @@ class SimCluster(Cluster):
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
                  racks: Sequence[str] | None = None,
-                 listeners: Mapping[str, str | tuple[str, str]] | None = None, seed: int = 0) -> None:
+                 listeners: Mapping[str, str | tuple[str, str]] | None = None, security: str | None = None,
+                 seed: int = 0) -> None:
         if data is not None:
             raise NotSupported("a simulated cluster keeps no files; the same seed gives the same cluster again")
         if listeners is not None:
             raise NotSupported("a simulated broker has one listener for clients; Cluster(brokers=3) can have more")
+        if security is not None:
+            raise NotSupported("a simulated broker has no sockets to close; Cluster(brokers=3) takes security=...")
         if racks is not None and len(racks) != brokers:
             raise ValueError(f"{len(racks)} racks for {brokers} brokers: name one for each")
         preset_values(preset)

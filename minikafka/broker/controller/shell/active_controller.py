@@ -65,7 +65,7 @@ class ActiveController:
         log.info("node %d is the active controller of epoch %d", self.node.node_id, epoch)
         self.epoch = epoch
         self.controller = Controller(self.node.image.copy(), self.node.config, self.env.now())
-        self._append(self.controller.bootstrap())
+        self._append(self.controller.bootstrap(self.env.first_users))
         self._arm()
 
     def answer_committed(self, records: Records, last_offset: int, epoch: int) -> None:
