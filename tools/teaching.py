@@ -1,7 +1,8 @@
-"""Makes the teacher's pack in build/teaching: an exam with other figures for each seed, and its key.
+"""Makes the teacher's pack in build/teaching: pages that print.
 
-    tools/teaching.py --seed 2027            a sheet of questions, one of each kind, and a sheet with the key
-    tools/teaching.py --seed 2027 --each 3   three of each kind
+    tools/teaching.py exam --seed 2027              an exam with its key: a question of each kind
+    tools/teaching.py exam --seed 2027 --each 3     three questions of each kind
+    tools/teaching.py exam --seed 2027 --labs 6-9   the questions about these labs only
 """
 from __future__ import annotations
 
@@ -16,19 +17,42 @@ from tools.notebooks.build import ROOT
 from tools.teach import exam
 
 
+def labs(text: str) -> range:
+    """Read "6" or "6-9"."""
+    first, _, last = text.partition("-")
+    if not first.isdigit() or (last and not last.isdigit()) or int(last or first) < int(first):
+        raise argparse.ArgumentTypeError("a lab such as 6, or from one to another such as 6-9")
+    return range(int(first), int(last or first) + 1)
+
+
+def seed(text: str) -> str:
+    if not re.fullmatch(r"[\w-]+", text):
+        raise argparse.ArgumentTypeError("letters and digits, such as 2027 or 2027-blue-kettle")
+    return text
+
+
+def make_exam(options: argparse.Namespace) -> dict[str, str]:
+    ones = exam.drawn(options.seed, options.each, options.labs)
+    if not ones:
+        raise SystemExit("No question is about these labs: labs 2 to 14 have some.")
+    return {f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", required=True, help="a year or a word of letters and digits; students must not know it")
-    parser.add_argument("--each", type=int, default=1, metavar="N", help="questions of each kind (default: 1)")
     parser.add_argument("--to", type=Path, metavar="FOLDER", default=ROOT / "build" / "teaching")
+    what = parser.add_subparsers(required=True, metavar="WHAT")
+    one = what.add_parser("exam", help="an exam and its key")
+    one.add_argument("--seed", type=seed, required=True, help="a year or a word of letters and digits; students must not know it")
+    one.add_argument("--each", type=int, default=1, choices=range(1, 21), metavar="N",
+                     help="questions of each kind, 1 to 20 (default: 1)")
+    one.add_argument("--labs", type=labs, default=exam.LABS, metavar="A-B", help="a lab, or from one to another (default: all)")
+    one.set_defaults(make=make_exam)
     options = parser.parse_args(argv)
-    if not re.fullmatch(r"[\w-]+", options.seed) or options.each < 1:
-        parser.error("a seed is made of letters and digits, such as 2027, and --each is 1 or more")
     options.to.mkdir(parents=True, exist_ok=True)
-    for name, made in (("questions", exam.questions), ("key", exam.key)):
-        path = options.to / f"exam-{options.seed}-{name}.md"
-        path.write_text(made(options.seed, options.each))
-        print(path)
+    for name, text in options.make(options).items():
+        (options.to / name).write_text(text)
+        print(options.to / name)
     return 0
 
 

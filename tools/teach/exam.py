@@ -1,29 +1,42 @@
-"""An exam from a seed: a sheet of questions and its key. The same seed gives the same figures, another year gives others."""
+"""An exam from a seed, and its key behind it. The same seed gives the same figures, another year gives others.
+
+Owns: which questions are drawn, and how a sheet of multiple choice and its key look.
+"""
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
+from html import escape
 from random import Random
 
 from tools.teach.kinds import KINDS, Question
+from tools.teach.paper import page, table
 
 LETTERS = "abcdef"
+LABS = range(15)
 
 
-def drawn(seed: str, each: int) -> list[Question]:
-    """Return `each` questions of each kind."""
-    return [kind.draw(Random(f"{seed}/{name}/{number}")) for number in range(each) for name, kind in KINDS.items()]
+def drawn(seed: str, each: int, labs: Container[int] = LABS) -> list[Question]:
+    """Return `each` questions of each kind of these labs, in the order of the labs."""
+    found = [kind.draw(Random(f"{seed}/{name}/{number}")) for name, kind in KINDS.items() for number in range(each)]
+    return sorted((one for one in found if one.lab in labs), key=lambda one: one.lab)
 
 
-def questions(seed: str, each: int) -> str:
-    """Return the sheet for students."""
-    parts = [f"# Exam {seed}", "One option of each question is right."]
-    for number, one in enumerate(drawn(seed, each), 1):
-        parts += [f"## Question {number}", "\n".join(f"* {line}" for line in one.state), f"**{one.ask}**",
-                  "\n".join(f"* {letter}) {option}" for letter, option in zip(LETTERS, one.options))]
-    return "\n\n".join(parts) + "\n"
+def exam(seed: str, ones: Sequence[Question]) -> str:
+    """Return the page that prints: questions, and from a new sheet of paper on the key."""
+    intro = (f"<h1>Exam {escape(seed)}</h1><p class=name>Name</p>"
+             f"<p>{len(ones)} questions. One option of each is right: mark its letter.</p>")
+    rows = [("question", "right", "answer", "lab"),
+            *((str(number), LETTERS[one.right], one.key, str(one.lab)) for number, one in enumerate(ones, 1))]
+    key = f"<section class=key><h1>Key of exam {escape(seed)}</h1>{table(rows)}</section>"
+    return page(f"Exam {seed}", [intro, *questions(ones), key])
 
 
-def key(seed: str, each: int) -> str:
-    """Return the key."""
-    rows = [f"| {number} | {LETTERS[one.right]} | {one.options[one.right]} | {one.lab} |"
-            for number, one in enumerate(drawn(seed, each), 1)]
-    return "\n".join([f"# Key of exam {seed}", "", "| question | right | answer | lab |", "|---|---|---|---|", *rows]) + "\n"
+def questions(ones: Iterable[Question]) -> list[str]:
+    """Return each question as a section; nothing in it depends on which option is right."""
+    return [f"<section class=question><h2>Question {number}</h2>{table(one.table) if one.table else ''}{_list('ul', one.state)}"
+            f"<p class=ask>{escape(one.ask)}</p>{_list('ol', one.options)}</section>" for number, one in enumerate(ones, 1)]
+
+
+def _list(tag: str, lines: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<{tag}>{items}</{tag}>" if items else ""

@@ -1,37 +1,54 @@
 """The exam: each question has one right answer, the key follows from the rule that judges, a seed is an exam."""
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+from functools import cache
 from random import Random
 
 import pytest
 
 from minikafka.proof.weakened import without
-from tools.teach.exam import key, questions
-from tools.teach.kinds import KINDS
+from tools.teach.exam import drawn, exam, questions
+from tools.teach.kinds import KINDS, Question
 
 SEEDS = range(50)
 
 
+@cache
+def of_kind(name: str) -> list[Question]:
+    return [KINDS[name].draw(Random(f"{seed}/{name}")) for seed in SEEDS]
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_one_option_is_right(name):
-    """Fails if two options of a question are the same, or if all seeds have the same answer."""
-    drawn = [KINDS[name].draw(Random(f"{seed}/{name}")) for seed in SEEDS]
-    assert all(len({*one.options}) == len(one.options) >= 2 and 0 <= one.right < len(one.options) for one in drawn)
-    assert len({one.right for one in drawn}) > 1 and len({one.state for one in drawn}) > 40
+    """Fails if two options of a question are the same, if few seeds have other answers, or if a letter is nearly always right."""
+    ones = of_kind(name)
+    assert all(len({*one.options}) == len(one.options) >= 3 and 0 <= one.right < len(one.options) for one in ones)
+    assert len({one.key for one in ones}) >= 3 and len({(one.state, one.table, one.ask) for one in ones}) > 15
+    assert Counter(one.right for one in ones).most_common(1)[0][1] <= 0.8 * len(ones)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_question_does_not_contain_its_key(name):
+    """Fails if what is asked, or how the sheet looks, depends on which option is right."""
+    for one in of_kind(name):
+        assert one.key not in one.ask
+        assert questions([one]) == questions([replace(one, right=(one.right + 1) % len(one.options))])
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.weak])
 def test_the_key_follows_from_the_brokers_rule(name):
     """Fails if a key stays the same though the brokers of this process have lost the rule that it is about."""
-    def keys():
-        return [KINDS[name].draw(Random(f"{seed}/{name}")).right for seed in SEEDS]
-    right = keys()
+    right = [one.key for one in of_kind(name)]
     with without(KINDS[name].weak):
-        weakened = keys()
-    assert weakened != right and keys() == right
+        weakened = [KINDS[name].draw(Random(f"{seed}/{name}")).key for seed in SEEDS]
+    assert weakened != right
 
 
 def test_a_seed_is_an_exam():
-    """Fails if the same seed gives another exam, or another seed the same one."""
-    assert (questions("2027", 2), key("2027", 2)) == (questions("2027", 2), key("2027", 2))
-    assert questions("2027", 1) != questions("2028", 1).replace("2028", "2027")
+    """Fails if the same seed gives another exam, another seed the same one, or a page asks anything of a network."""
+    page = exam("2027", drawn("2027", 2))
+    assert page == exam("2027", drawn("2027", 2))
+    assert questions(drawn("2027", 1)) != questions(drawn("2028", 1))
+    assert "http" not in page and "src=" not in page and page.count("class=question") == 2 * len(KINDS)

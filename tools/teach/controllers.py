@@ -1,0 +1,66 @@
+"""Questions about controllers (lab 9): votes, the high watermark of the metadata log, the next leader of a partition.
+
+Owns: how these states are drawn, and their words. The rule of a question stands nowhere here.
+"""
+from __future__ import annotations
+
+from random import Random
+
+from minikafka.lab.labs.lab09.checks import decided
+from minikafka.lab.labs.lab09.votes import decides, gives
+from tools.teach.question import MANY, Kind, Question, mistakes, of_numbers
+
+
+def vote(rng: Random) -> Question:
+    epoch = rng.randrange(4, 7)
+    me = {"epoch": epoch, "voted": rng.choice((None, None, 101, 103)), "last_epoch": rng.randrange(2, epoch),
+          "end": rng.randrange(30, 40)}
+    asks = {name: _candidate(rng, candidate, me) for name, candidate in (("A", 101), ("B", 103))}
+    voted = "nobody" if me["voted"] is None else f"controller {me['voted']}"
+    table = (("request", "candidate", "epoch of the request", "the candidate's log ends at", "its last record is of epoch"),
+             *((name, f"controller {ask['candidate']}", *(str(ask[part]) for part in ("epoch", "end", "last_epoch")))
+               for name, ask in asks.items()))
+    state = (f"controller 102 is in epoch {epoch}; in this epoch it has voted for {voted}; it knows no leader",
+             f"its log ends at {me['end']}, and its last record is of epoch {me['last_epoch']}",
+             "one of the two requests arrives, A or B, and not the other")
+    got = tuple(gives(me, ask) for ask in asks.values())
+    options = {(True, False): "A gets the vote, B would not.", (False, True): "B gets the vote, A would not.",
+               (True, True): "Each of them would get it.", (False, False): "Neither gets it."}
+    return Question(9, state, "Which request gets the vote of controller 102?", tuple(options.values()), [*options].index(got),
+                    table)
+
+
+def _candidate(rng: Random, candidate: int, me: dict[str, int]) -> dict[str, int]:
+    asked = me["epoch"] + rng.choice((-1, 0, 0, 1))
+    return {"candidate": candidate, "epoch": asked, "end": me["end"] + rng.choice((-2, 0, 3)),
+            "last_epoch": max(1, min(asked - 1, me["last_epoch"] + rng.choice((-1, 0, 0, 1))))}
+
+
+def majority(rng: Random) -> Question:
+    start, count = rng.randrange(20, 30), rng.choice((3, 4, 5))
+    ends = [start + 8, *(start + rng.randrange(-6, 8) for _ in range(count - 1))]
+    before = start - rng.randrange(7, 10)
+    right = decides(list(ends), start, before)
+    options = of_numbers(rng, right, mistakes("9.11", ends, start, before))
+    table = (("controller", "its log ends at"), *((str(101 + n), str(end)) for n, end in enumerate(ends)))
+    state = (f"controller 101 is the active one; its epoch began at offset {start}",
+             f"until now the high watermark of the metadata log is {before}; an end is the next offset to be written")
+    return Question(9, state, "Where is the high watermark of the metadata log now?", *options, table)
+
+
+def election(rng: Random) -> Question:
+    replicas = rng.sample((1, 2, 3, 4), 3)
+    isr = sorted(rng.sample(replicas, rng.choice((1, 2))))
+    leader, unclean = rng.choice(isr), rng.random() < 0.5
+    alive = sorted(broker for broker in replicas if broker != leader)
+    right = decided({"leader": leader, "epoch": 5, "replicas": replicas, "isr": isr, "elr": []}, alive, unclean)[0]
+    state = (f"replicas, in this order: {', '.join(map(str, replicas))}", f"in sync: {', '.join(map(str, isr))}",
+             f"broker {leader} leads, and dies now; brokers {', '.join(map(str, alive))} are alive",
+             f"unclean.leader.election.enable={str(unclean).lower()}; there are no eligible leader replicas (ELR) beside the ISR")
+    options = [*(f"Broker {broker}." for broker in sorted(replicas)), "Nobody."]
+    return Question(9, state, "Who leads next?", tuple(options), -1 % MANY if right == -1 else sorted(replicas).index(right))
+
+
+KINDS = {"vote": Kind("Which request gets a controller's vote?", vote, "votes_by_length_only"),
+         "majority": Kind("Up to where have the controllers decided?", majority, "commits_by_minority"),
+         "election": Kind("Who leads next?", election, "elected_any_replica")}
