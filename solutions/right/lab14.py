@@ -217,6 +217,60 @@ def prices_by_pandas(trips, prices):
     return [(row.zone, row.window) for row in prices if row.surge != surge(int(count[row.zone, row.window]))]
 
 
+# --- 14.11, 14.12 -----------------------------------------------------------------------------------------------------------
+
+
+def of_the_last(looks, lag=100, isr=10, age=12):
+    """Ring where all looks of some seconds are bad."""
+    last = looks[-isr:]
+    found = ["lag"] * (min(look.lag for look in looks[-8:]) > lag)
+    found += ["isr"] * (len(last) == isr and all(look.isr < 3 for look in last))
+    return found + ["freshness"] * (looks[-1].age > age)
+
+
+def rings_by_pandas(looks):
+    table = pd.DataFrame(looks).tail(7)
+    rings = {"lag": table.lag.min() > 90, "isr": len(table) == 7 and table.isr.max() < 3, "freshness": table.age.iloc[-1] > 15}
+    return [name for name, bad in rings.items() if bad]
+
+
+def rings_by_the_worst(looks):
+    """A lag that was high a moment ago is not mended yet; a leader alone rings at once."""
+    found = set()
+    if max(look.lag for look in looks[-9:]) > 150:
+        found.add("lag")
+    if looks[-1].isr < 2 or len(looks) > 5 and max(look.isr for look in looks[-6:]) < 3:
+        found.add("isr")
+    if looks[-1].age >= 10:
+        found.add("freshness")
+    return found
+
+
+def rings_in_a_row(looks):
+    def since(bad):
+        count = 0
+        for look in reversed(looks):
+            if not bad(look):
+                break
+            count += 1
+        return count
+    return tuple(name for name, long in (("lag", since(lambda look: look.lag > 70) > 6), ("isr", since(lambda look: look.isr < 3) > 6),
+                                         ("freshness", since(lambda look: look.age > 8) > 3)) if long)
+
+
+def rings_by_fields(looks):
+    for _, lag, *_ in looks[-5:]:
+        if lag <= 100:
+            break
+    else:
+        return ["lag"]
+    last = [isr for _, _, isr, _ in looks[-9:]]
+    return ["isr"] if len(last) == 9 and max(last) < 3 else ["freshness"] if looks[-1][3] > 14 else []
+
+
+PAGE = [({"isr"}, "brokers"), ({"lag"}, "query"), ({"freshness"}, "application")]
+
+
 RIGHT = {
     "14.2": {
         "ifs": lost_trip,
@@ -263,5 +317,21 @@ RIGHT = {
         "a set": lambda trips, prices: set(prices_by_counting(trips, prices)),
         "pairs as lists": lambda trips, prices: [list(cell) for cell in prices_by_counting(trips, prices)],
         "trusts the column": lambda trips, prices: [row[:2] for row in prices if row.surge != surge(row.trips)],
+    },
+    "14.11": {
+        "all of the last": of_the_last,
+        "pandas": rings_by_pandas,
+        "the worst of the last": rings_by_the_worst,
+        "how many in a row": rings_in_a_row,
+        "tuples, one name at most": rings_by_fields,
+        "a partial": partial(of_the_last, lag=95, isr=8, age=9),
+    },
+    "14.12": {
+        "causes first": lambda: PAGE,
+        "a list, no function": PAGE,
+        "lag before isr": [PAGE[1], PAGE[0], PAGE[2]],
+        "what rings together": lambda: [(["isr", "freshness"], "brokers"), (["lag", "freshness"], "query"), *PAGE],
+        "lists, and texts in tuples": [[("isr",), "brokers"], [("lag",), "query"], [("freshness",), "application"]],
+        "all else": [({"isr"}, "brokers"), ({"lag"}, "query"), (set(), "application")],
     },
 }

@@ -7,6 +7,7 @@ from minikafka.lab.labs.lab14.broken import pipelines
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
 from solutions.right.lab14 import (
     KEEP,
+    PAGE,
     PRICES,
     RISES,
     and_then,
@@ -14,6 +15,7 @@ from solutions.right.lab14 import (
     either,
     lost_trip,
     negated,
+    of_the_last,
     pipeline,
     rises,
     write,
@@ -154,6 +156,29 @@ def write_price_of_all(rows, batch, db):
     db.execute(PRICES.replace("surge(count(*))", "surge((SELECT count(*) FROM trips))"))
 
 
+# --- 14.11 ------------------------------------------------------------------------------------------------------------
+
+
+def without(name):
+    return lambda looks: [each for each in of_the_last(looks) if each != name]
+
+
+def instead(name, rule):
+    """Sound alarms, but for the rule of one of them."""
+    return lambda looks: [*without(name)(looks), *[name] * bool(rule(looks))]
+
+
+def never_again_silent():
+    rung = set()
+
+    def alarms(looks):
+        if len(looks) == 1:
+            rung.clear()
+        rung.update(of_the_last(looks))
+        return rung
+    return alarms
+
+
 WRONG = {
     "14.2": {
         "knows two answers only": (two_values, ""),
@@ -269,5 +294,50 @@ WRONG = {
         "a number": (lambda trips, prices: sum(row.surge != surge(row.trips) for row in prices), r"list of tuples|returned None"),
         "True or False": (lambda trips, prices: all(row.surge == surge(row.trips) for row in prices), r"list of tuples|returned None"),
         "nothing": (lambda trips, prices: None, r"list of tuples|returned None"),
+    },
+    "14.11": {
+        "no alarm on the lag": (without("lag"), r"query stays away.*lag does not ring"),
+        "no alarm on the ISR": (without("isr"), r"broker stays away.*isr does not ring"),
+        "no alarm on freshness": (without("freshness"), r"nobody sends.*freshness does not ring"),
+        "never rings": (lambda looks: [], r"broker stays away.*does not ring"),
+        "always rings": (lambda looks: ["lag", "isr", "freshness"], r"ordinary night.*freshness rings"),
+        "rings whenever one replica is away": (instead("isr", lambda looks: looks[-1].isr < 3), r"ordinary night.*isr rings"),
+        "rings for any lag": (instead("lag", lambda looks: looks[-1].lag > 50), r"ordinary night.*lag rings"),
+        "rings when prices are two seconds old": (instead("freshness", lambda looks: looks[-1].age > 2),
+                                                  r"ordinary night.*freshness rings"),
+        "waits for the last replica": (instead("isr", lambda looks: looks[-1].isr < 2), r"broker stays away.*isr does not ring"),
+        "waits half a minute for the ISR": (lambda looks: of_the_last(looks, isr=20), r"isr rings .* seconds after"),
+        "waits for a lag of 450": (instead("lag", lambda looks: looks[-1].lag > 450), r"lag rings .* seconds after"),
+        "rings when the promise is nearly broken": (lambda looks: of_the_last(looks, age=22), r"freshness rings .* seconds after"),
+        "one look at the lag": (instead("lag", lambda looks: looks[-1].lag > 180), r"too slow.*silent.*nothing is mended"),
+        "rings while the lag rises": (instead("lag", lambda looks: looks[-1].lag > 140 and looks[-1].lag > looks[-2].lag),
+                                      r"too slow.*silent.*nothing is mended"),
+        "one look at the lag, for a burst": (instead("lag", lambda looks: looks[-1].lag > 88 or
+                                                     len(looks) > 10 and min(look.lag for look in looks[-9:]) > 80),
+                                             r"lag rings|silent"),
+        "rings once": (lambda looks: [name for name in of_the_last(looks) if name not in of_the_last(looks[:-1] or looks)],
+                       r"silent.*nothing is mended"),
+        "never silent again": (never_again_silent(), r"still rings"),
+        "other names": (lambda looks: [name.upper() for name in of_the_last(looks)], r"list of"),
+        "True and False": (lambda looks: looks[-1].lag > 100, r"list"),
+        "one text": (lambda looks: "lag" if looks[-1].lag > 100 else "", r"list"),
+        "reads the looks as a dictionary": (lambda looks: ["lag"] if looks[-1]["lag"] > 100 else [], r""),
+        "nothing": (lambda looks: None, r"return|list"),
+    },
+    "14.12": {
+        "freshness first": (lambda: [PAGE[2], *PAGE[:2]], r"query stays away.*application"),
+        "freshness before the brokers": (lambda: [PAGE[1], PAGE[2], PAGE[0]], r"leader is alone.*application"),
+        "restarts the query whatever rings": ([(set(), "query")], r"broker stays away.*leads to the query"),
+        "no line for the ISR": (PAGE[1:], r"broker stays away.*no line fits"),
+        "no line for the lag": (lambda: [PAGE[0], PAGE[2]], r"query stays away.*application"),
+        "no line for freshness": (PAGE[:2], r"nobody sends.*no line fits"),
+        "old prices are the query's": ([*PAGE[:2], ({"freshness"}, "query")], r"nobody sends.*query"),
+        "waits for two alarms": ([({"isr", "freshness"}, "brokers"), *PAGE[1:]], r"broker stays away.*no line fits"),
+        "an empty page": ([], r"no line fits"),
+        "a dictionary": (dict(isr="brokers", lag="query", freshness="application"), r"list"),
+        "one name for a set": ([("isr", "brokers")], r"list"),
+        "another place": ([({"isr"}, "Spark")], r"place"),
+        "alarms alone": (["isr", "lag", "freshness"], r"pair"),
+        "nothing": (lambda: None, r"return|list"),
     },
 }

@@ -7,6 +7,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.lab.labs.lab14 import checks
+from minikafka.lab.labs.lab14.alarms import rung
 from minikafka.lab.labs.lab14.faults import Spark, strike
 from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
@@ -24,6 +25,7 @@ from minikafka.lab.labs.lab14.pipeline import (
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ASK, MORE, WRITE, question
 from minikafka.lab.labs.lab14.schedule import KINDS, Fault, Schedule, schedule
+from minikafka.lab.labs.lab14.watch import WATCHES, seen
 from minikafka.proof.history import History
 
 VALUE = '{"trip":%d,"taxi":"taxi-%d","pickup":"airport","started":"2025-06-02T07:25:00Z"}'
@@ -227,3 +229,21 @@ def test_a_death_that_does_not_come_is_taken_back():
     with Cluster(brokers=1, engine="sim", seed=1) as cluster:
         spark, fault = Spark(), Fault(1.0, "kill Spark after a write", lasts=2.0)
         assert strike(cluster, spark, fault, "trips") == [str(fault)] and not spark.dying
+
+
+# --- who watches -----------------------------------------------------------------------------------------------------
+
+def test_what_one_sees_of_a_night_is_what_happened():
+    """Fails if the lag counts trips that were not sent, if the age stands still while nothing comes, or if a look is missing."""
+    night = next(night for night in WATCHES if night.name == "nobody sends")
+    looks = seen(night)
+    assert [look.second for look in looks] == list(range(1, 48)) and {look.isr for look in looks} == {3}
+    silent = looks[int(night.since) + 1:int(night.until)]
+    assert {look.lag for look in silent} == {0} and silent[-1].age == pytest.approx(silent[0].age + len(silent) - 1, abs=0.2)
+    assert looks[-1].age < 3
+
+
+def test_an_alarm_sees_no_later_look():
+    """Fails if a rule gets looks from the future, or too few of the past."""
+    assert [each.seen.second for each in rung(lambda looks: ["lag"] * (looks[-1].second == len(looks)), WATCHES[4])
+            if "lag" in each.names] == list(range(1, 48))

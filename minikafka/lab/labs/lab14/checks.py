@@ -1,5 +1,5 @@
 """Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each setting is for (14.7), a
-pipeline that fools the notary (14.8), and the notary's missing question (14.9)."""
+pipeline that fools the notary (14.8), the notary's missing question (14.9), alarms (14.11) and a runbook (14.12)."""
 from __future__ import annotations
 
 import contextlib
@@ -12,6 +12,7 @@ from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab14.alarms import AFTER, LIMIT, Alarms, Page, against_alarms, against_page, lines
 from minikafka.lab.labs.lab14.liars import LIARS, Price, follows, sold, wrong_prices
 from minikafka.lab.labs.lab14.nights import NIGHTS, against
 from minikafka.lab.labs.lab14.notary import COUNTERS, Cell, Row, Sealed, notary, told
@@ -20,6 +21,7 @@ from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, 
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ENDED, no_such_value, question
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
+from minikafka.lab.labs.lab14.watch import WATCHES
 from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
@@ -274,3 +276,46 @@ def missing_question(answer: Callable[..., list[Cell]]) -> str:
                 raise Wrong(f"{name}: {'you do not find' if cell in wrong else 'you accuse'} {shown(cell)}",
                             compared(cell, trips, prices))
     return f"asked {asked} times: every wrong price of {len(LIARS)} liars, and none of the sound pipeline"
+
+
+# --- 14.11, 14.12: who gets up at night ------------------------------------------------------------------------------
+
+hints("14.11",
+      "Look at a night as a whole: `seen(WATCHES[0])`. How high is each figure where nobody needs to get up? And how high is it "
+      "twenty seconds after a fault?",
+      "One look is not enough: the ISR is small for some seconds whenever a broker is replaced, and the lag of a slow sink falls "
+      "with each batch that ends. Let an alarm ring if *all* of the last looks are bad, as `for: 10s` does in Prometheus.",
+      "minikafka/lab/labs/lab14/alarms.py: `falsely` and `missed`")
+
+
+@checks("14.11", seconds=120,
+        matters="Whoever gets up three times for nothing does not get up the fourth time. And an alarm on lag alone sleeps "
+                "through a night in which nothing is sent: there the lag is 0.")
+def ringing(answer: Alarms) -> str:
+    """Check in an ordinary night and in five others what rings, from when to when."""
+    for n, night in enumerate(WATCHES):
+        if found := against_alarms(answer, night):
+            why, around = found
+            raise Wrong(f"in the night {night.name!r}, {why}", [*str(night).splitlines()[1:], *map(str, around)],
+                        f"rung(alarms, WATCHES[{n}])")
+    return (f"{len(WATCHES)} nights: each fault rings within {LIMIT} seconds, without a break, and is silent {AFTER} seconds "
+            "after its end; nobody gets up for nothing")
+
+
+hints("14.12",
+      "In which of the six nights does more than one alarm ring? Which of them is the cause?",
+      "Prices are old in nearly every night, so `freshness` says least about the place. A line stands above all lines that "
+      "would fit as well and lead elsewhere.",
+      "minikafka/lab/labs/lab14/alarms.py: `against_page`")
+
+
+@checks("14.12", matters="A page of three lines is read at night. One of thirty pages is not.",
+        wants="a list of pairs (alarms, place)")
+def followed(answer: Callable[[], Page] | Page) -> str:
+    """Follow the page in each night, as soon as the alarms ring."""
+    page = lines(answer() if callable(answer) else answer)
+    for night in WATCHES[1:]:
+        if said := against_page(page, night):
+            raise Wrong(f"in the night {night.name!r}, {said}. What must be mended is elsewhere: {night.place}",
+                        str(night).splitlines()[1:])
+    return f"followed in {len(WATCHES) - 1} nights, it leads to the cause in each of them"

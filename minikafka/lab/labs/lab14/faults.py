@@ -58,7 +58,10 @@ def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
         return []
     if fault.what == "leave alone and then burn the leader":
         return leave_alone(cluster, leader, fault.part, fault.lasts, topic)
-    if fault.what == "cut off the leader":      # from the brokers, not from the clients: it does not know
+    if fault.what == "hold the followers":
+        for other in others:
+            cluster.hold_follower(other)
+    elif fault.what == "cut off the leader":    # from the brokers, not from the clients: it does not know
         for other in others:
             cluster.cut(leader, other)
     elif fault.what == "slow a follower":

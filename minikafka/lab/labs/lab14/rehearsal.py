@@ -35,8 +35,11 @@ PATIENCE = 60.0                                 # seconds until everything must 
 REQUEST = 1.5                                   # seconds that a client waits for an answer
 
 
-def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
-    """Return the run of a pipeline under a schedule."""
+def nobody(*_: Any) -> None: ...
+
+
+def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTripWriter, ModelOfSpark], Any] = nobody) -> Run:
+    """Return the run of a pipeline under a schedule; `watch` it is called when producer and query have begun."""
     sink = Sink(pipeline)
     with waiting(f"{schedule.trips} simulated trips"), contextlib.closing(sink), simulated(schedule.seed) as cluster:
         history = History(cluster.now)
@@ -44,6 +47,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule) -> Run:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
         writer = SimTripWriter(cluster, pipeline, schedule, history)
         spark = ModelOfSpark(cluster, pipeline, sink, schedule.row_seconds)
+        watch(cluster, writer, spark)
         missed = carry_out(cluster, spark, schedule)
         cluster.mend()
         settled = settle(cluster, lambda: writer.done and spark.at_rest)
@@ -86,6 +90,8 @@ class SimTripWriter:
         began, promises = self.world.now(), []
         for number, trip in enumerate(islice(taxi_trips(seed=schedule.seed + 1), schedule.trips)):
             await self.world.sleep(max(0.0, began + number / RATE - self.world.now()))
+            if schedule.silent[0] <= number / RATE < schedule.silent[1]:
+                continue
             self.sent[trip.trip] = began + number / RATE
             for _ in range(2 if schedule.twice and number % schedule.twice == 0 else 1):
                 promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
@@ -99,6 +105,7 @@ class ModelOfSpark(Spark):
     def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink, row_seconds: float) -> None:
         self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
         self.came, self.stayed = dict[int, float](), 0      # when a trip was first in the sink; rows of a write that died
+        self.newest = dict[int, int]()          # of each partition, the last trip that the sink got
         self.checkpoint: Checkpoint | None = None
         self.over, self.at_rest, self.dead_until = False, False, 0.0
         env = self.world.client_env()
@@ -135,6 +142,7 @@ class ModelOfSpark(Spark):
             self.sink.take(rows, plan.batch)
             for row in rows:
                 self.came.setdefault(row.trip, self.world.now())
+                self.newest[row.part] = row.trip
         if self.dying:
             self.deaths += 1
             self.dead_until, self.dying = self.world.now() + self.dying, 0.0

@@ -35,13 +35,14 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """The plan of a run: `trips` at RATE, and the faults. `twice`: the caller repeats every n-th trip, 0 for none; `row_seconds`:
-    what the sink takes for a row."""
+    what the sink takes for a row; `silent`: from when to when nothing is sent."""
 
     seed: int
     trips: int
     faults: tuple[Fault, ...]
     twice: int = 0
     row_seconds: float = 0.0
+    silent: tuple[float, float] = (0.0, 0.0)
 
     @property
     def seconds(self) -> float:
@@ -55,6 +56,7 @@ class Schedule:
         first = f"{self.trips:,} trips in {self.seconds:g} s"
         first += f"; the caller sends every {self.twice}th trip twice" if self.twice else ""
         first += f"; the sink writes {1 / self.row_seconds:.0f} rows a second" if self.row_seconds else ""
+        first += "; nothing is sent from second {:g} to {:g}".format(*self.silent) if any(self.silent) else ""
         return "\n".join([first, *map(str, self.faults)])
 
 
