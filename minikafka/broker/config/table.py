@@ -160,6 +160,8 @@ _BROKERS = [
     _broker("ssl.truststore.location", "STRING", None, None, "PEM file with the certificates of trusted authorities."),
     _broker("ssl.client.auth", "STRING", "none", OneOf(("required", "requested", "none")),
             "Whether a client must, may or need not show a certificate."),
+    _broker("ssl.principal.mapping.rules", "STRING", "DEFAULT", None,
+            "How the subject of a client's certificate becomes the name of its principal.", "LOW"),
     _broker("sasl.enabled.mechanisms", "LIST", ["GSSAPI"], None,
             "How clients log in at a listener with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.", dynamic=True),
     _broker("connection.failed.authentication.delay.ms", "INT", 100, NATURAL,

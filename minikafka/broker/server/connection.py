@@ -39,6 +39,7 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateRespons
 from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.login import Login, LoginReply
 from minikafka.broker.server.membership import LARGEST, PROVE_S, Acceptor
+from minikafka.broker.server.principals import ANONYMOUS
 from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse, Handled
 from minikafka.broker.server.sasl import LARGEST_TOKEN
 from minikafka.broker.server.turns import LONG, SLICE_S
@@ -93,6 +94,7 @@ class Connection(asyncio.Protocol):
         self.server, self.env, self.listener = server, server.node.env, listener
         self.number = 0
         self.host = "unknown"
+        self.principal = ANONYMOUS  # until it has logged in, or its certificate is read
         self.guest = server.guest(listener)  # until it has logged in, or proven that it belongs to the cluster; then None
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
@@ -320,6 +322,8 @@ class Connection(asyncio.Protocol):
         served = self.server.table.get(header.api_key)
         if served is None:
             raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
+        if not self.asked and self.listener.protocol == "SSL":
+            self.principal = self.server.certified(self.transport.session)
         self.asked, context = True, self._context(header, len(frame))
         if not served.min <= header.version <= served.max:
             if header.api_key != API_VERSIONS:
@@ -354,7 +358,8 @@ class Connection(asyncio.Protocol):
         """Send the reply to one step of a login; after a failure only when a guess has cost its time (I-LOGIN-1)."""
         if reply.refused is None:
             self.transport.write(reply.frame)
-            self.guest = None if login.done else login
+            if login.done:
+                self.guest, self.principal = None, login.principal
         else:
             self.muted = True
             delay = self.server.node.config["connection.failed.authentication.delay.ms"] / 1000
@@ -393,6 +398,7 @@ class Connection(asyncio.Protocol):
             size,
             in_run=bool(self.owed) or self._piles_up(),
             listener_name=self.listener.name,
+            principal=self.principal,
         )
 
     def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:

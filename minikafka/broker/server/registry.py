@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.principals import ANONYMOUS
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -42,6 +43,7 @@ class Context:
     memory: int = 0  # bytes that it takes while it is served, about, beside them; a handler that keeps less or more says so
     in_run: bool = False  # enough requests wait behind this one for its answer to be a DeferredResponse
     listener_name: str = ""  # as in `listeners`: the client learns the addresses of this listener
+    principal: str = ANONYMOUS  # who sends it: User:NAME
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
 
 

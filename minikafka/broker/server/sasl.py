@@ -72,6 +72,7 @@ class SaslSession:
     def __init__(self, users: Users, nonce: str) -> None:
         self.users, self.nonce = users, nonce
         self.mechanism: str | None = None
+        self.user: str | None = None  # who has logged in
         self.failed = self.done = False
         self._first: tuple[str, str, ScramKeys, bool, str] | None = None  # SCRAM: what the first message led to
 
@@ -105,7 +106,7 @@ class SaslSession:
                           f"{self.mechanism}")
 
     def _enter(self, user: str, answer: bytes = b"") -> SaslStep:
-        self.done = True
+        self.done, self.user = True, user
         return SaslStep(answer, user)
 
     # --- PLAIN -----------------------------------------------------------------------------------------------------

@@ -30,8 +30,15 @@ from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.login import Login, users_of
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.principals import (
+    ANONYMOUS,
+    MAPPING_RULES,
+    CertifiedSession,
+    SslPrincipalMapper,
+    principal_of,
+)
 from minikafka.broker.server.registry import INTERNAL, ApiHandler
-from minikafka.broker.server.tls import TlsSession, TlsTransport
+from minikafka.broker.server.tls import TlsTransport
 
 log = logging.getLogger("minikafka.server")
 
@@ -64,7 +71,7 @@ class Server:
         if not listener.protocol.endswith("SSL"):
             return connection
         assert certificates is not None  # __main__ has read them
-        return TlsTransport(connection, TlsSession(certificates.accepting), self.node.env)
+        return TlsTransport(connection, CertifiedSession(certificates.accepting), self.node.env)
 
     def close(self) -> None:
         for stop in self._stops:
@@ -91,6 +98,14 @@ class Server:
         if self.listener != INTERNAL or not env.cluster_secret:
             return None
         return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)
+
+    @cached_property
+    def _mapper(self) -> SslPrincipalMapper:
+        return SslPrincipalMapper(self.node.config[MAPPING_RULES])
+
+    def certified(self, session: CertifiedSession) -> str:
+        """Return the principal of a client with TLS and without a login. Raises ProtocolError if no rule applies."""
+        return principal_of(session, self._mapper) if self.listener != INTERNAL else ANONYMOUS
 
     @cached_property
     def _secret(self) -> bytes:
