@@ -44,6 +44,7 @@ FLOORS = {"protocol": GROUND, "log": GROUND, "machine": GROUND, "client": SERVER
 ROOMS: dict[str, tuple[str, ...]] = {
     "raft": (), "replication": (), "transactions": (), "metadata": (), "coordinator": (), "storage": (),
     "groups": ("metadata",), "config": ("metadata",), "quotas": ("metadata",), "compat": ("metadata",),
+    "authorizer": ("metadata",),
     "controller": ("metadata", "config"),
 }
 VERBS = """

@@ -16,6 +16,10 @@ from __future__ import annotations
 import logging
 
 import minikafka.broker.handlers  # noqa: F401  (the handlers register themselves)
+from minikafka.broker.authorizer.acl_control_manager import follow
+from minikafka.broker.authorizer.api.enforcement import guarded
+from minikafka.broker.authorizer.api.rules import GUARDS
+from minikafka.broker.authorizer.standard_authorizer import authorizer_of
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
@@ -58,7 +62,9 @@ class Broker:
         self.quotas = ClientQuotas(Window(config["quota.window.num"], config["quota.window.size.seconds"]),
                                    Window(config["controller.quota.window.num"],
                                           config["controller.quota.window.size.seconds"]))
-        self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers)
+        self.authorizer = authorizer_of(config["authorizer.class.name"], config["super.users"],
+                                        config["allow.everyone.if.no.acl.found"])
+        self.node = Node(self.node_id, self.cluster_id, env, config, self.image, self.quotas, self.peers, self.authorizer)
         self.quorum = Quorum(self.node, self)
         self.channel = Channel(self.node, self.quorum)
         self.controller = ActiveController(self.node, self.quorum)
@@ -78,7 +84,10 @@ class Broker:
         self.clients: Server | None = None
 
     def _server(self, listener: str) -> Server:
-        return Server(self.node, listener, bound(listener, self.parts), self.listeners[listener])
+        table = bound(listener, self.parts)
+        if listener == CLIENTS and self.authorizer is not None:
+            table = guarded(table, GUARDS)
+        return Server(self.node, listener, table, self.listeners[listener])
 
     @property
     def is_broker(self) -> bool:
@@ -148,6 +157,9 @@ class Broker:
 
     async def _publish(self, records: list[MetadataRecord], offset: int, epoch: int) -> None:
         changes, contained = self.image.take_changes(), self.env.contained
+        if changes.acls and self.authorizer is not None:
+            with contained("new access lists"):
+                follow(self.authorizer, self.image, changes.acls)
         if changes.quotas:
             with contained("new quotas"):
                 self.quotas.update(self.image.client_quotas)

@@ -1,6 +1,7 @@
 """Every handler of a request, room by room: importing this module fills the tables of `broker/server/registry.py`."""
 # ruff: noqa: F401
 
+import minikafka.broker.authorizer.api.acls
 import minikafka.broker.compat.api.scram
 import minikafka.broker.compat.api.security_disabled
 import minikafka.broker.config.api.alter

@@ -27,6 +27,7 @@ from minikafka.broker.metadata.records import (
     TOPIC_RESOURCE,
     UNFENCE,
     ZERO_UUID,
+    AccessControlEntryRecord,
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
@@ -40,6 +41,7 @@ from minikafka.broker.metadata.records import (
     ProducerIdsRecord,
     QuotaEntityData,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -65,6 +67,7 @@ class MetadataImage:
         self.features: dict[str, int] = {}
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.scram: dict[tuple[str, int], UserScramCredentialRecord] = {}       # by (user, mechanism)
+        self.acls: dict[Uuid, AccessControlEntryRecord] = {}
         self.next_producer_id = 0
         self._names: dict[Uuid, str] = {}
         self._changes = Changes()
@@ -152,6 +155,7 @@ class MetadataImage:
             parts = tuple(QuotaEntityData(*part) for part in entity)
             records += [ClientQuotaRecord(parts, key, value, False) for key, value in quotas.items()]
         records += self.scram.values()
+        records += self.acls.values()
         if self.next_producer_id:
             records.append(ProducerIdsRecord(-1, -1, self.next_producer_id))
         return records
@@ -163,7 +167,7 @@ class MetadataImage:
             new.apply(record)
         self._note_differences(new)
         self.brokers, self.topics, self.configs, self.features = new.brokers, new.topics, new.configs, new.features
-        self.client_quotas, self.scram = new.client_quotas, new.scram
+        self.client_quotas, self.scram, self.acls = new.client_quotas, new.scram, new.acls
         self.next_producer_id, self._names = new.next_producer_id, new._names
         self.offset, self.epoch = last_offset, epoch
 
@@ -177,6 +181,7 @@ class MetadataImage:
         changes.configs.update(_differing(self.configs, new.configs))
         changes.features |= self.features != new.features
         changes.quotas |= self.client_quotas != new.client_quotas
+        changes.acls.update(_differing(self.acls, new.acls))
 
     def copy(self) -> MetadataImage:
         """Return an independent image with the same content (brokers and partitions are shared: they are frozen)."""
@@ -186,7 +191,7 @@ class MetadataImage:
         twin.topics = {t.name: TopicImage(t.name, t.id, dict(t.partitions)) for t in self.topics.values()}
         twin.configs = {resource: dict(values) for resource, values in self.configs.items()}
         twin.client_quotas = {entity: dict(quotas) for entity, quotas in self.client_quotas.items()}
-        twin.scram = dict(self.scram)
+        twin.scram, twin.acls = dict(self.scram), dict(self.acls)
         return twin
 
     def _register_broker(self, r: RegisterBrokerRecord, offset: int) -> None:
@@ -280,6 +285,14 @@ class MetadataImage:
     def _remove_scram(self, r: RemoveUserScramCredentialRecord) -> None:
         del self.scram[r.name, r.mechanism]
 
+    def _add_acl(self, r: AccessControlEntryRecord) -> None:
+        self.acls[r.id] = r
+        self._changes.acls[r.id] = None
+
+    def _remove_acl(self, r: RemoveAccessControlEntryRecord) -> None:
+        del self.acls[r.id]
+        self._changes.acls[r.id] = None
+
     def _producer_ids(self, r: ProducerIdsRecord) -> None:
         self.next_producer_id = r.next_producer_id
 
@@ -292,7 +305,8 @@ class MetadataImage:
         PartitionChangeRecord: _change_partition, ConfigRecord: _set_config, FeatureLevelRecord: _set_feature,
         ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing,
         ClearElrRecord: _clear_elr, ClientQuotaRecord: _set_quota, UserScramCredentialRecord: _set_scram,
-        RemoveUserScramCredentialRecord: _remove_scram}
+        RemoveUserScramCredentialRecord: _remove_scram, AccessControlEntryRecord: _add_acl,
+        RemoveAccessControlEntryRecord: _remove_acl}
 
 
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:

@@ -4,7 +4,7 @@ Owns: one frozen dataclass per record type (values are tuples, never lists, so t
 Sentinels of PartitionChangeRecord: None = list unchanged, leader NO_LEADER_CHANGE = unchanged, recovery -1 = unchanged.
 
 Invariants: I-REC-1, I-REC-2 (record_codec.py).
-What Kafka does differently: it has more records (ACLs, tokens, controllers) and older versions of these.
+What Kafka does differently: it has more records (tokens, controllers) and older versions of these.
 Source: metadata/src/main/resources/common/metadata/*.json; KIP-500, KIP-631, KIP-858 (directories), KIP-966 (ELR).
 """
 
@@ -208,6 +208,27 @@ class BrokerRegistrationChangeRecord:
     log_dirs: tuple[Uuid, ...] = wire(array(UUID), tag=2, default=())
 
 
+@record(key=18, version=0)
+class AccessControlEntryRecord:
+    """A binding of an access list is created; the numbers are those of ResourceType, PatternType, AclOperation and so on."""
+
+    id: Uuid = wire(UUID)
+    resource_type: int = wire(INT8)
+    resource_name: str = wire(STRING)
+    pattern_type: int = wire(INT8)
+    principal: str = wire(STRING)
+    host: str = wire(STRING)
+    operation: int = wire(INT8)
+    permission_type: int = wire(INT8)
+
+
+@record(key=19, version=0)
+class RemoveAccessControlEntryRecord:
+    """The binding with this id is removed."""
+
+    id: Uuid = wire(UUID)
+
+
 @record(key=20, version=0)
 class NoOpRecord:
     """A record that changes nothing; that it is committed shows that the quorum still commits."""
@@ -232,7 +253,8 @@ MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | Top
                              | ConfigRecord | PartitionChangeRecord | RemoveTopicRecord | FeatureLevelRecord
                              | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord
                              | ClientQuotaRecord | UserScramCredentialRecord
-                             | RemoveUserScramCredentialRecord)
+                             | RemoveUserScramCredentialRecord | AccessControlEntryRecord
+                             | RemoveAccessControlEntryRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
 __all__ += [
     "BROKER_LOGGER",

@@ -128,9 +128,10 @@ class Changes:
     deleted: dict[Uuid, TopicImage] = field(default_factory=dict)                    # as they were before
     brokers: dict[int, None] = field(default_factory=dict)                      # registered, fenced, unfenced, gone
     configs: dict[tuple[int, str], None] = field(default_factory=dict)          # (resource type, resource name)
+    acls: dict[Uuid, None] = field(default_factory=dict)                        # created or removed
     features: bool = False
     quotas: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.features
-                    or self.quotas)
+        return bool(self.topics or self.partitions or self.deleted or self.brokers or self.configs or self.acls
+                    or self.features or self.quotas)

@@ -11,6 +11,7 @@ In reading order:
                      tls.py            TLS on one connection; certificates.py: what a node shows, and whom it trusts
                      connection.py     one connection: frames in, one request at a time, responses out in order
                      membership.py     the proof that a node belongs to the cluster
+                     principals.py     who a client is: the name of its login, or of its certificate
                      registry.py       the table of handlers: `@handles(Request, needs=(Part, ...))`
                      api_versions.py   ApiVersions, the first request of every client
                      answer_size.py    how large an answer may be
@@ -23,5 +24,5 @@ In reading order:
 
 It promises that responses leave in the order of the requests (I-CONN-1), that no request can take the broker down (I-CONN-3),
 that memory has a bound (I-SRV-2), and that what is served is what is advertised. It knows the image and the settings
-(metadata/, config/, quotas/), and no other room.
+(metadata/, config/, quotas/), and asks authorizer/ what a client may do; it knows no other room.
 """

@@ -25,7 +25,7 @@ from minikafka.broker.config.effective import BrokerConfig, broker_value
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.listeners import Listener, nodes_and_clients
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.principals import MAPPING_RULES, USER, SslPrincipalMapper
+from minikafka.broker.server.principals import USER, SslPrincipalMapper
 from minikafka.broker.server.sasl import SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
 from minikafka.protocol.codec import API_VERSIONS, SIZE, RequestHeader, decode_request, encode_response, parse_header
 from minikafka.protocol.errors import ProtocolError
@@ -87,7 +87,7 @@ class Login:
 def check_logins(config: BrokerConfig) -> None:
     """Raise ConfigError if a listener with SASL has a mechanism that is not served, or no users for PLAIN; or if the rules for
     principals cannot be read."""
-    SslPrincipalMapper(config[MAPPING_RULES])
+    SslPrincipalMapper(config["ssl.principal.mapping.rules"])
     for listener in nodes_and_clients(config)[1]:
         if not listener.protocol.startswith("SASL"):
             continue

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from minikafka.broker.authorizer.standard_authorizer import StandardAuthorizer
 from minikafka.broker.config.effective import BrokerConfig, broker_value, topic_value
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.quotas.throttling import ClientQuotas
@@ -28,6 +29,7 @@ class Node:
     image: MetadataImage  # committed metadata, as far as this node has replayed it
     quotas: ClientQuotas
     peers: Peers
+    authorizer: StandardAuthorizer | None = None  # None: everybody may do everything
 
     def setting(self, name: str) -> Any:  # Any: by the name
         """Return a broker configuration as it is now: it may have been altered since the start."""

@@ -9,19 +9,24 @@ Invariants: what is advertised is served, what is not served is not advertised.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from kafka.protocol.api_message import ApiMessage
 
+from minikafka.broker.authorizer.acl import CLUSTER_NAME, AclOperation, ResourceType
+from minikafka.broker.authorizer.standard_authorizer import Requester, audit_line
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.principals import ANONYMOUS
+from minikafka.protocol.codec import RESPONSES
 
 if TYPE_CHECKING:
     from asyncio import Future
 
 CLIENTS, INTERNAL = "clients", "internal"
+audit = logging.getLogger("minikafka.authorizer")
 
 
 class CloseConnection(Exception):
@@ -45,6 +50,18 @@ class Context:
     listener_name: str = ""  # as in `listeners`: the client learns the addresses of this listener
     principal: str = ANONYMOUS  # who sends it: User:NAME
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
+
+    def may(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME, quiet: bool = False) -> bool:
+        """Return whether the sender may do this with the resource; a refusal has its line in the log, unless it is `quiet`."""
+        authorizer = self.node.authorizer
+        if authorizer is None:
+            return True
+        who = Requester(self.principal, self.host)
+        rule = authorizer.authorize(who, operation, kind, name)
+        if not rule.allowed and not quiet:
+            request = RESPONSES[self.api_key].name.removesuffix("Response")
+            audit.info("%s", audit_line(who, operation, kind, name, request, rule))
+        return rule.allowed
 
 
 Answer = ApiMessage | None  # None: the protocol gives no answer (acks=0)

@@ -32,7 +32,6 @@ from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.principals import (
     ANONYMOUS,
-    MAPPING_RULES,
     CertifiedSession,
     SslPrincipalMapper,
     principal_of,
@@ -101,7 +100,7 @@ class Server:
 
     @cached_property
     def _mapper(self) -> SslPrincipalMapper:
-        return SslPrincipalMapper(self.node.config[MAPPING_RULES])
+        return SslPrincipalMapper(self.node.config["ssl.principal.mapping.rules"])
 
     def certified(self, session: CertifiedSession) -> str:
         """Return the principal of a client with TLS and without a login. Raises ProtocolError if no rule applies."""

@@ -27,8 +27,10 @@ SAMPLES = [
     r.ClearElrRecord("t"),
     r.ClientQuotaRecord((r.QuotaEntityData("client-id", "c"), r.QuotaEntityData("user", None)), "producer_byte_rate", 0.1,
                         False),
+    r.AccessControlEntryRecord(U, 2, "t", 3, "User:a", "*", 3, 3), r.RemoveAccessControlEntryRecord(U),
     r.UserScramCredentialRecord("u", 2, b"salt", b"stored", b"", 4096), r.RemoveUserScramCredentialRecord("u", 1),
 ]
+ACL = r.AccessControlEntryRecord(UUID(int=5), 2, "t", 3, "User:a", "*", 3, 3)
 
 
 @pytest.mark.parametrize("record", SAMPLES, ids=lambda rec: type(rec).__name__)
@@ -59,6 +61,9 @@ def test_what_was_written_is_read_and_no_prefix_is(record):
     (r.UserScramCredentialRecord("u", 1, b"salt", b"\1" * 3, b"\2" * 2, 4096),
      "010b00027501" + "0573616c74" + "04010101" + "030202" + "00001000" + "00"),
     (r.RemoveUserScramCredentialRecord("ok", 2), "011600036f6b0200"),
+    (r.AccessControlEntryRecord(U, 2, "t", 4, "User:a", "*", 3, 2),
+     "011200" + U.hex + "02" + "0274" + "04" + "07557365723a61" + "022a" + "03" + "02" + "00"),
+    (r.RemoveAccessControlEntryRecord(U), "011300" + U.hex + "00"),
     (r.NoOpRecord(), "01140000"), (r.ClearElrRecord("t"), "011c00" + "0274" + "00"),
     (SAMPLES[5],
      "010302000000000102030405060708090a0b0c0d0e0f10030000000100000002020000000101010000000100000000000000"
@@ -87,15 +92,16 @@ def test_equal_logs_make_equal_images():
     """Fails if apply() depends on anything but image and record (I-IMG-1), or copy() shares what apply() changes."""
     w = World()
     w.create("t", [1, 2, 3], [2, 3, 1])
-    w.append(SAMPLES[-3:-1])
+    w.append([SAMPLES[-5], SAMPLES[-2], ACL])
     w.silence(1)
     replayed = MetadataImage("cluster")
     replayed.replay(w.log, len(w.log) - 1, 1)
     twin = replayed.copy()
     assert _state(replayed) == _state(w.image) == _state(twin)
     twin.apply(r.RemoveTopicRecord(w.image.topics["t"].id))
-    twin.apply(dataclasses.replace(SAMPLES[-3], key="consumer_byte_rate"))
+    twin.apply(dataclasses.replace(SAMPLES[-5], key="consumer_byte_rate"))
     twin.apply(r.RemoveUserScramCredentialRecord("u", 2))
+    twin.apply(r.RemoveAccessControlEntryRecord(ACL.id))
     assert _state(replayed) == _state(w.image)
 
 
@@ -103,7 +109,7 @@ def test_a_snapshot_makes_an_equal_image():
     """Fails if to_records() forgets something, or load() leaves something of the image before (I-SNAP-3)."""
     w = World()
     w.create("t", [1, 2, 3], [2, 3, 1], retention_ms="5")
-    w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"), *SAMPLES[-3:-1],
+    w.append([r.ProducerIdsRecord(1, 5, 2000), r.ConfigRecord(4, "", "log.retention.ms", "7"), SAMPLES[-5], SAMPLES[-2], ACL,
               r.PartitionChangeRecord(0, w.image.topics["t"].id, isr=(), leader=-1, eligible_leader_replicas=(2,),
                                       last_known_elr=(3,), leader_recovery_state=1, adding_replicas=(3,))])  # fmt: skip
     w.silence(2)
@@ -118,14 +124,15 @@ def test_a_snapshot_makes_an_equal_image():
     changes = loaded.take_changes()
     assert changes.deleted == {U: gone} and list(changes.partitions) == [("t", 0), ("t", 1)]
     assert 2 in changes.brokers and (2, "t") in changes.configs and changes.quotas
+    assert list(changes.acls) == [ACL.id]
     loaded.load(w.image.to_records(), w.image.offset, 1)
     assert not loaded.take_changes()
 
 
 def _state(image):
     topics = {name: (topic.id, topic.partitions) for name, topic in image.topics.items()}
-    return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.next_producer_id,
-            image.offset)
+    return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.acls,
+            image.next_producer_id, image.offset)
 
 
 def test_the_leader_epoch_grows_whenever_a_record_names_a_leader():
@@ -163,7 +170,7 @@ def test_changes_are_taken_once():
 
 def test_an_entity_of_quotas_is_one_in_whatever_order_it_was_written():
     """Fails if the parts' order makes two entities of one, or an entity without quotas stays."""
-    image, (record, parts) = MetadataImage(), (SAMPLES[-3], SAMPLES[-3].entity)
+    image, (record, parts) = MetadataImage(), (SAMPLES[-5], SAMPLES[-5].entity)
     image.apply(record)
     image.apply(dataclasses.replace(record, entity=parts[::-1], value=7.0))
     assert image.client_quotas == {(("client-id", "c"), ("user", None)): {"producer_byte_rate": 7.0}}

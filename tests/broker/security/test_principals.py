@@ -56,7 +56,7 @@ def test_subjects_are_written_as_java_does(pairs: list[tuple[str, str]], text: s
 
 
 def test_a_certificate_names_the_principal(tmp_path: Path) -> None:
-    """Fails if the subject of a proven certificate is not read, or a client without one has a name."""
+    """Fails if the subject of a proven certificate is not read, or a client without one has a name (I-PRINCIPAL-1)."""
     command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /O=x/CN=ada -keyout key -out pem"
     subprocess.run(["openssl", *command.split()], cwd=tmp_path, check=True, capture_output=True)
     accepting, opening = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,33 +1,20 @@
-"""Access lists, SASL and delegation tokens on a cluster that has none of them: every request is answered, with a refusal.
+"""SASL where there is nothing to log in to, and delegation tokens: every request is answered, with a refusal.
 
-The client learns that there is no authorizer (SECURITY_DISABLED), that this listener takes no handshake
-(ILLEGAL_SASL_STATE), or that a client which has not logged in gets no token (DELEGATION_TOKEN_REQUEST_NOT_ALLOWED). If the
-APIs were not served, the client would only see that the connection closes.
+The client learns that this listener takes no handshake (ILLEGAL_SASL_STATE), or that it gets no token
+(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED). If the APIs were not served, the client would only see that the connection closes.
 
 Versions of SaslHandshake: 1 is followed by SaslAuthenticate, 0 by tokens without a header.
 Versions of SaslAuthenticate: 1 the session's lifetime; 2 flexible.
-Versions of DescribeAcls, CreateAcls, DeleteAcls: 1 patterns of names; 2 flexible; 3 the resource type User.
 Versions of CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, DescribeDelegationToken
   2 flexible; 3 tokens for another owner (KIP-373).
 
 Owns: nothing. Invariants: I-OFF-SEC-1 nothing here changes anything.
-What Kafka does differently: nothing, as long as it has no authorizer and the listener is PLAINTEXT.
-Source: AclApis, ControllerApis.handleCreateAcls, KafkaApis.handleSaslHandshakeRequest, allowTokenRequests;
-KIP-48, KIP-140, KIP-152.
+What Kafka does differently: nothing, as long as the listener is PLAINTEXT; elsewhere it gives tokens.
+Source: KafkaApis.handleSaslHandshakeRequest, allowTokenRequests; KIP-48, KIP-152.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kafka.protocol.admin import (
-    CreateAclsRequest,
-    CreateAclsResponse,
-    DeleteAclsRequest,
-    DeleteAclsResponse,
-    DescribeAclsRequest,
-    DescribeAclsResponse,
-)
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -36,8 +23,7 @@ from kafka.protocol.sasl import (
 )
 
 from minikafka.broker.quotas.throttling import ANONYMOUS
-from minikafka.broker.server.registry import CloseConnection, Context, handles
-from minikafka.broker.server.turns import each
+from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.apis import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -50,40 +36,7 @@ from minikafka.protocol.apis import (
 )
 from minikafka.protocol.errors import Err
 
-NO = {"error_code": int(Err.SECURITY_DISABLED), "error_message": "No Authorizer is configured."}
 NO_TOKEN = int(Err.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
-UNKNOWN = 0         # in each enumeration of access lists
-
-
-def _refuse_unknown(kinds: Iterable[int]) -> None:
-    """Close the connection if an enumeration has the value UNKNOWN: Kafka cannot parse such a request, and closes it too."""
-    if UNKNOWN in kinds:
-        raise CloseConnection("an access list with UNKNOWN elements")
-
-
-@handles(DescribeAclsRequest)
-def describe_acls(ctx: Context, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    _refuse_unknown([request.resource_type_filter, request.pattern_type_filter, request.operation,
-                     request.permission_type])
-    return DescribeAclsResponse(throttle_time_ms=0, error_code=NO["error_code"], resources=[],
-                                error_message="No Authorizer is configured on the broker")
-
-
-@handles(CreateAclsRequest)
-async def create_acls(ctx: Context, request: CreateAclsRequest) -> CreateAclsResponse:
-    for acl in request.creations:
-        _refuse_unknown([acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type])
-    rows = await each(lambda _: CreateAclsResponse.AclCreationResult(**NO), request.creations)
-    return CreateAclsResponse(throttle_time_ms=0, results=rows)
-
-
-@handles(DeleteAclsRequest)
-async def delete_acls(ctx: Context, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    for one in request.filters:
-        _refuse_unknown([one.resource_type_filter, one.pattern_type_filter, one.operation, one.permission_type])
-    rows = await each(lambda _: DeleteAclsResponse.DeleteAclsFilterResult(**NO, matching_acls=[]), request.filters)
-    return DeleteAclsResponse(throttle_time_ms=0, filter_results=rows)
-
 
 @handles(SaslHandshakeRequest)
 def sasl_handshake(ctx: Context, request: SaslHandshakeRequest) -> SaslHandshakeResponse:

@@ -34,6 +34,7 @@ from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
+from minikafka.broker.authorizer.acl import AclOperation, ResourceType
 from minikafka.broker.raft.api import fetch_metadata
 from minikafka.broker.raft.shell.quorum import Quorum
 from minikafka.broker.replication.api.current_leader import node_endpoints
@@ -171,12 +172,17 @@ class ServedFetch:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
     async def _sort_out(self, context: FetchContext[Wanted]) -> None:
-        image = self.ctx.node.image
+        image, checks = self.ctx.node.image, self.ctx.node.authorizer is not None and self.ctx.listener == CLIENTS
+        follows = not checks or not self.from_follower or self.ctx.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER)
         for key, wanted in context.wanted.items():
             await pace()
             name = self._name(key, context.names)
-            if name is None:
+            if not follows:
+                self.refused[key] = Err.TOPIC_AUTHORIZATION_FAILED
+            elif name is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_ID
+            elif checks and not self.from_follower and not self.ctx.may(AclOperation.READ, ResourceType.TOPIC, name):
+                self.refused[key] = Err.TOPIC_AUTHORIZATION_FAILED
             elif image.partition(name, key[1]) is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_OR_PARTITION
             else:

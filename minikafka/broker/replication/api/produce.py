@@ -27,6 +27,7 @@ from uuid import UUID
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from minikafka.broker.authorizer.acl import AclOperation, ResourceType
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
 from minikafka.broker.replication.api.current_leader import node_endpoints
 from minikafka.broker.replication.shell.delayed_operations import DelayedProduce
@@ -83,7 +84,7 @@ async def produce(ctx: Context, request: ProduceRequest, replicas: ReplicaManage
     parts = Parts(replicas, verification)
     batches = {(topic.topic_id if ctx.version >= BY_TOPIC_ID else topic.name, p.index): p.records
                for topic in request.topic_data for p in topic.partition_data}
-    refused = _refuse_all(request, batches) or await _refuse_some(ctx, batches)
+    refused = _refuse_all(ctx, request, batches) or await _refuse_some(ctx, batches)
     if any(records is None for key, records in batches.items() if key not in refused):
         return await ctx.node.env.future()        # Kafka never answers, nor anything after it on this connection
     if request.transactional_id is not None and len(refused) < len(batches):
@@ -161,12 +162,15 @@ class RejectedBeforeAppend(KafkaError):
     not the usual one."""
 
 
-def _refuse_all(request: ProduceRequest, batches: Batches) -> dict[Key, KafkaError]:
-    """Return an error for every partition if one first batch cannot be read, or is transactional in a request without an id."""
+def _refuse_all(ctx: Context, request: ProduceRequest, batches: Batches) -> dict[Key, KafkaError]:
+    """Return an error for every partition if one first batch cannot be read, or is transactional and the request has no id, or
+    one that the client may not use."""
     refusal = None
     try:
         every = [p.records for topic in request.topic_data for p in topic.partition_data if p.records is not None]
-        if any(map(is_transactional, every)) and request.transactional_id is None:
+        if any(map(is_transactional, every)) and not (
+                request.transactional_id is not None
+                and ctx.may(AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)):
             refusal = RejectedBeforeAppend(Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     except KafkaError as bad:
         refusal = RejectedBeforeAppend(bad.code, None if bad.code is Err.UNKNOWN_SERVER_ERROR else bad.message)
@@ -177,8 +181,11 @@ async def _refuse_some(ctx: Context, batches: Batches) -> dict[Key, KafkaError]:
     """Return an error for each partition that does not exist, and for records that are not one whole batch."""
     refused: dict[Key, KafkaError] = {}
     errors: dict[Err, KafkaError] = {}         # one for all partitions that have the same: many may be named
+    checks = ctx.node.authorizer is not None
     for key, records in batches.items():
         try:
+            if checks and not _may_write(ctx, key):
+                raise KafkaError(Err.TOPIC_AUTHORIZATION_FAILED)
             if ctx.node.image.partition(_name(ctx, key), key[1]) is None:
                 raise KafkaError(_unknown(ctx, key))
             if records is not None:
@@ -187,6 +194,11 @@ async def _refuse_some(ctx: Context, batches: Batches) -> dict[Key, KafkaError]:
             refused[key] = errors.setdefault(bad.code, RejectedBeforeAppend(bad.code))
         await pace()
     return refused
+
+
+def _may_write(ctx: Context, key: Key) -> bool:
+    """Return whether the client may write to the topic; an unknown id is not a matter of rights."""
+    return _unknown(ctx, key) is Err.UNKNOWN_TOPIC_ID or ctx.may(AclOperation.WRITE, ResourceType.TOPIC, _name(ctx, key))
 
 
 def _unknown(ctx: Context, key: Key) -> Err:

@@ -24,6 +24,7 @@ from kafka.protocol.producer.transaction import (
     EndTxnResponse,
 )
 
+from minikafka.broker.authorizer.acl import AclOperation, ResourceType
 from minikafka.broker.groups.shell.coordinator import GroupCoordinator
 from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
@@ -94,7 +95,8 @@ async def _add(ctx: Context, coordinator: TransactionCoordinator, transactional_
 
 
 def _refusal(ctx: Context, topic: str, index: int) -> Err:
-    if ctx.version < BATCHED and topic in INTERNAL_TOPICS:      # from version 4 on the request comes from brokers
+    if ctx.version < BATCHED and (                              # from version 4 on the request comes from brokers
+            topic in INTERNAL_TOPICS or not ctx.may(AclOperation.WRITE, ResourceType.TOPIC, topic)):
         return Err.TOPIC_AUTHORIZATION_FAILED
     return Err.NONE if ctx.node.image.partition(topic, index) is not None else Err.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -195,7 +195,8 @@ class JudgedController(LoneController):
 def state(image: MetadataImage) -> tuple[Any, ...]:
     """Return the content of an image."""
     topics = {topic.name: (topic.id, topic.partitions) for topic in image.topics.values()}
-    return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.next_producer_id)
+    return (image.brokers, topics, image.configs, image.features, image.client_quotas, image.scram, image.acls,
+            image.next_producer_id)
 
 
 def same_image(id: str, what: str, found: MetadataImage, wanted: MetadataImage) -> None:

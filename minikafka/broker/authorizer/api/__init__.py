@@ -1,0 +1,1 @@
+"""Where requests are checked, and the requests about access lists."""
