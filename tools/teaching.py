@@ -1,8 +1,9 @@
-"""Makes the teacher's pack in build/teaching: pages that print.
+"""Makes the teacher's pack: pages that print, in build/teaching, and the plans.
 
     tools/teaching.py exam --seed 2027              an exam with its key: a question of each kind
     tools/teaching.py exam --seed 2027 --each 3     three questions of each kind
     tools/teaching.py exam --seed 2027 --labs 6-9   the questions about these labs only
+    tools/teaching.py plans                         docs/teaching/PLANS.md anew; --measure plays the demos for their minutes
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.notebooks.build import ROOT
-from tools.teach import exam
+from tools.teach import exam, minutes, plans
 
 
 def labs(text: str) -> range:
@@ -31,11 +32,17 @@ def seed(text: str) -> str:
     return text
 
 
-def make_exam(options: argparse.Namespace) -> dict[str, str]:
+def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     ones = exam.drawn(options.seed, options.each, options.labs)
     if not ones:
         raise SystemExit("No question is about these labs: labs 2 to 14 have some.")
-    return {f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
+    return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
+
+
+def make_plans(options: argparse.Namespace) -> dict[Path, str]:
+    if options.measure:
+        minutes.TABLE.write_text(minutes.measure())
+    return {plans.PAGE: plans.plans()}
 
 
 def main(argv: list[str]) -> int:
@@ -48,11 +55,14 @@ def main(argv: list[str]) -> int:
                      help="questions of each kind, 1 to 20 (default: 1)")
     one.add_argument("--labs", type=labs, default=exam.LABS, metavar="A-B", help="a lab, or from one to another (default: all)")
     one.set_defaults(make=make_exam)
+    two = what.add_parser("plans", help="the plans of a term, a week and an afternoon")
+    two.add_argument("--measure", action="store_true", help="play every demo and count its seconds and stops")
+    two.set_defaults(make=make_plans)
     options = parser.parse_args(argv)
     options.to.mkdir(parents=True, exist_ok=True)
-    for name, text in options.make(options).items():
-        (options.to / name).write_text(text)
-        print(options.to / name)
+    for path, text in options.make(options).items():
+        path.write_text(text)
+        print(path)
     return 0
 
 

@@ -1,6 +1,6 @@
 """A question of the exam, and what each kind of question needs: a right answer, mistakes, options.
 
-    question(6, state, "Where is the high watermark?", "47", mistakes_in_words, rng)
+    Question(6, ("broker 1 leads", ...), "Where is the high watermark?", ("47", "50", "51", "60"), right=0)
 
 A wrong option is what a mistake of `solutions/wrong/` returns for the same state; where these are too few, one of `near`.
 
