@@ -23,6 +23,7 @@ from minikafka.lab.report import Lab, Table, shortest
 from minikafka.machine.files import write_atomic
 
 KIND = "minikafka hand-in"
+MOST = 8 << 20  # bytes of a file
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes
 
 
@@ -53,13 +54,22 @@ def read(path: Path) -> HandIn:
     """Read one file. Raises ValueError, with the remedy, if it is none that `hand_in` wrote."""
     remedy = f'{path.name} is no hand-in: ask for the file that progress().hand_in("NAME") writes'
     try:
-        found = json.loads(path.read_text())
-    except (ValueError, OSError) as error:
+        if path.stat().st_size > MOST:
+            raise ValueError(remedy)
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
         raise ValueError(remedy) from error
     ours = isinstance(found, dict) and found.get("kind") == KIND and found.get("version") == record.VERSION
-    if not ours or not record.whole(found):
+    if not ours or not record.whole(found) or not _counts(found):
         raise ValueError(remedy)
-    return HandIn(str(found.get("name", path.stem)), found)
+    return HandIn(str(found.get("name", path.stem)).encode(errors="replace").decode(), found)
+
+
+def _counts(found: record.Record) -> bool:
+    """Return whether what is added up is a number in each entry: a file can be made by hand."""
+    numbers = [entry.get(name, 0) for part, name in (("exercises", "tried"), ("labs", "seconds"))
+               for entry in found[part].values()]
+    return all(type(each) in (int, float) and 0 <= each < 1e9 for each in numbers)
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------------

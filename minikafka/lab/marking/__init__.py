@@ -5,7 +5,9 @@
 
     command.py   the command, and the page over a class
     cell.py      the cell of an exercise, run alone: what it gives to `check`
-    apart.py     the answers of one student, in a process of its own, with limits: the code is a stranger's
+    apart.py     the answers of one student, in processes of their own, with limits: the code is a stranger's
+    bench.py     the process of the checks; hand.py the one of the code; plain.py what goes between them: data
+    together.txt the exercises whose check has to run beside the code
     remarks.py   what a teacher should look at: passes that are none, code that two students share, too few minutes
     rubric.py    the points of each exercise
     marks.py     the table, and the file for a learning system (CSV)

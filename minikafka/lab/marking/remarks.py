@@ -22,7 +22,9 @@ from minikafka.lab.report import Lab
 FEW = 3         # students who may have the same code and are still few
 SEVERAL = 3     # exercises in which two students have it
 PART = 0.1      # of the minutes of a lab: who passes all of it in less has hardly read it
-REACHES = frozenset("ctypes exec eval exercise gc globals inspect judge marking open os __import__ setattr sys verdict".split())
+REACHES = frozenset("builtins checks ctypes eval exec exercise gc getattr globals importlib inspect io judge marking mmap open "
+                    "os pathlib pickle __import__ setattr signal socket subprocess sys verdict".split())
+UNREAD = (SyntaxError, ValueError, RecursionError, MemoryError)     # of code that is made to be unreadable, too
 
 
 def of_passes(one: HandIn, found: dict[str, Judged]) -> Iterator[str]:
@@ -75,7 +77,7 @@ def alike(source: str) -> str:
     """Return code without layout, comments and own names: what remains is equal where somebody only renamed."""
     try:
         tree = ast.parse(FILE.sub("", source))
-    except (SyntaxError, ValueError):
+    except UNREAD:
         return source
     own: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -94,14 +96,14 @@ def without_layout(source: str) -> str:
     """Return code without layout and comments; a file, and what is no Python, as it is."""
     try:
         return ast.dump(ast.parse(source))
-    except (SyntaxError, ValueError):
+    except UNREAD:
         return source
 
 
 def _names(source: str) -> set[str]:
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except UNREAD:
         return set()
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

@@ -1,4 +1,4 @@
-"""Marks: a class of thirty, five of them dishonest, is judged again by the checks of lab 6."""
+"""Marks: a class of thirty, ten of them dishonest, is judged again by the checks of lab 6."""
 from __future__ import annotations
 
 import csv
@@ -19,11 +19,11 @@ from minikafka.lab.report import found
 from tools.notebooks.build import Project, exercises
 from tools.notebooks.source import read
 
+from .dishonest import KINDS
+
 RIGHT = {number: each.source for number, each in exercises(read(Project().sources(["06"])[0]).cells)}
 ASKED = ("6.2", "6.4", "6.6", "6.7")
 ODD = {e: RIGHT[e].replace("    ### END", "    assert True, 'a line that nobody else has'\n    ### END") for e in ASKED[:3]}
-ENDS = "import os\nfor fd in range(3, 50):\n    try:\n        os.write(fd, b'[\"PASS\", \"right\"]\\n')\n    except OSError:\n" \
-       "        pass\nos._exit(0)\n"
 
 
 def hand_in(folder: Path, name: str, code: dict[str, str], passed: tuple[str, ...] = ASKED, minutes: float = 80, tried: int = 1):
@@ -40,22 +40,24 @@ def renamed(code: str) -> str:
 
 @pytest.fixture(scope="module")
 def thirty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty-five students who did what they say, in their own layout; and five who did not."""
+    """Twenty students who did what they say, in their own layout; and ten who did not."""
     folder = tmp_path_factory.mktemp("class")
-    for number in range(25):
+    for number in range(20):
         hand_in(folder, f"student {number:02}", {e: RIGHT[e] + f"\n# {number}" for e in ASKED})
     hand_in(folder, "no code", {})
     hand_in(folder, "wrong code", {"6.2": "def mine(leo, isr):\n    return max(leo.values())\n\ncheck('6.2', mine)"}, ("6.2",))
     hand_in(folder, "first of two", RIGHT | ODD)
     hand_in(folder, "second of two", {e: renamed(code) for e, code in (RIGHT | ODD).items()})
-    hand_in(folder, "ends", {**RIGHT, "6.2": ENDS + RIGHT["6.2"]}, tried=2)
-    hand_in(folder, "Ends ", {})
+    for kind, (cell_, *_) in KINDS.items():
+        hand_in(folder, kind, {**RIGHT, "6.2": cell_}, tried=2)
+    hand_in(folder, "Exits  early", {})
     return folder
 
 
-def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if a pass is taken from a file, if what one student's code does changes another's mark, if
+def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if a pass is taken from a file, if what one student's code does changes another mark, if
     what is dishonest is not named, or if anybody honest is."""
+    monkeypatch.setattr(apart, "DISK", 8 << 20)
     assert main(["class", str(thirty), "--mark"]) == 0
     printed = capsys.readouterr().out
     with (thirty / "marks.csv").open() as file:
@@ -68,8 +70,9 @@ def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert look["wrong code"][0] == "0" and look["wrong code"][1].startswith("6.2 passed, and here it is FAIL: ")
     assert look["first of two"] == ("4", "the same code as second of two: 6.2, 6.4, 6.6")
     assert look["second of two"] == ("4", "the same code as first of two: 6.2, 6.4, 6.6")
-    assert look["ends"] == ("3", "6.2 passed, and here it is FAIL: its code ends the process that judges it; 6.2 uses os; "
-                                 "2 files; this is the one with most work")
+    assert {kind: look[kind] for kind, (_, *says) in KINDS.items()
+            if look[kind][0] != "3" or not all(each in look[kind][1] for each in says)} == {}
+    assert look["exits early"][1].endswith("; 2 files; this is the one with most work")
 
 
 def test_what_is_unlikely_is_named(tmp_path: Path) -> None:
@@ -136,8 +139,8 @@ def test_a_cell_is_judged_with_what_it_uses() -> None:
     """Fails if an answer whose function stands in another cell is not judged, or if that cell's function is not needed."""
     question, function = "check('6.2', high_watermark)", RIGHT["6.2"].partition("\nmine = ")[0]
     entry = {"code": question, "uses": uses.uses(question, ["from minikafka.lab import check", function])}
-    assert apart.judged({"6.2": cell.whole(entry)})["6.2"]
-    assert apart.judged({"6.2": entry["code"]})["6.2"].outcome == "UNKNOWN"
+    found = apart.judged({"6.2": cell.whole(entry), "6.4": entry["code"].replace("6.2", "6.4")})
+    assert found["6.2"] and found["6.4"].outcome == "UNKNOWN"
 
 
 def test_the_definitions_that_a_cell_uses() -> None:
