@@ -20,6 +20,7 @@ Invariants
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import secrets
 import shutil
@@ -33,7 +34,7 @@ from .security import LOGIN, OPEN, Security
 
 USER = "notebook"
 MECHANISM = "SCRAM-SHA-512"
-NODES_NEED_TLS = "apache"  # the engine whose nodes have no other proof
+NODES_NEED_TLS = SERVES_NEIGHBOURS = "apache"  # the engine whose nodes have no other proof, and which knows no user (S6)
 KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 DAYS = 3650
 
@@ -50,6 +51,10 @@ class ClosedFolder:
 
     def make(self) -> None:
         """Make what is missing. Raises ClusterError where certificates are needed and the program `openssl` is not here."""
+        if self.plan.security is None:
+            if self.plan.engine == SERVES_NEIGHBOURS and any(name.startswith("JUPYTERHUB_") for name in os.environ):
+                print('Apache Kafka serves every user of this machine: Cluster(..., security="scram") asks for a password')
+            return
         self.folder.mkdir(mode=0o700, exist_ok=True)
         if self.scram and not self.user.exists():
             write_atomic(self.user, f"{MECHANISM}=[name={USER},password={secrets.token_urlsafe(18)}]\n", 0o600)

@@ -93,10 +93,9 @@ class Cluster:
         if listeners is not None:
             self.plan.open_more(listeners)
         self._prepare(folder)
-        if self.plan.security is not None:
-            closed = ClosedFolder(self.plan)
-            closed.make()
-            self.security = closed.for_clients()
+        closed = ClosedFolder(self.plan)
+        closed.make()
+        self.security = closed.for_clients()
         self.plan.reserve()
         try:
             self._nodes.start(self.plan.nodes.values())

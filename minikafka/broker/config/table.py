@@ -146,7 +146,7 @@ _BROKERS = [
     _broker("advertised.listeners", "LIST", None, None,
             "Addresses that clients get, if not those of listeners.", "HIGH"),
     _broker("minikafka.allow.remote", "BOOLEAN", False, None,
-            "Whether listeners may be reached from other machines; nobody there has to log in."),
+            "Whether whoever can connect is trusted: other machines, and other users of this one, without a login."),
     _broker("inter.broker.listener.name", "STRING", "INTERNAL", None,
             "Name of the listener for replication, and for quorum and controller if they have none of their own."),
     _broker("controller.listener.names", "LIST", None, None,

@@ -6,6 +6,7 @@ In reading order:
                      live.py           the real one: sockets, files, threads, and faults on command
                      links.py          connections that can be cut or slowed
     a request        listeners.py      addresses and ports, and which of them may be reached from other machines
+                     neighbours.py     whose program is at the other end of a connection on this machine
                      server.py         the listeners of clients, or of nodes: their connections and limits
                      sasl.py           the login of a client, without the socket; login.py: its frames, and who may log in
                      tls.py            TLS on one connection; certificates.py: what a node shows, and whom it trusts

@@ -80,6 +80,12 @@ class Env:
         finally:
             timer.cancel()
 
+    # --- who is there ---------------------------------------------------------------------------------------------
+
+    def is_stranger(self, transport: Any) -> bool:  # Any: asyncio's, a LinkedTransport or the simulator's
+        """Return whether a program of another user of this machine has opened a connection to us. A world has one user."""
+        return False
+
     # --- tasks --------------------------------------------------------------------------------------------------
 
     def future(self) -> asyncio.Future[Any]:  # Any: the caller says of what

@@ -1,12 +1,13 @@
 """From where a broker can be reached: from this machine only, unless `minikafka.allow.remote` is set.
 
-A client that reaches a listener without SASL, or has logged in, may read, write and delete everything. On
-INTERNAL the nodes prove to each other that they belong to the cluster, where it has a secret (membership.py). Kafka listens on
-all addresses by default, which would be dangerous in a classroom's network.
+A client that reaches a listener where nobody has to log in may read, write and delete everything. Those who log in have a
+password, or a certificate that the listener requires; nodes prove on INTERNAL that they belong to the cluster, where it has a
+secret (membership.py). Kafka listens on all addresses by default, which would be dangerous in a classroom's network.
 
 Owns: the rules about `listeners`, their names, their security protocols and `advertised.listeners`.
 Invariants
-  I-EXP-1  without `minikafka.allow.remote` no socket is bound to anything but loopback.
+  I-EXP-1  without `minikafka.allow.remote` only a listener where clients log in, and no password is sent as it is, is bound to
+           anything but loopback; and of one where nobody logs in only programs of our own user are served (I-SRV-4).
   I-EXP-2  a listener that is configured for encryption or authentication is never opened without them.
 What Kafka does differently: clients may also use the listener of the brokers, which is then no listener of its own. Here it
 serves nodes only, every other one serves clients, and `controller.listener.names` unset means the brokers' listener, too.
@@ -16,12 +17,11 @@ Source: kafka.server.KafkaConfig.validateValues, org.apache.kafka.network.Socket
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError, plain
-
-if TYPE_CHECKING:
-    from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.metadata.image import MetadataImage
 
 WILDCARD = "0.0.0.0"
 
@@ -140,13 +140,41 @@ def check_exposure(config: BrokerConfig) -> list[str]:
         if host in (WILDCARD, ""):
             raise plain(f"advertised.listeners cannot use the nonroutable meta-address {WILDCARD}. "
                         "Use a routable IP address.")
-    remote = [f"{name}://{host}:{port}" for name, (host, port) in parse_listeners(config["listeners"]).items()
-              if not is_loopback(host)]
-    if remote and not config["minikafka.allow.remote"]:
-        raise plain(f"{', '.join(remote)} can be reached from other machines, and nobody there has to log in. "
-                    "Listen on 127.0.0.1, or set minikafka.allow.remote=true if this network is to be trusted.")
-    return [f"{listener} can be reached from other machines: whoever is there may read, write and delete everything"
-            for listener in remote]
+    remote = [one for one in _listeners(config, parse_listeners(config["listeners"])) if not is_loopback(one.host)]
+    for one in remote:
+        if not config["minikafka.allow.remote"] and (why := _open_door(one, config)):
+            raise plain(f"{one.name}://{one.host}:{one.port} can be reached from other machines, and {why}. Listen on 127.0.0.1, "
+                        "or set minikafka.allow.remote=true if this network is to be trusted.")
+    return [f"{one.name}://{one.host}:{one.port} can be reached from other machines: {risk}"
+            for one in remote if (risk := _risk(one, config))]
+
+
+def _open_door(one: Listener, config: BrokerConfig) -> str:
+    """Say what lets strangers in at this listener; "" if nothing does."""
+    if not logs_in(one, config):
+        return "nobody there has to log in"
+    if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in mechanisms(one, config, MetadataImage()):
+        return "passwords of PLAIN are sent there as they are"
+    return ""
+
+
+def _risk(one: Listener, config: BrokerConfig) -> str:
+    if not logs_in(one, config):
+        return "whoever is there may read, write and delete everything"
+    return "" if one.protocol.endswith("SSL") else "whoever is on the way can read what is sent"
+
+
+def logs_in(one: Listener, config: BrokerConfig) -> bool:
+    """Return whether whoever connects to a listener must show who it is: by a password, a certificate or the cluster's secret."""
+    if one.name in node_listeners(config) and config["minikafka.cluster.secret.file"]:
+        return True
+    return one.protocol.startswith("SASL") or one.protocol == "SSL" and config["ssl.client.auth"] == "required"
+
+
+def mechanisms(one: Listener, config: BrokerConfig, image: MetadataImage) -> list[str]:
+    """Return the SASL mechanisms of a listener."""
+    own = config.of_listener(one.name, "sasl.enabled.mechanisms")
+    return broker_value(image, config, "sasl.enabled.mechanisms") if own is None else [name.strip() for name in own.split(",")]
 
 
 def is_loopback(host: str) -> bool:

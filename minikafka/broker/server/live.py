@@ -26,10 +26,12 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 from minikafka.broker.server.env import Env
 from minikafka.broker.server.links import LinkedTransport, PeerLink
+from minikafka.broker.server.neighbours import Neighbours
 from minikafka.log.open_files import OpenFiles
 
 T = TypeVar("T")
@@ -347,6 +349,17 @@ class LiveEnv(Env):
     def disk_space(self, path: str) -> tuple[int, int]:
         volume = os.statvfs(path)
         return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        found = Neighbours()
+        if not found.known:
+            logging.warning("this machine does not say whose a connection is: any of its users may connect where nobody logs in")
+        return found
+
+    def is_stranger(self, transport: Any) -> bool:  # Any: as in Env
+        peer, here = (transport.get_extra_info(name) for name in ("peername", "sockname"))
+        return not peer or self.neighbours.is_stranger(peer[:2], here[:2])
 
     async def blocking(self, fn: Callable[..., T], *args: object) -> T:
         return await self.loop.run_in_executor(self._threads, fn, *args)

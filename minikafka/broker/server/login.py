@@ -21,9 +21,9 @@ from kafka.protocol.sasl import (
 )
 
 from minikafka.broker.config.definition import ConfigError
-from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.server.listeners import Listener, nodes_and_clients
+from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
 from minikafka.broker.server.sasl import SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
@@ -91,7 +91,7 @@ def check_logins(config: BrokerConfig) -> None:
     for listener in nodes_and_clients(config)[1]:
         if not listener.protocol.startswith("SASL"):
             continue
-        names = _mechanisms(listener, config, broker_value(MetadataImage(), config, "sasl.enabled.mechanisms"))
+        names = mechanisms(listener, config, MetadataImage())
         if unknown := [name for name in names if name not in MECHANISMS]:
             raise ConfigError("sasl.enabled.mechanisms", ",".join(unknown),
                               f"{listener.name} can only have {', '.join(MECHANISMS)}")
@@ -101,7 +101,7 @@ def check_logins(config: BrokerConfig) -> None:
 
 def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
     """Return who may log in at this listener now."""
-    enabled = _mechanisms(listener, node.config, node.setting("sasl.enabled.mechanisms"))
+    enabled = mechanisms(listener, node.config, node.image)
     names = tuple(name for name in enabled if name in MECHANISMS)
 
     def scram(user: str, mechanism: int) -> ScramKeys | None:
@@ -110,11 +110,6 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
 
     plain = _plain(listener, node.config) if "PLAIN" in names else {}
     return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"))
-
-
-def _mechanisms(listener: Listener, config: BrokerConfig, everywhere: list[str]) -> list[str]:
-    own = config.of_listener(listener.name, "sasl.enabled.mechanisms")
-    return everywhere if own is None else [name.strip() for name in own.split(",")]
 
 
 def _plain(listener: Listener, config: BrokerConfig) -> dict[str, str]:

@@ -8,6 +8,8 @@ Invariants: I-SRV-1 the nodes' listeners have limits of their own: clients canno
               an eighth of it. The connection that holds the most is closed first.
             I-SRV-3 a new connection finds a place: when all are taken, the one that was silent for longest gives way, of the
               address that has the most; and before it one that has never sent a whole request.
+            I-SRV-4 where nobody has to log in, programs of another user of this machine are not served, unless
+              `minikafka.allow.remote` says that all who can connect are to be trusted.
 What Kafka does differently: `max.connections`, `max.connections.per.ip` and `queued.max.request.bytes` are unlimited there
 unless configured; here 2000 connections (or what the limit of open files leaves) and 512 MiB are the most. At
 `max.connections` Kafka makes new connections of clients wait; only for a broker's it closes the one that was silent for
@@ -26,7 +28,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 
 from minikafka.broker.server.connection import Connection
-from minikafka.broker.server.listeners import Listener
+from minikafka.broker.server.listeners import Listener, logs_in
 from minikafka.broker.server.login import Login, users_of
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
@@ -117,6 +119,9 @@ class Server:
             log.info("Rejected connection from %s, address already has the configured maximum of %d connections.",
                      connection.host, self.max_per_ip)  # fmt: skip
             return 0
+        if self._is_stranger(connection):
+            log.info("Rejected connection from %s: it is another user's of this machine", connection.host)
+            return 0
         if len(self.connections) >= self.max_connections and not self._make_room_for(connection.host):
             return 0
         if isinstance(connection.guest, Acceptor):
@@ -124,6 +129,12 @@ class Server:
         self._count += 1
         self.connections[connection] = None
         return self._count
+
+    def _is_stranger(self, connection: Connection) -> bool:
+        """Return whether only our own user's programs may connect to this listener, and this is another's (I-SRV-4)."""
+        config = self.node.config
+        return (not config["minikafka.allow.remote"] and not logs_in(connection.listener, config)
+                and self.node.env.is_stranger(connection.transport))
 
     def _make_room_for(self, host: str) -> bool:
         """Drop the connection that gives way to a new one of this address (I-SRV-3); False if there is none."""

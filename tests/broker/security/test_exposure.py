@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,14 +13,17 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from kafka.protocol.metadata import ApiVersionsRequest
 
 from minikafka import Cluster
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server.listeners import check_exposure, is_loopback
 from minikafka.broker.server.log_lines import OneLine, escaped
+from minikafka.broker.server.neighbours import Neighbours
 from minikafka.broker.storage.shell.log_dir import LogDir, LogDirError
 from minikafka.cluster.plan import free_ports
+from minikafka.protocol.codec import encode_request
 from minikafka.sim.world.disk import Mount, SimDisk
 
 
@@ -49,6 +54,53 @@ def test_other_addresses_need_the_flag_and_warn(host: str) -> None:
         check_exposure(config(listener))
     (warning,) = check_exposure(config(listener, minikafka_allow_remote="true"))
     assert "read, write and delete everything" in warning
+
+
+@pytest.mark.parametrize("protocol, more, told", [
+    ("SASL_SSL", {"sasl.enabled.mechanisms": "PLAIN"}, []),
+    ("SASL_PLAINTEXT", {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}, ["whoever is on the way can read what is sent"]),
+    ("SASL_PLAINTEXT", {"sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN"}, None),
+    ("SASL_PLAINTEXT", {"sasl.enabled.mechanisms": "PLAIN", "listener.name.out.sasl.enabled.mechanisms": "SCRAM-SHA-256"},
+     ["whoever is on the way can read what is sent"]),
+    ("SSL", {"ssl.client.auth": "requested"}, None),
+    ("SSL", {"ssl.client.auth": "required"}, []),
+])
+def test_where_one_must_log_in_no_flag_is_needed(protocol: str, more: dict[str, str], told: list[str] | None) -> None:
+    """Fails if a listener that nobody enters without a login needs the flag, or one that sends plain passwords needs none."""
+    lines = BrokerConfig({"listeners": "OUT://192.168.1.5:9092", "listener.security.protocol.map": f"OUT:{protocol}", **more})
+    if told is None:
+        with pytest.raises(ConfigError, match="nobody there has to log in|passwords of PLAIN are sent there as they are"):
+            check_exposure(lines)
+    else:
+        assert [warning.rpartition(": ")[2] for warning in check_exposure(lines)] == told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program of another user")
+def test_a_neighbour_on_this_machine_gets_nothing(alone: Cluster) -> None:
+    """Fails if another user's program is served on a listener without a login, or root's or our own is not (I-SRV-4)."""
+    ask = encode_request(ApiVersionsRequest(), 0, 1, "neighbour")
+    for user, served in ((65534, False), (0, True)):
+        host, _, port = alone.address(1).rpartition(":")
+        program = (f"import encodings.idna, os, socket; os.setuid({user}); s = socket.socket(); s.connect(({host!r}, {port})); "
+                   f"s.sendall({ask!r}); print(len(s.recv(9)))")
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert served == (done.stdout == "9\n"), done
+    assert "it is another user's of this machine" in alone.log(1)
+
+
+def test_the_kernel_says_whose_a_connection_is() -> None:
+    """Fails if our own connection is a stranger's, or one is served whose program has closed it: root's, for Linux (I-NEAR-1)."""
+    near = Neighbours()
+    if not near.known:
+        pytest.skip("this machine does not say whose a connection is")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        accepted, peer = server.accept()
+        with accepted:
+            assert not near.is_stranger(peer, accepted.getsockname())
+            client.close()
+            assert near.is_stranger(peer, accepted.getsockname())
+        assert near.is_stranger(("127.0.0.1", 1), server.getsockname())
 
 
 @pytest.mark.parametrize("lines, told", [
