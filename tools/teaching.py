@@ -3,6 +3,7 @@
     tools/teaching.py exam --seed 2027              an exam with its key: a question of each kind
     tools/teaching.py exam --seed 2027 --each 3     three questions of each kind
     tools/teaching.py exam --seed 2027 --labs 6-9   the questions about these labs only
+    tools/teaching.py test                          the test before and after, forms A and B, each with its key
     tools/teaching.py plans                         docs/teaching/PLANS.md anew; --measure plays the demos for their minutes
 """
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.notebooks.build import ROOT
-from tools.teach import exam, minutes, plans
+from tools.teach import before_after, exam, minutes, plans
 
 
 def labs(text: str) -> range:
@@ -39,6 +40,10 @@ def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
 
 
+def make_test(options: argparse.Namespace) -> dict[Path, str]:
+    return {options.to / f"test-{name}.html": before_after.form(name) for name in before_after.FORMS}
+
+
 def make_plans(options: argparse.Namespace) -> dict[Path, str]:
     if options.measure:
         minutes.TABLE.write_text(minutes.measure())
@@ -55,6 +60,7 @@ def main(argv: list[str]) -> int:
                      help="questions of each kind, 1 to 20 (default: 1)")
     one.add_argument("--labs", type=labs, default=exam.LABS, metavar="A-B", help="a lab, or from one to another (default: all)")
     one.set_defaults(make=make_exam)
+    what.add_parser("test", help="the test before and after, in two forms").set_defaults(make=make_test)
     two = what.add_parser("plans", help="the plans of a term, a week and an afternoon")
     two.add_argument("--measure", action="store_true", help="play every demo and count its seconds and stops")
     two.set_defaults(make=make_plans)
