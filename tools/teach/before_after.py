@@ -66,8 +66,8 @@ def form(name: str) -> str:
     chosen = items(name)
     head = (f"<h1>What do you know of Kafka? Form {name}</h1><p class=name>Name</p><p>{len(chosen)} questions, a minute each. "
             "One answer is right: mark its letter. Nobody is graded by this sheet. Where you do not know, mark nothing.</p>")
-    key = (f"<section class=key><h1>Key of form {name}</h1><p>“Believed” is the letter of the misconception itself. Count it apart "
-           "from other wrong answers: who marks it before and not after has learned this.</p>"
+    key = (f"<section class=key><h1>Key of form {name}</h1><p>“Believed” is the letter of the misconception itself. Count it "
+           "apart from other wrong answers: who marks it before and not after has learned this.</p>"
            f"<div class=small>{table(_key(chosen))}</div></section>")
     return page(f"Form {name}", [head, *questions(item.question(sources()[item.belief][0]) for item in chosen), key])
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 STYLE = """
-@page { size: A4; margin: 18mm 20mm; }
-body { font: 11pt/1.4 "Liberation Serif", Georgia, serif; color: #111; max-width: 170mm; margin: 0 auto; }
-h1 { font-size: 18pt; margin: 0 0 6pt; } h2 { font-size: 13pt; margin: 14pt 0 4pt; break-after: avoid; }
+@page { size: A4; margin: 15mm 20mm; }
+body { font: 10.5pt/1.3 "Liberation Serif", Georgia, serif; color: #111; max-width: 170mm; margin: 0 auto; }
+h1 { font-size: 18pt; margin: 0 0 6pt; } h2 { font-size: 13pt; margin: 10pt 0 3pt; break-after: avoid; }
 table { border-collapse: collapse; margin: 4pt 0; font-size: 10pt; }
 th, td { border: 0.5pt solid #888; padding: 1.5pt 6pt; text-align: left; vertical-align: top; }
-tr { break-inside: avoid; } ul, ol, p { margin: 4pt 0; }
+tr { break-inside: avoid; } ul, ol, p { margin: 3pt 0; }
 .question { break-inside: avoid; } .question ol { list-style: lower-alpha; } .ask { font-weight: bold; }
 .key, .sheet { break-before: page; } .name { border-bottom: 0.5pt solid #111; width: 90mm; padding-top: 8mm; }
 .small { font-size: 9pt; }
