@@ -18,7 +18,7 @@ decide. Its shell/ carries the decisions out (files, sockets, timers), its api/ 
 
 broker.py makes the parts of a node, hands each the parts that it works with, and starts and stops them in order.
 handlers.py imports every handler of a request, and __main__.py is the process: `python -m minikafka.broker FILE.properties`,
-which import_trimming.py lets start sooner.
+which import_trimming.py lets start sooner; fork_server.py forks such processes for a cluster.
 
 Which room may know which is a table in tests/test_laws.py; minikafka/README.md has three reading paths.
 """

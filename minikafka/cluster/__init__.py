@@ -4,6 +4,7 @@
     settings.py    engines by name, presets; plan.py: nodes, ports and folders, which survive restarts
     engine.py      how a node becomes a process: ours.py (our brokers), apache.py (Apache Kafka)
     nodes.py       the processes of a cluster; process.py: one of them, which ends with its parent (exec_with_parent_death.py)
+    forked.py      our nodes are forked from one process that has imported everything
     faults.py      the faults that are in force, and the commands that tell brokers of them
     clock.py       now, sleep, wait, at; words.py: a condition in words
     folder.py      temporary folders, removed even after kill -9

@@ -22,6 +22,7 @@ from .closed import ClosedFolder
 from .engine import client_listeners, common_properties, listener, protocols, render
 from .errors import ClusterError
 from .plan import HOST, NodePlan, Plan, new_plan, random_id
+from .process import Child, Launcher
 
 # 1 GiB is the most, and rarely used: Kafka allocates 100 MB at once for a frame that claims them (socket.request.max.bytes).
 JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
@@ -55,9 +56,13 @@ class Apache:
         if empty := [folder for folder in (node.metadata, node.data) if not (folder / "meta.properties").exists()]:
             self._format(plan, node, empty)
 
-    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
+    def start(self, plan: Plan, node: NodePlan, launcher: Launcher) -> Child:
+        return launcher.start(self.command(plan, node), node.log, {})
+
+    def command(self, plan: Plan, node: NodePlan) -> list[str]:
+        """Return the command line of a node."""
         logging = f"-Dlog4j2.configurationFile={plan.folder / 'log4j2.yaml'}"
-        return [*java(), logging, "kafka.Kafka", str(node.properties)], {}
+        return [*java(), logging, "kafka.Kafka", str(node.properties)]
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
         clients, told = client_listeners(plan, node)
@@ -114,7 +119,7 @@ def _one_life(archiving: list[str], folder: Path) -> None:
     plan, engine = new_plan(folder, Apache.name, 1, None, {}), Apache()
     node = plan.nodes[1]
     engine.prepare(plan, node)
-    (program, *arguments), _ = engine.command(plan, node)
+    program, *arguments = engine.command(plan, node)
     with subprocess.Popen([program, *archiving, *arguments], stdout=subprocess.PIPE, text=True) as broker:
         assert broker.stdout is not None
         late = threading.Timer(ENDS_WITHIN, broker.kill)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from .closed import ClosedFolder
 from .plan import HOST, NAMES, NodePlan, Plan
+from .process import Child, Launcher
 
 
 class Engine(Protocol):
@@ -26,8 +27,8 @@ class Engine(Protocol):
     def prepare(self, plan: Plan, node: NodePlan) -> None:
         """Write the files that the node reads at its start; called before every start."""
 
-    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and the variables of its environment."""
+    def start(self, plan: Plan, node: NodePlan, launcher: Launcher) -> Child:
+        """Start the node's process."""
 
 
 def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:

@@ -70,8 +70,7 @@ class Nodes:
         """Start processes, each with the standing faults that concern it (I-FAULT-1)."""
         for node in nodes:
             self.engine.prepare(self.plan, node)
-            command, environment = self.engine.command(self.plan, node)
-            child = self._launcher.start(command, node.log, environment)
+            child = self.engine.start(self.plan, node, self._launcher)
             self.children[node.id] = child
             self._reported.discard(node.id)
             if self._unanswered[node.id]:  # of its last life

@@ -1,11 +1,10 @@
-"""The engine "minikafka": our brokers, one Python process each.
+"""The engine "minikafka": our brokers, one Python process each, forked from one that has imported their code.
 
 Owns: the properties that differ from Apache's. Replication, quorum and controller share one listener, INTERNAL.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from minikafka.machine.files import write_atomic
@@ -13,10 +12,11 @@ from minikafka.machine.files import write_atomic
 from .closed import ClosedFolder
 from .engine import client_listeners, common_properties, listener, protocols, render
 from .plan import HOST, NodePlan, Plan
+from .process import Child, Launcher
 
 
 class Ours:
-    """Starts `python -m minikafka.broker FILE` for a node."""
+    """Starts what `python -m minikafka.broker FILE` starts for a node."""
 
     name = "minikafka"
     link_faults = True
@@ -26,8 +26,8 @@ class Ours:
         plan.keep_secret()
         write_atomic(node.properties, render(self._properties(plan, node)))
 
-    def command(self, plan: Plan, node: NodePlan) -> tuple[list[str], dict[str, str]]:
-        return [sys.executable, "-m", "minikafka.broker", str(node.properties)], {"PYTHONUNBUFFERED": "1"}
+    def start(self, plan: Plan, node: NodePlan, launcher: Launcher) -> Child:
+        return launcher.fork(node.properties, node.log)
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
         clients, told = client_listeners(plan, node)

@@ -7,6 +7,7 @@ Invariants
               the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
     One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
       the thread that started the child ends, and the threads of a notebook's widgets end early.
+    Our brokers are forked from one process of the cluster that has imported everything (forked.py): three start as fast as one.
     The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
 
@@ -27,6 +28,8 @@ from typing import Any
 
 from minikafka.machine.environment import settle
 
+from .forked import Forked, ForkServerProcess
+
 EXEC_WITH_PARENT_DEATH = Path(__file__).with_name("exec_with_parent_death.py")
 LOG_LIMIT = 8 << 20  # bytes; then the content of log.txt becomes log.txt.1
 LOOK = 10.0  # seconds between two checks of the sizes of the logs
@@ -35,7 +38,7 @@ LOOK = 10.0  # seconds between two checks of the sizes of the logs
 class Child:
     """A running (or ended) process and its log file."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked, log: Path) -> None:
         self.process, self.log = process, log
         self.asked_to_end = False
         self.paused = False
@@ -116,14 +119,23 @@ class Launcher:
         settle()
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Child], Future[Child]] | None] = queue.SimpleQueue()
         self._logs: dict[Path, None] = {}
+        self._fork_server: ForkServerProcess | None = None
         self._thread = threading.Thread(target=self._run, name=f"{name} launcher", daemon=True)
         self._thread.start()
 
     def start(self, command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
         """Start a process whose output goes to `log`; raises Popen's errors."""
+        return self._do(lambda: Child(_spawn(command, log, environment), log), log)
+
+    def fork(self, properties: Path, log: Path) -> Child:
+        """Start one of our nodes: fork it from the fork server, which the first of them starts."""
+        return self._do(lambda: Child(self._living_fork_server(log).fork(properties, log), log), log)
+
+    def _do(self, start: Callable[[], Child], log: Path) -> Child:
+        """Return the child that the thread has started."""
         done: Future[Child] = Future()
         self._logs[log] = None
-        self._jobs.put((lambda: _spawn(command, log, environment), done))
+        self._jobs.put((start, done))
         return done.result()
 
     def close(self) -> None:
@@ -138,7 +150,14 @@ class Launcher:
                 done.set_result(start())
             except BaseException as error:
                 done.set_exception(error)
+        if self._fork_server is not None:
+            self._fork_server.close()
 
+    def _living_fork_server(self, log: Path) -> ForkServerProcess:
+        if self._fork_server is None or not self._fork_server.alive:
+            self._fork_server = ForkServerProcess(
+                lambda command, inherited: _spawn(command, log, {"PYTHONUNBUFFERED": "1"}, inherited))
+        return self._fork_server
 
     def _next_job(self) -> tuple[Callable[[], Child], Future[Child]] | None:
         """Wait for the next process to start; look after the logs meanwhile."""
@@ -150,13 +169,12 @@ class Launcher:
                     rotate(log)
 
 
-def _spawn(command: list[str], log: Path, environment: Mapping[str, str]) -> Child:
+def _spawn(command: list[str], log: Path, environment: Mapping[str, str], *inherited: int) -> subprocess.Popen[bytes]:
     with_parent_death = [sys.executable, "-I", "-S", str(EXEC_WITH_PARENT_DEATH), str(os.getpid()), *command]
     with log.open("ab") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             with_parent_death, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True,
-            env={**os.environ, **environment}, cwd=log.parent)
-    return Child(process, log)
+            env={**os.environ, **environment}, cwd=log.parent, pass_fds=inherited)
 
 
 def rotate(log: Path) -> None:

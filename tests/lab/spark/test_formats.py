@@ -316,7 +316,7 @@ def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
         kafka.producer.send(topic, key=f.key, value=f.encode(), partition=f.seq % 2)
     kafka.producer.flush()
     job = SparkJob(spark, python_format(spark), kafka.bootstrap, topic, results, str(tmp_path), per_trigger=60)
-    job.start(lambda condition: kafka.cluster.wait(condition, timeout=120))
+    job.start(lambda condition: kafka.cluster.wait(condition, timeout=600))
     counted = job.finish()
     job._write_results(
         spark.read.parquet(str(tmp_path / "delays")).where("batch = 3").drop("batch").localCheckpoint(), 3
