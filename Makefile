@@ -41,10 +41,11 @@ test: setup  ## the tests, on our brokers, and the notebooks (ARGS="-k log", JOB
 	@$(PY) -m minikafka jars --if-online
 	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
 
-long: setup  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
+long: apache  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
 	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs solutions $(ARGS)
+	@MINIKAFKA_NOTEBOOKS=whole MINIKAFKA_ENGINE=apache $(PYTEST) -n 2 -m judge solutions $(ARGS)
 
-judge: apache  ## every client-facing test, and the solved notebooks, on Apache Kafka itself
+judge: apache  ## every client-facing test, and the solved notebooks that have changed, on Apache Kafka itself
 	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)
 
 soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=80000)

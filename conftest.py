@@ -3,8 +3,9 @@
 Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
 The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
 unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
-file. On Apache Kafka only the hands-on part is run: the simulated world says the same beside every engine. Of a student's
-notebook only what differs from the solved one is run, and what that needs; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs all.
+file. On Apache Kafka only the hands-on part is run (the simulated world says the same beside every engine), of labs that have
+changed since `tools/labs.py --gate` judged them; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs that of all. Of a student's
+notebook only what differs from the solved one is run, and what that needs; `make long` runs all.
 
 Students run cells again. In the solved notebooks of TWICE, with MINIKAFKA_NOTEBOOKS=whole in all, each cell is run a second time
 at once, and once more after the end of the lab, the last one first, back to the one that starts the cluster (whole: all of them,
@@ -82,7 +83,7 @@ def unsolved(path: Path) -> frozenset[str]:
 
 @cache
 def was_judged(path: Path) -> bool:
-    """Return whether `tools/labs.py --gate` has run this notebook of students, with the cells and checks of now."""
+    """Return whether `tools/labs.py --gate` has run the notebooks of this lab, with the cells and checks of now."""
     source = ROOT / "solutions" / "source" / f"{path.stem}.md"
     if not source.exists():
         return False
@@ -103,9 +104,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=list(told))
     items[:] = [item for item in items if item not in told]
     if os.environ.get("MINIKAFKA_ENGINE") == "apache":
-        simulated = [item for item in items if item.path.suffix == ".ipynb" and item.cell.id not in judged(item.path).run]
-        config.hook.pytest_deselected(items=simulated)
-        items[:] = [item for item in items if item not in set(simulated)]
+        left_out = {item for item in items if item.path.suffix == ".ipynb" and (
+            item.cell.id not in judged(item.path).run or was_judged(item.path) and not WHOLE)}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
         for item in items:
             if item.path.suffix == ".ipynb" and item.cell.id not in judged(item.path).hands_on:
                 item.options["check"] = False  # of the simulated world only what is needed has run

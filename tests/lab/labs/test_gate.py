@@ -137,16 +137,17 @@ def test_a_lab_changes_its_own_rows_only(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(gate, "TABLE", tmp_path / "GATE.md")
     monkeypatch.setattr(gate, "GATED", tmp_path / "gated.tsv")
     monkeypatch.setattr(gate, "fingerprint", lambda path: "new")
-    monkeypatch.setattr(gate, "runs_unsolved", lambda path: True)
+    monkeypatch.setattr(gate, "runs", lambda notebook, **environment: True)
     gate.GATED.write_text("98-b\told\n99-a\told\n")
     before = "# A\n\n|---|---|\n| 98.1 | old |\n| 99.1 | old |\n| 99.2 | old |\n| 100.1 | old |\n"
     gate.TABLE.write_text(before)
     monkeypatch.setattr(gate, "apart", lambda path: [judge(wrong={"is right": (lambda x: x + x, ""), **WRONG})])
     assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
     monkeypatch.setattr(gate, "apart", lambda path: [judge()])
-    monkeypatch.setattr(gate, "runs_unsolved", lambda path: False)
-    assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
-    monkeypatch.setattr(gate, "runs_unsolved", lambda path: True)
+    for fails in ("labs/99-a.ipynb", "solutions/99-a.ipynb"):
+        monkeypatch.setattr(gate, "runs", lambda notebook, fails=fails, **environment: notebook != fails)
+        assert gate.show([Path("99-a.md")]) == 1 and gate.TABLE.read_text() == before and gate.gated()["99-a"] == "old"
+    monkeypatch.setattr(gate, "runs", lambda notebook, **environment: True)
     assert gate.show([Path("99-a.md")]) == 0
     assert gate.gated() == {"98-b": "old", "99-a": "new"}
     assert gate.TABLE.read_text() == before.replace("| 99.1 | old |\n| 99.2 | old |", gate.row(judge()))
