@@ -1,12 +1,13 @@
 """A class: what students hand in, and tables over all of it (the command `class`: marking/command.py).
 
-    progress().hand_in("Ada")        in a notebook: writes minikafka-Ada.json beside it
+    progress().write("6.a", "A consumer that ...")      in a notebook: keeps a written answer; the teacher gives the question
+    progress().hand_in("Ada")                           writes minikafka-Ada.json beside the notebook
 
-A hand-in has the exercises with their code, the predictions and the minutes of the student's file (record.py), and the name that
-the student typed; no times of day, no paths, nothing of the machine.
+A hand-in has the exercises with their code, the written answers, the predictions and the minutes of the student's file
+(record.py), and the name that the student typed; no times of day, no paths, nothing of the machine.
 
 Owns: the file that is handed in, and the tables: who is where, which exercise falls most, which prediction surprised most, and
-the wall of the shortest nights.
+the wall of the shortest nights, and what was written.
 """
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from minikafka.lab.report import Lab, Table, shortest
 from minikafka.machine.files import write_atomic
 
 KIND = "minikafka hand-in"
+WRITTEN = 4000  # letters of a written answer
 MOST = 8 << 20  # bytes of a file
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes
 
@@ -50,19 +52,32 @@ def hand_in(name: str, folder: Path | None = None) -> Path:
     return path
 
 
-def read(path: Path) -> HandIn:
-    """Read one file. Raises ValueError, with the remedy, if it is none that `hand_in` wrote."""
+def write(question: str, text: str) -> str:
+    """Keep a written answer; a later one to the same question replaces it. Return what is kept, in a sentence."""
+    if not isinstance(question, str) or not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,2}\.\w{1,20}", question):
+        return 'a question and a text are wanted, both in quotes: progress().write("6.a", "A consumer that ...")'
+    kept = text.strip()[:WRITTEN].encode(errors="replace").decode()
+    record.change(question.partition(".")[0], lambda record: record["written"].update({question: {"text": kept}}))
+    cut = f"; it had {len(text.strip())}, and the rest is left out" if len(text.strip()) > WRITTEN else ""
+    return f"{question}: {len(kept)} letters are kept, for the teacher to mark{cut}"
+
+
+def read(path: Path, name: str = "") -> HandIn:
+    """Read one file. `name`: who handed it in, where somebody else than the file says it. Raises ValueError, with
+    the remedy, if it is none that `hand_in` wrote."""
     remedy = f'{path.name} is no hand-in: ask for the file that progress().hand_in("NAME") writes'
     try:
         if path.stat().st_size > MOST:
             raise ValueError(remedy)
         found = json.loads(path.read_text(encoding="utf-8"))
+        # half of a letter (\ud800) can be loaded and not be printed
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, OSError, RecursionError) as error:
         raise ValueError(remedy) from error
     ours = isinstance(found, dict) and found.get("kind") == KIND and found.get("version") == record.VERSION
     if not ours or not record.whole(found) or not _counts(found):
         raise ValueError(remedy)
-    return HandIn(str(found.get("name", path.stem)).encode(errors="replace").decode(), found)
+    return HandIn(name or str(found.get("name", path.stem)), found)
 
 
 def _counts(found: record.Record) -> bool:
@@ -125,3 +140,10 @@ def nights(class_: list[HandIn]) -> Table:
     """Return the wall: a row for each night that broke a rule, the shortest of an exercise first."""
     rows = sorted((exercise, moves, one.name, known) for one in class_ for exercise, moves, known in shortest(one.kept))
     return Table(("exercise", "moves", "student", "shortest known"), tuple(tuple(map(str, row)) for row in rows))
+
+
+def written(class_: list[HandIn]) -> Table:
+    """Return a row for each written answer, those to one question together; its points are left open."""
+    rows = sorted((question, one.name, " ".join(str(entry.get("text", "")).split())[:WRITTEN])
+                  for one in class_ for question, entry in one.kept.get("written", {}).items())
+    return Table(("question", "student", "answer", "points"), tuple((*row, "") for row in rows))

@@ -6,7 +6,7 @@ names another one, or is "off". Tests and CI write none unless MINIKAFKA_PROGRES
     {"version": 1, "exercises": {"6.1": {"tried": 3, "passed": true, "code": "...", "uses": "..."}},
      "hints": {"6.1": {"level": 2}},
      "predictions": {"6.2": {"guess": "40", "measured": "10", "word": "surprise"}}, "labs": {"6": {"seconds": 84, "last": 1.7e9}},
-     "recalled": {"16": {"right": true, "turn": 4}}}
+     "recalled": {"16": {"right": true, "turn": 4}}, "written": {"6.a": {"text": "..."}}}
 
 Owns: where it lies, reading, changing under a lock, and what happens when it cannot be read.
 
@@ -31,8 +31,8 @@ from minikafka.machine.files import write_atomic
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = 1
-PARTS = ("exercises", "hints", "predictions", "labs", "recalled")
-LATER = ("recalled",)  # parts that an older file may lack
+PARTS = ("exercises", "hints", "predictions", "labs", "recalled", "written")
+LATER = ("recalled", "written")  # parts that an older file may lack
 PAUSE = 300.0  # seconds: a longer silence is not counted as work
 OFF = ("", "0", "off", "none")
 

@@ -7,10 +7,11 @@
     cell.py      the cell of an exercise, run alone: what it gives to `check`
     apart.py     the answers of one student, in processes of their own, with limits: the code is a stranger's
     bench.py     the process of the checks; hand.py the one of the code; plain.py what goes between them: data
-    together.txt the exercises whose check has to run beside the code
+    together.tsv the exercises whose check has to run beside the code
     remarks.py   what a teacher should look at: passes that are none, code that two students share, too few minutes
     rubric.py    the points of each exercise
-    marks.py     the table, and the file for a learning system (CSV)
+    marks.py     the table, and the same as a file (CSV)
+    grades.py    the points in the file that a learning system exported: Moodle, Canvas, nbgrader
 
 Invariants
   no mark is taken from a file: an exercise has its points only if its code passes here

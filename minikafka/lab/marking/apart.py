@@ -11,7 +11,7 @@ What holds: the code gets no variable of the teacher's but those of KEPT; it run
 change neither the check nor the verdict; a verdict begins with a secret that its process never had.
 What does not: it is no prison. The code can read and delete what the account can, end the account's processes, and use the
 network. So a teacher marks as a user who owns nothing, or in docker/. For root also the memory of bench.py is open. In the
-exercises of together.txt the answer is an object that cannot cross to another process; there the check runs beside the code,
+exercises of together.tsv the answer is an object that cannot cross to another process; there the check runs beside the code,
 and code made for it can forge. Code that reaches for what no exercise needs is named by remarks.py.
 
 Owns: what the processes get, and their end. Invariants

@@ -24,7 +24,8 @@ from minikafka.lab.marking.cell import handed
 
 ROOM = 64 << 10     # bytes of an answer
 SOLUTIONS = str(Path(__file__).resolve().parents[3] / "solutions")
-TOGETHER = frozenset(Path(__file__).with_name("together.txt").read_text().split())
+TOGETHER = frozenset(
+    line.partition("\t")[0] for line in Path(__file__).with_name("together.tsv").read_text().splitlines()[1:])
 
 
 def serve(requests: int, answers: int) -> None:

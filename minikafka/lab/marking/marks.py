@@ -88,6 +88,14 @@ def table(marked: list[Marked], labs: list[Lab], rubric: tuple[Worth, ...]) -> T
     return Table(("student", "points", "of", *(f"lab {lab.number}" for lab in some), "look at"), tuple(rows))
 
 
+def with_written(marks: Table, class_: list[HandIn]) -> Table:
+    """Return the table with a column for each written question, for a teacher's points; 0 where a student wrote nothing."""
+    by_name = {one.name: one.kept.get("written", {}) for one in newest(class_)[0]}
+    questions = sorted({question for wrote in by_name.values() for question in wrote})
+    return Table((*marks.head, *(f"written {question}" for question in questions)),
+                 tuple((*row, *("" if question in by_name[row[0]] else "0" for question in questions)) for row in marks.rows))
+
+
 def as_csv(marks: Table) -> str:
     """Return the table as a file that a spreadsheet or a learning system reads. A name that begins as a formula does is text."""
     out = io.StringIO()
