@@ -3,8 +3,7 @@
 Owns: which request may come when, and the users of each listener, from the configuration and the metadata.
 Invariants: I-LOGIN-1 on a listener with SASL nothing but ApiVersions is served before the login; everything else ends the
               connection, after `connection.failed.authentication.delay.ms`.
-What Kafka does differently: another request between the two steps of a login is answered before the connection ends. It has no
-deadline for a login.
+What Kafka does differently: it has no deadline for a login.
 Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152.
 """
 
@@ -27,8 +26,17 @@ from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_cl
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
 from minikafka.broker.server.sasl import SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
-from minikafka.protocol.codec import API_VERSIONS, SIZE, RequestHeader, decode_request, encode_response, parse_header
-from minikafka.protocol.errors import ProtocolError
+from minikafka.protocol.codec import (
+    API_VERSIONS,
+    RESPONSES,
+    SIZE,
+    RequestHeader,
+    decode_request,
+    encode_response,
+    parse_header,
+)
+from minikafka.protocol.errors import Err, ProtocolError
+from minikafka.protocol.failure import failed_response
 
 MECHANISMS = ("PLAIN", *SCRAM)
 
@@ -66,7 +74,9 @@ class Login:
         if header.api_key == API_VERSIONS and expected is SaslHandshakeRequest:
             return None
         if header.api_key != expected.API_KEY:
-            return LoginReply(b"", f"Unexpected Kafka request of type {header.api_key} during SASL handshake.")
+            early = expected is SaslHandshakeRequest
+            return LoginReply(b"" if early else _refused(header, frame), f"Unexpected Kafka request of type {header.api_key} "
+                              f"during SASL {'handshake' if early else 'authentication'}.")
         if not expected.min_version <= header.version <= expected.max_version:
             raise ProtocolError(f"Version {header.version} of {expected.name} is not served")
         return (self._handshake if expected is SaslHandshakeRequest else self._authenticate)(header, frame)
@@ -79,9 +89,20 @@ class Login:
 
     def _authenticate(self, header: RequestHeader, frame: memoryview) -> LoginReply:
         step: SaslStep = self.session.token(bytes(decode_request(header, frame).auth_bytes))
-        answer = SaslAuthenticateResponse(error_code=int(step.code), error_message=step.text, auth_bytes=step.answer,
+        answer = SaslAuthenticateResponse(error_code=int(step.code), error_message=step.text or "", auth_bytes=step.answer,
                                           session_lifetime_ms=0)
         return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
+
+
+def _refused(header: RequestHeader, frame: memoryview) -> bytes:
+    """Return the answer to a request that comes in the middle of a login; none to a producer that expects none."""
+    if header.api_key not in RESPONSES:
+        raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
+    request, kind = decode_request(header, frame), RESPONSES[header.api_key]
+    if getattr(request, "acks", -1) == 0:
+        return b""
+    answer = failed_response(request, kind, header.version, Err.ILLEGAL_SASL_STATE) or kind()
+    return encode_response(answer, header.version, header.correlation_id)
 
 
 def check_logins(config: BrokerConfig) -> None:

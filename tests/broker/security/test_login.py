@@ -7,10 +7,12 @@ import os
 import struct
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import confluent_kafka
 import pytest
 from kafka import KafkaProducer
+from kafka.net.sasl import get_sasl_mechanism
 from kafka.protocol.admin import AlterUserScramCredentialsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -101,6 +103,41 @@ def test_a_request_before_the_login_ends_the_connection(closed: Cluster, request
     with Raw(closed.address(1, "LAB")) as raw:
         raw.send(encode_request(request_, 1, 1, "raw"))  # type: ignore[arg-type]
         assert raw.receive() is None
+
+
+@pytest.mark.parametrize("request_, version, answer", [
+    (MetadataRequest(topics=[]), 1, "00000001 00000000 ffffffff 00000000"),
+    (MetadataRequest(topics=[]), 12, "00000001 00 00000000 01 00 ffffffff 01 00"),
+    (ApiVersionsRequest(), 0, "00000001 0022 00000000"),
+    (ApiVersionsRequest(client_software_name="a", client_software_version="b"), 3, "00000001 0022 01 00000000 00"),
+    (SaslHandshakeRequest(mechanism="PLAIN"), 1, "00000001 0022 00000000"),
+])
+def test_a_request_in_the_middle_of_a_login_is_refused(closed: Cluster, request_: Any, version: int, answer: str) -> None:
+    """Fails if anything but the next token is served between the steps of a login, or the refusal is not that request's own with
+    ILLEGAL_SASL_STATE."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        raw.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        raw.send(encode_request(request_, version, 1, "raw"))
+        assert raw.receive() == bytes.fromhex(answer)
+        assert raw.receive() is None
+
+
+def test_where_scram_turns_an_unknown_user_away(closed: Cluster) -> None:
+    """Fails if our answers to an unknown user and to a wrong password differ in what they say, or in their number; Kafka's first
+    answer says already that the user is unknown. Of a login that succeeds the text is empty, not null."""
+    refusal = "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-512"
+    refused_at = {"nobody": 1 if closed.engine == "apache" else 2, USER: 2}
+    for user, step in refused_at.items():
+        settings = {**login("SCRAM-SHA-512", user, "wrong").settings, "host": "127.0.0.1", "mechanism": "SCRAM-SHA-512"}
+        mechanism = get_sasl_mechanism("SCRAM-SHA-512")(**settings)
+        with Raw(closed.address(1, "LAB")) as raw:
+            raw.ask(SaslHandshakeRequest(mechanism="SCRAM-SHA-512"), 1)
+            for number in range(1, step + 1):
+                answer = raw.ask(SaslAuthenticateRequest(auth_bytes=mechanism.auth_bytes()), 2)
+                assert (answer.error_code, answer.error_message) == ((58, refusal) if number == step else (0, ""))
+                if number < step:
+                    mechanism.receive(bytes(answer.auth_bytes))
+            assert raw.receive() is None
 
 
 @pytest.mark.parametrize("mechanism, data", [("PLAIN", b"\0" * 9), ("SCRAM-SHA-256", b"\xff\xfe\0"), ("SCRAM-SHA-512", b"")])
