@@ -10,6 +10,7 @@ Source: org.apache.kafka.controller.AclControlManager, kafka.server.AclApis; KIP
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
 from typing import TypeAlias
 
 from minikafka.broker.authorizer.acl import (
@@ -71,14 +72,19 @@ def _why_not(acl: AclBinding) -> str | None:
         return f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
     if not acl.name:
         return "Invalid empty resource name"
-    for what, number, kind, wrong in (
-            ("resourceType", acl.resource_type, ResourceType, (ResourceType.UNKNOWN,)),
-            ("patternType", acl.pattern_type, PatternType, (PatternType.UNKNOWN,)),
-            ("operation", acl.operation, AclOperation, (AclOperation.UNKNOWN,)),
-            ("permissionType", acl.permission, AclPermissionType, (AclPermissionType.UNKNOWN,))):
-        if number in wrong:
-            return f"Invalid {what} {kind(number).name}"
+    for what, number, kind in (("resourceType", acl.resource_type, ResourceType), ("patternType", acl.pattern_type, PatternType),
+                               ("operation", acl.operation, AclOperation), ("permissionType", acl.permission, AclPermissionType)):
+        if not is_known(kind, number):
+            return f"Invalid {what} UNKNOWN"
+    if ":" not in acl.principal:
+        return (f"Could not parse principal from `{acl.principal}` (no colon is present separating the principal type from the "
+                "principal name)")
     return None
+
+
+def is_known(kind: type[IntEnum], number: int) -> bool:
+    """Return whether this enumeration has a meaning for the number."""
+    return any(number == one for one in kind if one)
 
 
 def delete_acls(image: MetadataImage, filters: Iterable[AclBindingFilter]) -> Iterator[Deleted]:
@@ -86,6 +92,12 @@ def delete_acls(image: MetadataImage, filters: Iterable[AclBindingFilter]) -> It
     removed once."""
     removed: set[Uuid] = set()
     for one in filters:
+        if not (is_known(ResourceType, one.resource_type) and is_known(PatternType, one.pattern_type)):
+            yield [], KafkaError(Err.INVALID_REQUEST, "Unknown patternFilter.")
+            continue
+        if not (is_known(AclOperation, one.operation) and is_known(AclPermissionType, one.permission)):
+            yield [], KafkaError(Err.INVALID_REQUEST, "Unknown entryFilter.")
+            continue
         found = {acl_id: acl for acl_id, record in image.acls.items() if one.matches(acl := binding_of(record))}
         if len(removed | found.keys()) > MAX_RECORDS_PER_USER_OP:
             yield [], KafkaError(Err.INVALID_REQUEST, f"Cannot remove more than {MAX_RECORDS_PER_USER_OP} acls in a single "

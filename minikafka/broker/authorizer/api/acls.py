@@ -21,7 +21,7 @@ from kafka.protocol.admin import (
     DescribeAclsResponse,
 )
 
-from minikafka.broker.authorizer.acl import AclBinding, AclBindingFilter
+from minikafka.broker.authorizer.acl import AclBinding, AclBindingFilter, PatternType
 from minikafka.broker.authorizer.acl_control_manager import create_acls, delete_acls
 from minikafka.broker.controller.api.forwarding import forward
 from minikafka.broker.controller.controller import Controller, Records
@@ -32,7 +32,7 @@ from minikafka.broker.server.turns import collected, each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
 DISABLED = KafkaError(Err.SECURITY_DISABLED, "No Authorizer is configured.")
-UNKNOWN = 0  # in each enumeration of access lists
+UNKNOWN, ANY = 0, 1  # in each enumeration of access lists
 CreatedRow, FilterRow = CreateAclsResponse.AclCreationResult, DeleteAclsResponse.DeleteAclsFilterResult
 MatchedRow, ResourceRow = FilterRow.DeleteAclsMatchingAcl, DescribeAclsResponse.DescribeAclsResource
 
@@ -41,6 +41,12 @@ def _refuse_unknown(kinds: Iterable[int]) -> None:
     """Close the connection if an enumeration has the value UNKNOWN: Kafka cannot parse such a request, and closes it too."""
     if UNKNOWN in kinds:
         raise CloseConnection("an access list with UNKNOWN elements")
+
+
+def _is_filter(acl: CreateAclsRequest.AclCreation) -> bool:
+    """Return whether a new binding has a word that only filters have; Kafka fails then, on the whole request."""
+    return (acl.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
+            or ANY in (acl.resource_type, acl.operation, acl.permission_type))
 
 
 # --- CreateAcls ------------------------------------------------------------------------------------------------------
@@ -53,6 +59,8 @@ async def create_acls_from_client(ctx: Context, request: CreateAclsRequest, chan
         _refuse_unknown([acl.resource_type, acl.resource_pattern_type, acl.operation, acl.permission_type])
     if ctx.node.authorizer is None:
         return await refuse_creation(request, DISABLED)
+    if any(_is_filter(acl) for acl in request.creations):
+        return await refuse_creation(request, KafkaError(Err.UNKNOWN_SERVER_ERROR))
     return await forward(ctx, channel, request) or await refuse_creation(request, KafkaError(Err.REQUEST_TIMED_OUT))
 
 
@@ -78,7 +86,10 @@ async def refuse_creation(request: CreateAclsRequest, refusal: KafkaError) -> Cr
 
 
 def _created(refusal: KafkaError | None) -> CreatedRow:
-    return CreatedRow(error_code=int(refusal.code) if refusal else 0, error_message=refusal.message if refusal else "")
+    if refusal is None:
+        return CreatedRow(error_code=0, error_message="")
+    told = refusal.message if refusal.code is not Err.UNKNOWN_SERVER_ERROR else None
+    return CreatedRow(error_code=int(refusal.code), error_message=told)
 
 
 # --- DeleteAcls ------------------------------------------------------------------------------------------------------
@@ -145,7 +156,7 @@ async def describe_acls(ctx: Context, request: DescribeAclsRequest) -> DescribeA
             found.setdefault((acl.resource_type, acl.name, acl.pattern_type), []).append(acl)
         await pace()
     rows = await each(lambda pair: _described(*pair), found.items())
-    return DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message=None, resources=rows)
+    return DescribeAclsResponse(throttle_time_ms=0, error_code=0, error_message="", resources=rows)
 
 
 def _described(resource: tuple[int, str, int], acls: list[AclBinding]) -> ResourceRow:
