@@ -12,7 +12,7 @@ Invariants: I-QUOTA-2 the limit that counts is the most specific: user with clie
             I-QUOTA-3 usage before the last window is forgotten, so memory follows the clients of the last seconds.
             I-QUOTA-4 while any client has a limit, the usage of all clients is counted.
 What Kafka does differently: `request_percentage` and `connection_creation_rate`, which are kept and described here, are
-enforced there; a metric exists for each rate. Every client is the user ANONYMOUS here, as on a PLAINTEXT listener there.
+enforced there; a metric exists for each rate.
 Source: ClientQuotaManager, ControllerMutationQuotaManager, QuotaUtils, SampledStat, TokenBucket; KIP-13, KIP-55,
 KIP-219 (the broker does the waiting), KIP-599 (changes of topics).
 """
@@ -144,22 +144,21 @@ class Metered(Generic[Meter]):
     def update(self, quotas: Quotas) -> None:
         self.limits = {entity: values[self.key] for entity, values in quotas.items() if self.key in values}
 
-    def limit(self, client_id: str | None) -> tuple[Sharers, float] | None:
+    def limit(self, client_id: str | None, user: str) -> tuple[Sharers, float] | None:
         """Return the limit that counts for a client and the clients that share it; None if it has no limit (I-QUOTA-2)."""
         if not self.limits:
             return None
-        found = (pair for pair in entities_of(ANONYMOUS, client_id or "") if pair[0] in self.limits)
+        found = (pair for pair in entities_of(user, client_id or "") if pair[0] in self.limits)
         return next(((sharers, self.limits[entity]) for entity, sharers in found), None)
 
-    def share(self, client_id: str | None) -> tuple[Sharers, float] | None:
+    def share(self, client_id: str | None, user: str) -> tuple[Sharers, float] | None:
         """Return what `limit` does; while any client has a limit, an infinite one for a client that has none: what it uses counts
         as soon as it is limited. Each such client has its own meter, by the kinds of entities that have limits."""
-        found = self.limit(client_id)
+        found = self.limit(client_id, user)
         if found is not None or not self.limits:
             return found
         kinds = {kind for entity in self.limits for kind, _ in entity}
-        user, client = (ANONYMOUS if USER in kinds else None), (client_id or "" if CLIENT_ID in kinds else None)
-        return (user, client), inf
+        return (user if USER in kinds else None, client_id or "" if CLIENT_ID in kinds else None), inf
 
     def meter(self, sharers: Sharers, now: float) -> Meter:
         """Return the meter of the clients that share a limit."""
@@ -216,22 +215,22 @@ class ClientQuotas:
         for quota in (self._produced, self._fetched, self._changes):
             quota.update(quotas)
 
-    def limits_producer(self, client_id: str | None) -> bool:
+    def limits_producer(self, client_id: str | None, user: str = ANONYMOUS) -> bool:
         """Return whether a limit counts for what a client sends."""
-        return self._produced.limit(client_id) is not None
+        return self._produced.limit(client_id, user) is not None
 
-    def produced(self, client_id: str | None, size: int, now: float) -> int:
+    def produced(self, client_id: str | None, size: int, now: float, user: str = ANONYMOUS) -> int:
         """Charge `size` bytes that a client has sent; return the throttle time in ms."""
-        if (found := self._produced.share(client_id)) is None:
+        if (found := self._produced.share(client_id, user)) is None:
             return 0
         rate = self._produced.meter(found[0], now)
         rate.add(size, now)
         return rate.wait_ms(found[1], now)
 
-    def fetched(self, client_id: str | None, size: int, now: float) -> int:
+    def fetched(self, client_id: str | None, size: int, now: float, user: str = ANONYMOUS) -> int:
         """Charge `size` fetched bytes; return the throttle time in ms. If it is positive, the bytes are not charged and must
         not be sent."""
-        if (found := self._fetched.share(client_id)) is None:
+        if (found := self._fetched.share(client_id, user)) is None:
             return 0
         rate = self._fetched.meter(found[0], now)
         rate.add(size, now)
@@ -240,15 +239,15 @@ class ClientQuotas:
             rate.add(-size, now)
         return wait
 
-    def most_fetched(self, client_id: str | None) -> int | None:
+    def most_fetched(self, client_id: str | None, user: str = ANONYMOUS) -> int | None:
         """Return the size of the largest response that the quota of an idle client allows; None without a quota."""
-        if (found := self._fetched.limit(client_id)) is None:
+        if (found := self._fetched.limit(client_id, user)) is None:
             return None
         window = self._fetched.window
         return int(min(INT_MAX, found[1] * (window.samples - 1) * window.seconds))
 
-    def charge(self, client_id: str | None, strict: bool, now: float) -> Charge:
+    def charge(self, client_id: str | None, strict: bool, now: float, user: str = ANONYMOUS) -> Charge:
         """Return the payment of one request of this client."""
-        if (found := self._changes.limit(client_id)) is None:
+        if (found := self._changes.limit(client_id, user)) is None:
             return FREE
         return Charge(self._changes.meter(found[0], now), found[1], strict, now)

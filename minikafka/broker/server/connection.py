@@ -39,8 +39,16 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateRespons
 from minikafka.broker.server.listeners import Listener
 from minikafka.broker.server.login import Login, LoginReply
 from minikafka.broker.server.membership import LARGEST, PROVE_S, Acceptor
-from minikafka.broker.server.principals import ANONYMOUS
-from minikafka.broker.server.registry import Answer, ApiHandler, CloseConnection, Context, DeferredResponse, Handled
+from minikafka.broker.server.principals import ANONYMOUS, principal_and_id
+from minikafka.broker.server.registry import (
+    INTERNAL,
+    Answer,
+    ApiHandler,
+    CloseConnection,
+    Context,
+    DeferredResponse,
+    Handled,
+)
 from minikafka.broker.server.sasl import LARGEST_TOKEN
 from minikafka.broker.server.turns import LONG, SLICE_S
 from minikafka.protocol.codec import (
@@ -387,18 +395,21 @@ class Connection(asyncio.Protocol):
             self.guest = None
 
     def _context(self, header: RequestHeader, size: int) -> Context:
+        principal, client_id = self.principal, header.client_id
+        if self.server.listener == INTERNAL:
+            principal, client_id = principal_and_id(client_id)
         return Context(
             self.server.node,
             header.api_key,
             header.version,
-            header.client_id,
+            client_id,
             self.server.listener,
             self.host,
             self.number,
             size,
             in_run=bool(self.owed) or self._piles_up(),
             listener_name=self.listener.name,
-            principal=self.principal,
+            principal=principal,
         )
 
     def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:

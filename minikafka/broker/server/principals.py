@@ -30,7 +30,19 @@ _MAILBOX, _IA5_STRING = "1.2.840.113549.1.9.1", 0x16  # emailAddress, and the ty
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 _SPLITTER = re.compile(rf"\s*(?P<rule>{_RULE})\s*(?:,\s*|$)")
 MAPPING_RULES = "ssl.principal.mapping.rules"
+LONGEST_ID = 8191  # letters: their bytes fit into a header
 LONGEST = 127  # bytes of a text whose length is one byte in DER
+
+
+def sender(principal: str, client_id: str) -> str:
+    """Return what stands for the client's id in the header of a request that a broker forwards: its principal before the id."""
+    return f"{principal}\0{client_id}"[:LONGEST_ID]
+
+
+def principal_and_id(sent: str | None) -> tuple[str, str | None]:
+    """Return who sends a forwarded request, and by which client id; None: a broker, in its own name."""
+    principal, found, client_id = (sent or "").partition("\0")
+    return (principal, client_id) if found else (ANONYMOUS, sent)
 
 
 class CertifiedSession(TlsSession):

@@ -19,7 +19,7 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.broker.authorizer.acl import CLUSTER_NAME, AclOperation, ResourceType
 from minikafka.broker.authorizer.standard_authorizer import Requester, audit_line
 from minikafka.broker.server.node import Node
-from minikafka.broker.server.principals import ANONYMOUS
+from minikafka.broker.server.principals import ANONYMOUS, USER
 from minikafka.protocol.codec import RESPONSES
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class Context:
     listener_name: str = ""  # as in `listeners`: the client learns the addresses of this listener
     principal: str = ANONYMOUS  # who sends it: User:NAME
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
+
+    @property
+    def user(self) -> str:
+        """Return the name in the principal: whose quotas count."""
+        return self.principal.removeprefix(USER)
 
     def may(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME, quiet: bool = False) -> bool:
         """Return whether the sender may do this with the resource; a refusal has its line in the log, unless it is `quiet`."""

@@ -29,7 +29,7 @@ from minikafka.cluster.security import LOGIN
 from minikafka.log.batch import build
 from minikafka.protocol.codec import encode_request
 from tests.broker.security.acl_requests import BINDING, FETCHED, FILTER, PRODUCER, REQUESTS, about_rights, made
-from tests.requests import fetch, list_offsets, produce, topic
+from tests.requests import create_topics, fetch, list_offsets, produce, topic
 from tests.transcripts import compare
 from tests.wire.raw import Raw
 
@@ -217,6 +217,33 @@ def test_a_certificate_is_a_principal(guarded: Cluster, certificates: Path) -> N
     for name, code in (("ada", 0), ("eve", 29)):
         with Certified(guarded, certificates, name) as raw:
             assert raw.ask(list_offsets("shown"), 7).topics[0].partitions[0].error_code == code
+
+
+def test_quotas_are_the_users(guarded: Cluster) -> None:
+    """Fails if a user's quota counts for others, or not for the user: of records, and of topics, which the controller counts."""
+    with Raw(guarded.address(1)) as root:
+        entity = [{"entity_type": "user", "entity_name": "bob"}]
+
+        def limit(remove: bool) -> None:
+            ops = [{"key": key, "value": value, "remove": remove}
+                   for key, value in (("producer_byte_rate", 1.0), ("controller_mutation_rate", 0.01))]
+            told = root.ask(made("AlterClientQuotas", {"entries": [{"entity": entity, "ops": ops}], "validate_only": False}), 1)
+            assert told.entries[0].error_code == 0
+
+        def ask(who: str, request: Any, version: int) -> Any:
+            with Person(guarded, who) as raw:           # whoever is throttled has to wait on the old connection
+                return raw.ask(request, version)
+
+        def creates(who: str) -> int:
+            return int(ask(who, create_topics(topic("bob-new"), check=True), 7).topics[0].error_code)
+
+        limit(False)
+        guarded.wait(lambda: creates("bob") == 89)
+        assert creates("boss") == creates("boss") == 0
+        limited = produce("bob-topic", batch())
+        guarded.wait(lambda: ask("bob", limited, 9).throttle_time_ms > 0)
+        assert ask("boss", limited, 9).throttle_time_ms == 0
+        limit(True)
 
 
 def test_a_refusal_has_a_line_in_the_log(guarded: Cluster, engine: str) -> None:

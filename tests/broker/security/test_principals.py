@@ -13,7 +13,9 @@ from minikafka.broker.server.principals import (
     ANONYMOUS,
     CertifiedSession,
     SslPrincipalMapper,
+    principal_and_id,
     principal_of,
+    sender,
     subject,
 )
 from minikafka.broker.server.tls import TlsSession
@@ -53,6 +55,15 @@ def test_what_is_no_rule_is_refused(rules: str) -> None:
 def test_subjects_are_written_as_java_does(pairs: list[tuple[str, str]], text: str) -> None:
     """Fails if an access list that names a principal of Apache's does not fit ours (texts of X500Principal.getName)."""
     assert subject({"subject": tuple(((name, value),) for name, value in pairs)}) == text
+
+
+@pytest.mark.parametrize("client_id", ["", "c", "a\0b", "x" * 20_000])
+def test_a_forwarded_request_keeps_its_sender(client_id: str) -> None:
+    """Fails if a client takes another's name on the way to the controller, or its id does not fit into a header."""
+    principal, found = principal_and_id(sender("User:ada", client_id))
+    assert principal == "User:ada" and found is not None
+    assert client_id.startswith(found) and len(found) >= min(8000, len(client_id))
+    assert principal_and_id("broker-1") == (ANONYMOUS, "broker-1") and principal_and_id(None) == (ANONYMOUS, None)
 
 
 def test_a_certificate_names_the_principal(tmp_path: Path) -> None:

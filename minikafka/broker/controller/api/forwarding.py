@@ -10,7 +10,8 @@ Owns: the way there and back. The decisions are in controller/, config/, quotas/
 Invariants: I-FWD-1 a client never sees NOT_CONTROLLER: the request is sent again until its own timeout is over, then
               answered with REQUEST_TIMED_OUT (the controller may still have done it).
             I-FWD-2 a request that the controller has got in time is answered with its decision, however short its timeout.
-What Kafka does differently: it forwards the client's bytes inside an Envelope with the client's principal (KIP-590).
+What Kafka does differently: it forwards the client's bytes inside an Envelope with the client's principal (KIP-590); here the
+principal is in the header (sender).
 Source: ControllerApis, ForwardingManager.
 """
 
@@ -24,6 +25,7 @@ from kafka.protocol.api_message import ApiMessage
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
 from minikafka.broker.controller.shell.controller_channel import Channel
+from minikafka.broker.server.principals import sender
 from minikafka.broker.server.registry import CLIENTS, INTERNAL, Context, handles
 from minikafka.broker.server.turns import Work
 from minikafka.protocol.errors import Err, KafkaError
@@ -63,7 +65,7 @@ async def forward(ctx: Context, channel: Channel, request: ApiMessage, version: 
         return None
     try:
         answer = await channel.request(request, request.max_version if version is None else version, timeout_ms / 1000,
-                                       ctx.client_id or "", decides_within=longest_ms / 1000)
+                                       sender(ctx.principal, ctx.client_id or ""), decides_within=longest_ms / 1000)
     except (TimeoutError, OSError):
         return None
     if ctx.listener == CLIENTS:

@@ -60,7 +60,7 @@ async def _charged(ctx: Context, active: ActiveController, strict_since: int,
         nonlocal charge
         charge.refund()                         # of a decision that is taken anew
         if ctx.client_id is not None:           # a broker's own request has no quota
-            charge = ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now)
+            charge = ctx.node.quotas.charge(ctx.client_id, ctx.version >= strict_since, now, ctx.user)
         records, response = await decide(controller, charge)
         response.throttle_time_ms = charge.wait_ms
         return records, response

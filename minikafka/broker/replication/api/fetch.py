@@ -109,7 +109,7 @@ class ServedFetch:
         self.broker_epoch = state.replica_epoch if state else -1
         self.from_follower = self.replica >= 0
         self.only_leader = self.from_follower or ctx.version < FOLLOWER_READS
-        quota = ctx.node.quotas.most_fetched(ctx.client_id) if self._has_quota else None
+        quota = ctx.node.quotas.most_fetched(ctx.client_id, ctx.user) if self._has_quota else None
         self.max_bytes = min(request.max_bytes, ctx.node.config["fetch.max.bytes"],
                              request.max_bytes if quota is None else quota)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
@@ -285,14 +285,14 @@ class ServedFetch:
     async def _over_quota(self, context: FetchContext[Wanted], found: Found) -> int:
         """Return how long this client must wait before it may get what was found; 0 if it need not."""
         quotas = self.ctx.node.quotas
-        if quotas.most_fetched(self.ctx.client_id) is None:
+        if quotas.most_fetched(self.ctx.client_id, self.ctx.user) is None:
             return 0
         told = await self._all_data({key: one for key, one in found.items() if context.session is None
                                      or one.records or not isinstance(one, LogReadResult)})
         answer = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=self._topics(told))
         measure = partial(encoded_size, answer, self.ctx.version)
         size = await self.ctx.node.env.aside(measure) if len(told) > MANY else measure()
-        return quotas.fetched(self.ctx.client_id, size, self.ctx.node.env.now())
+        return quotas.fetched(self.ctx.client_id, size, self.ctx.node.env.now(), self.ctx.user)
 
     def _throttled(self, context: FetchContext[Wanted], wait_ms: int) -> FetchResponse:
         self.ctx.throttle_ms = wait_ms

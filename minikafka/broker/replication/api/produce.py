@@ -109,7 +109,7 @@ async def _append_all(ctx: Context, parts: Parts, request: ProduceRequest, batch
     if delayed.ready():
         return await _answer(ctx, parts, results, delayed.errors)
     timeout = request.timeout_ms / 1000
-    if ctx.in_run and len(results) <= FEW and not ctx.node.quotas.limits_producer(ctx.client_id):
+    if ctx.in_run and len(results) <= FEW and not ctx.node.quotas.limits_producer(ctx.client_id, ctx.user):
         return DeferredResponse(delayed.begin(timeout), lambda: at_once(_answer(ctx, parts, results, delayed.by_now())))
     return await _answer(ctx, parts, results, await delayed.outcome(timeout))
 
@@ -240,7 +240,7 @@ def _find(ctx: Context, parts: Parts, key: Key) -> Partition:
 
 
 def _throttle(ctx: Context) -> int:
-    ctx.throttle_ms = ctx.node.quotas.produced(ctx.client_id, ctx.size, ctx.node.env.now())
+    ctx.throttle_ms = ctx.node.quotas.produced(ctx.client_id, ctx.size, ctx.node.env.now(), ctx.user)
     return ctx.throttle_ms
 
 
