@@ -4,6 +4,7 @@
     tools/teaching.py exam --seed 2027 --each 3     three questions of each kind
     tools/teaching.py exam --seed 2027 --labs 6-9   the questions about these labs only
     tools/teaching.py test                          the test before and after, forms A and B, each with its key
+    tools/teaching.py slides                        slides of every lab; --lab 8 those of one
     tools/teaching.py plans                         docs/teaching/PLANS.md anew; --measure plays the demos for their minutes
 """
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.notebooks.build import ROOT
-from tools.teach import before_after, exam, minutes, plans
+from tools.teach import before_after, exam, minutes, plans, slides
 
 
 def labs(text: str) -> range:
@@ -44,6 +45,14 @@ def make_test(options: argparse.Namespace) -> dict[Path, str]:
     return {options.to / f"test-{name}.html": before_after.form(name) for name in before_after.FORMS}
 
 
+def make_slides(options: argparse.Namespace) -> dict[Path, str]:
+    known = minutes.labs()
+    if options.lab is not None and options.lab not in known:
+        raise SystemExit(f"There is no lab {options.lab}. There are labs {', '.join(map(str, known))}.")
+    chosen = known if options.lab is None else [options.lab]
+    return {options.to / f"slides-{number:02}.html": slides.deck(number) for number in chosen}
+
+
 def make_plans(options: argparse.Namespace) -> dict[Path, str]:
     if options.measure:
         minutes.TABLE.write_text(minutes.measure())
@@ -61,6 +70,9 @@ def main(argv: list[str]) -> int:
     one.add_argument("--labs", type=labs, default=exam.LABS, metavar="A-B", help="a lab, or from one to another (default: all)")
     one.set_defaults(make=make_exam)
     what.add_parser("test", help="the test before and after, in two forms").set_defaults(make=make_test)
+    deck = what.add_parser("slides", help="slides of the labs, with their demos")
+    deck.add_argument("--lab", type=int, metavar="N", help="one lab (default: all)")
+    deck.set_defaults(make=make_slides)
     two = what.add_parser("plans", help="the plans of a term, a week and an afternoon")
     two.add_argument("--measure", action="store_true", help="play every demo and count its seconds and stops")
     two.set_defaults(make=make_plans)

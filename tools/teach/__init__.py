@@ -5,6 +5,7 @@
                  consumers.py, replicas.py, controllers.py, producers.py, streams.py; question.py is what they have in common
     before_after.py  a test of 25 misconceptions in two forms, from items.tsv
     plans.py     the plans of a term, a week, an afternoon, from plans.md
+    slides.py    slides of a lab, from its questions, its demos and what was seen
     minutes.py   minutes of labs and demos
     paper.py     pages for paper
 """

@@ -55,7 +55,7 @@ def sources() -> dict[str, tuple[int, str]]:
     """Return the first lab and section with a cell that refutes each misconception, by its number."""
     found: dict[str, tuple[int, str]] = {}
     for lab, one in labs().items():
-        cells = json.loads((ROOT / "solutions" / f"{one.file}.ipynb").read_text())["cells"]
+        cells = json.loads((ROOT / "solutions" / f"{one.name}.ipynb").read_text())["cells"]
         for refutation in beliefs.refutations(cells):
             found.setdefault(refutation.belief, (lab, refutation.section))
     return found

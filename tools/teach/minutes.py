@@ -1,6 +1,6 @@
 """Minutes of labs and demos: a lab's are in its source, a demo's follow from its recordings.
 
-    labs()      {0: Lab("Your first cluster", 45, "00-first-cluster"), ...}
+    labs()      {0: Lab("00-first-cluster", "Your first cluster", 45, ...), ...}
     demos()     {"D1": DemoMinutes("the leader is killed", scenes=1, seconds=8.8, stops=6), ...}, from demos.tsv
     measure()   plays every demo and returns the text of demos.tsv
 
@@ -9,24 +9,15 @@ Owns: demos.tsv, and how minutes follow from it. Reading a recorded run takes a 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.notebooks.build import ROOT
+from tools.notebooks.source import Lab, read
 
 TABLE = Path(__file__).with_name("demos.tsv")
 HEAD = "# Made by `tools/teaching.py plans --measure`: demo, scenes, seconds from the first stop to the last, stops, title.\n"
 VOTE, STOP = 2.0, 0.5  # minutes for the question with its vote, and for what is said at a stop
-
-
-@dataclass(frozen=True)
-class Lab:
-    """A lab as its source names it."""
-
-    title: str
-    minutes: int
-    file: str
 
 
 @dataclass(frozen=True)
@@ -44,12 +35,8 @@ class DemoMinutes:
 
 
 def labs() -> dict[int, Lab]:
-    found = {}
-    for path in sorted((ROOT / "solutions" / "source").glob("[0-9]*.md")):
-        text = path.read_text()
-        head = dict(re.findall(r"^(title|minutes): (.+)$", text.split("\n---\n")[0], re.MULTILINE))
-        found[int(path.name[:2])] = Lab(head["title"], int(head["minutes"]), path.stem)
-    return found
+    """Return the labs by number, as their sources have them."""
+    return {lab.number: lab for lab in map(read, sorted((ROOT / "solutions" / "source").glob("[0-9]*.md")))}
 
 
 def demos() -> dict[str, DemoMinutes]:

@@ -10,7 +10,8 @@ import re
 from pathlib import Path
 
 from tools.notebooks.build import ROOT
-from tools.teach.minutes import DemoMinutes, Lab, demos, labs
+from tools.notebooks.source import Lab
+from tools.teach.minutes import DemoMinutes, demos, labs
 
 SOURCE = Path(__file__).with_name("plans.md")
 PAGE = ROOT / "docs" / "teaching" / "PLANS.md"
@@ -27,7 +28,7 @@ def plans() -> str:
 
 
 def _lab(number: int, one: Lab) -> str:
-    return f"[lab {number}](../../labs/{one.file}.ipynb) ({one.minutes})"
+    return f"[lab {number}](../../labs/{one.name}.ipynb) ({one.minutes})"
 
 
 def _table(demo: dict[str, DemoMinutes]) -> str:
