@@ -49,6 +49,7 @@ def retention(rng: Random) -> Question:
         oldest = age
     size = "no retention.bytes" if limit < 0 else f"retention.bytes={limit} ({limit // MB} megabytes)"
     state = (f"cleanup.policy=delete, retention.ms is {hours} hours, {size}",
+             "by size the oldest segment is deleted as long as the log without it has at least retention.bytes",
              f"the last segment is the active one; the high watermark is {first}, the end of the log")
     wrong = [one.base_offset for one in segments] + [first]
     return Question(2, state, "Where does the log start after the next check of retention?", *of_numbers(rng, right, wrong),

@@ -44,7 +44,7 @@ def latency(rng: Random) -> Question:
     table = (("from", "to", "milliseconds, one way"), ("producer", "broker 1, the leader", str(near)),
              *(("broker 1", f"broker {b}", str(ms)) for b, ms in far.items()))
     state = (f"in sync: brokers {', '.join(map(str, isr))}; acks={acks}",
-             "only these ways take time, and a fetch of each follower waits at the leader for the record")
+             "only these ways take time; a fetch of each follower waits at the leader, and its next fetch confirms the record")
     return Question(7, state, "How many milliseconds does the producer wait for one record?",
                     *of_numbers(rng, right, wrong, (near, 2 * near, 3 * near, 4 * near)), table)
 

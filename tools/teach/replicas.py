@@ -85,7 +85,8 @@ def in_sync(rng: Random) -> Question:
     table = (("second", "broker", "fetches from offset", "the leader's log ends at"),
              *((str(int(row.t)), str(row.follower), str(row.offset), str(row.leader_end)) for row in rows))
     state = ("broker 1 leads; at second 0 its log was empty, and brokers 2 and 3 were in sync; here are all fetches since then",
-             f"replica.lag.time.max.ms=10000; the leader looks at second {now}, and its log ends at {rate * now} then")
+             f"the leader looks at second {now}, and its log ends at {rate * now} then",
+             "replica.lag.time.max.ms=10000: who is late by more than that is removed")
     return Question(8, state, "Who is in sync after this look?", tuple(listed(sorted(one), "broker") for one in options),
                     options.index(right), table)
 
@@ -95,7 +96,8 @@ def leaves(rng: Random) -> Question:
     look = stopped - rng.randrange(0, 8)
     right = int(right_answer("8.4")(stopped, look))
     state = (f"a follower has everything at second {stopped}, and gets nothing from then on",
-             f"replica.lag.time.max.ms=10000; the leader looks at second {look}, and every 5 seconds after that")
+             f"the leader looks at second {look}, and every 5 seconds after that",
+             "replica.lag.time.max.ms=10000: who is late by more than that is removed")
     return Question(8, state, "At which second does the leader remove it from the ISR?",
                     *of_numbers(rng, right, mistakes("8.4", stopped, look), (5, -5, 10, 15)))
 
