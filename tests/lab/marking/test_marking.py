@@ -58,7 +58,8 @@ def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str], mon
     """Fails if a pass is taken from a file, if what one student's code does changes another mark, if
     what is dishonest is not named, or if anybody honest is."""
     monkeypatch.setattr(apart, "DISK", 8 << 20)
-    assert main(["class", str(thirty), "--mark"]) == 0
+    (points := thirty / "points.txt").write_text("6.*  1\n")
+    assert main(["class", str(thirty), "--rubric", str(points)]) == 0
     printed = capsys.readouterr().out
     with (thirty / "marks.csv").open() as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
@@ -72,6 +73,9 @@ def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str], mon
     assert look["second of two"] == ("4", "the same code as first of two: 6.2, 6.4, 6.6")
     assert {kind: look[kind] for kind, (_, *says) in KINDS.items()
             if look[kind][0] != "3" or not all(each in look[kind][1] for each in says)} == {}
+    page = (record.ROOT / "docs" / "teaching" / "MARKING.md").read_text()
+    shown = page[page.index("    student "):].partition("\n\n")[0].splitlines()
+    assert [line for line in shown if line.strip() not in printed] == [] and len(shown) == 8
     assert look["exits early"][1].endswith("; 2 files; this is the one with most work")
 
 
