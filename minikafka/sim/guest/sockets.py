@@ -1,0 +1,166 @@
+"""Sockets of a program inside a simulated world, and the selector that waits for them.
+
+Owns: the bytes that have arrived and were not read.
+Invariants: a connection is one of the world's network, with its latency, cuts and resets; every host has one address, its name.
+Missing on purpose: servers, datagrams, TLS.
+"""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+from typing import Any
+
+from minikafka.sim.guest.threads import Threads
+from minikafka.sim.world.env import SimEnv
+
+
+class Sock:
+    """A socket that connects to a simulated broker, or one of a pair."""
+
+    def __init__(self, threads: Threads, env: SimEnv, number: int) -> None:
+        self._threads, self._env, self._number = threads, env, number
+        self.inbox, self.waiters = bytearray(), list[Any]()
+        self.ended = self.closed = self.connected = self._asked = False
+        self.error, self.timeout, self.peer = 0, None, ("", 0)
+        self.transport: Any = None
+        self.twin: Sock | None = None
+
+    def fileno(self) -> int:
+        return -1 if self.closed else self._number
+
+    def setblocking(self, yes: bool) -> None:
+        self.timeout = None if yes else 0.0
+
+    def settimeout(self, timeout: float | None) -> None:
+        self.timeout = timeout
+
+    def setsockopt(self, *_: Any) -> None: ...
+
+    def getsockopt(self, *_: Any) -> int:
+        return self.error
+
+    def getpeername(self) -> tuple[str, int]:
+        return self.peer
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._env.host, self._number
+
+    # --- as the world's network sees it ---------------------------------------------------------------------------------
+
+    def connect_ex(self, address: tuple[Any, ...]) -> int:
+        if self.connected or self.error:
+            return self.error or errno.EISCONN
+        if not self._asked:
+            self._asked, self.peer = True, (address[0], int(address[1]))
+            self._env.spawn(self._reach(), "connect")
+        return errno.EINPROGRESS
+
+    async def _reach(self) -> None:
+        try:
+            await self._env.connect(*self.peer, lambda: self, -1)  # type: ignore[arg-type,return-value]
+        except OSError as error:
+            self.error = error.errno or errno.ECONNREFUSED
+        self._threads.wake(self.waiters)
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.connected = transport, True
+        if self.closed:
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self.inbox += data
+        self._threads.wake(self.waiters)
+
+    def eof_received(self) -> None:
+        self.connection_lost(None)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.ended = True
+        self._threads.wake(self.waiters)
+
+    def pause_writing(self) -> None: ...
+
+    def resume_writing(self) -> None: ...
+
+    # --- as the program sees it -----------------------------------------------------------------------------------------
+
+    def readable(self) -> bool:
+        return bool(self.inbox or self.ended or self.error)
+
+    def writable(self) -> bool:
+        return bool(self.connected or self.error)
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        data = bytes(data)
+        if self.ended or self.closed:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        if self.twin is not None:
+            self.twin.data_received(data)
+        else:
+            self.transport.write(data)
+        return len(data)
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        if not self._threads.block(self.readable, self.waiters, self.timeout):
+            raise BlockingIOError(errno.EAGAIN, "nothing has arrived")
+        data = bytes(self.inbox[:size])
+        del self.inbox[:size]
+        return data
+
+    def shutdown(self, how: int) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.shutdown(socket.SHUT_RDWR)
+            if self.twin is not None:
+                self.twin.connection_lost(None)
+
+
+class Selector(selectors.BaseSelector):
+    """Waits for any of its sockets."""
+
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._keys: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        if fileobj in self._keys:
+            raise KeyError(f"{fileobj!r} is already registered")
+        self._keys[fileobj] = selectors.SelectorKey(fileobj, fileobj.fileno(), events, data)
+        return self._keys[fileobj]
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys.pop(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        self.unregister(fileobj)
+        return self.register(fileobj, events, data)
+
+    def _ready(self) -> list[tuple[selectors.SelectorKey, int]]:
+        able = [(key, key.events & (selectors.EVENT_READ * sock.readable() | selectors.EVENT_WRITE * sock.writable()))
+                for sock, key in self._keys.items()]
+        return [(key, events) for key, events in able if events]
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        waiters: list[Any] = []
+        before = {sock: sock.waiters for sock in self._keys}
+        for sock in before:
+            sock.waiters = waiters
+        self._threads.block(self._ready, waiters, timeout)
+        for sock, its in before.items():
+            sock.waiters = its
+        return self._ready()
+
+    def close(self) -> None:
+        self._keys.clear()
+
+    def get_map(self) -> Any:
+        return self._keys
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys[fileobj]
