@@ -86,7 +86,7 @@ class Guest:
 
 
 def _private(own: dict[str, Any], found: dict[str, Any], load: Callable[[], Any]) -> Any:
-    """Import something with these modules in the place of the real ones, and keep in `found` what of kafka-python came (I-GUEST-2)."""
+    """Import something with these modules in the place of the real ones, and keep what of kafka-python came (I-GUEST-2)."""
     before = dict(sys.modules)
     for name in list(sys.modules):
         if name.split(".")[0] == "kafka" and not name.startswith(SHARED):
@@ -122,13 +122,13 @@ def _modules(threads: Threads, env: SimEnv) -> dict[str, Any]:
     def wall() -> float:
         return EPOCH_MS / 1000 + threads.monotonic()
 
-    chance = env.rng("random")
+    chance, drawn = env.rng("random"), ("random", "uniform", "choice", "shuffle", "randint")
     return {
         "time": _shim(time, sleep=threads.sleep, monotonic=threads.monotonic, perf_counter=threads.monotonic, time=wall),
         "threading": _shim(threading, **names(threads)),
         "socket": _shim(socket, socket=one, socketpair=pair, getaddrinfo=resolved),
         "selectors": _shim(selectors, DefaultSelector=selector),
-        "random": _shim(random, **{name: getattr(chance, name) for name in ("random", "uniform", "choice", "shuffle", "randint")}),
+        "random": _shim(random, **{name: getattr(chance, name) for name in drawn}),
     }
 
 

@@ -4,8 +4,8 @@ A thread is a greenlet. Each of its steps, from one wait to the next, is one cal
 process's threads never run again, and a paused one's stand still, as loop.py says of all callbacks.
 
 Owns: which thread runs, what each waits for.
-Invariants: I-GUEST-1 no time passes while a thread runs, but a thread that reads the clock LOOKS times without a wait sleeps
-            for LOOK seconds: a loop that waits for a time comes to its end.
+Invariants: I-GUEST-1 no time passes while a thread runs, but whoever reads a clock that stands still for the LOOKSth time sleeps
+            for LOOK seconds: threads that only wake each other, or wait in a loop, come to their end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Threads:
         self.numbers = itertools.count(1)
         self.errors: list[str] = []
         self.current: Any = None
-        self._looks = 0
+        self._looks, self._seen = 0, -1.0
 
     def start(self, thread: Any) -> None:
         thread.green = greenlet(thread.live)
@@ -59,7 +59,6 @@ class Threads:
             me = (thread, thread.waits)
             waiters.append(me)
             timer = None if until is None else self.loop.call_at(until, self._go_on, *me)
-            self._looks = 0
             getcurrent().parent.switch()
             if timer is not None:
                 timer.cancel()
@@ -77,7 +76,8 @@ class Threads:
         self.block(lambda: False, [], seconds)
 
     def monotonic(self) -> float:
-        self._looks += 1
+        now = self.loop.time()
+        self._looks, self._seen = (self._looks + 1 if now == self._seen else 0), now
         if self._looks > LOOKS:  # I-GUEST-1
             self.sleep(LOOK)
         return self.loop.time()
