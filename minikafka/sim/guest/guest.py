@@ -7,7 +7,8 @@ kafka-python is not changed: each process has a copy of its modules, loaded whil
 `random` mean those of this process. Once it is loaded they mean the real ones again. The program itself imports them by an
 `__import__` of its own.
 
-Owns: the process's loop, its modules. Invariants: I-GUEST-2 outside of an import of a guest, nothing of it can be found in this interpreter's modules.
+Owns: the process's loop, its modules.
+Invariants: I-GUEST-2 outside of an import of a guest, nothing of it can be found in this interpreter's modules.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import kafka.admin  # the real one first: what it needs of the standard library is loaded once
+import kafka.admin  # noqa: F401 - the real one first: what it needs of the standard library is loaded once
 
 from minikafka.sim.guest.sockets import Selector, Sock
 from minikafka.sim.guest.threads import Threads, names

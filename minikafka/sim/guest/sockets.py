@@ -8,6 +8,7 @@ Missing on purpose: servers, datagrams, TLS.
 from __future__ import annotations
 
 import errno
+import math
 import selectors
 import socket
 from typing import Any
@@ -147,6 +148,8 @@ class Selector(selectors.BaseSelector):
         return [(key, events) for key, events in able if events]
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is not None:  # as epoll does: a remainder of a clock's last digit would make it look for ever
+            timeout = math.ceil(max(timeout, 0.0) * 1000) / 1000
         waiters: list[Any] = []
         before = {sock: sock.waiters for sock in self._keys}
         for sock in before:
