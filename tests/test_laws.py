@@ -203,6 +203,14 @@ def test_arrows_run_one_way() -> None:
     assert broken == []
 
 
+def test_only_the_lab_and_the_proof_know_of_programs_in_a_world() -> None:
+    """Fails if the Kafka (protocol, log, broker, client, cluster, or the simulator that carries them) needs sim/guest/."""
+    broken = [f"{module}:{line} imports {path}" for module in trees()
+              if module.parts[:2] != ("sim", "guest") and floor(module) < PROOF
+              for line, path in arrows(module) if path.parts[:2] == ("sim", "guest")]
+    assert broken == [] and Path("sim/guest/guest.py") in trees()
+
+
 @cache
 def for_types(module: Path) -> set[int]:
     """Return the lines of a module that only type checkers follow."""

@@ -2,7 +2,7 @@
 
 Owns: the bytes that have arrived and were not read.
 Invariants: a connection is one of the world's network, with its latency, cuts and resets; every host has one address, its name.
-Missing on purpose: servers, datagrams, TLS.
+What real sockets do differently: there are servers, datagrams and TLS; a send may take a part of the bytes only, or wait.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from minikafka.sim.guest.threads import Threads
 from minikafka.sim.world.env import SimEnv
 
 
+class Network:
+    """The way out of a process; its Env is set when it comes into a world."""
+
+    env: SimEnv
+
+
 class Sock:
     """A socket that connects to a simulated broker, or one of a pair."""
 
-    def __init__(self, threads: Threads, env: SimEnv, number: int) -> None:
-        self._threads, self._env, self._number = threads, env, number
+    def __init__(self, threads: Threads, network: Network, number: int) -> None:
+        self._threads, self._network, self._number = threads, network, number
         self.inbox, self.waiters = bytearray(), list[Any]()
         self.ended = self.closed = self.connected = self._asked = False
         self.error, self.timeout, self.peer = 0, None, ("", 0)
@@ -46,7 +52,7 @@ class Sock:
         return self.peer
 
     def getsockname(self) -> tuple[str, int]:
-        return self._env.host, self._number
+        return self._network.env.host, self._number
 
     # --- as the world's network sees it ---------------------------------------------------------------------------------
 
@@ -55,12 +61,12 @@ class Sock:
             return self.error or errno.EISCONN
         if not self._asked:
             self._asked, self.peer = True, (address[0], int(address[1]))
-            self._env.spawn(self._reach(), "connect")
+            self._network.env.spawn(self._reach(), "connect")
         return errno.EINPROGRESS
 
     async def _reach(self) -> None:
         try:
-            await self._env.connect(*self.peer, lambda: self, -1)  # type: ignore[arg-type,return-value]
+            await self._network.env.connect(*self.peer, lambda: self, -1)  # type: ignore[arg-type,return-value]
         except OSError as error:
             self.error = error.errno or errno.ECONNREFUSED
         self._threads.wake(self.waiters)

@@ -1,0 +1,164 @@
+"""The modules that a program inside a simulated world finds when it imports.
+
+    modules = Modules("my_producer.py", ["orders"])
+    modules.enter(world)
+    modules.load("kafka").KafkaProducer(bootstrap_servers=...)      # in this world, from inside or from outside of it
+
+kafka-python is not changed: each process has a copy of its modules, loaded while `time`, `threading`, `socket`, `random` and
+others mean those of this process. Once they are loaded, the names mean the real ones again.
+
+Owns: the process's copies; its loop and its Env, once it is in a world.
+Invariants: I-GUEST-2 outside of a load, nothing of it can be found in this interpreter's modules.
+What a real process does differently: files, the date, and what is computed in C are this interpreter's here, too.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import itertools
+import logging
+import os
+import queue  # noqa: F401 - the real ones first: what they need of the standard library is loaded once
+import random
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+import uuid  # noqa: F401
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import kafka.admin  # noqa: F401
+
+from minikafka.sim.guest.locks import names
+from minikafka.sim.guest.sockets import Network, Selector, Sock
+from minikafka.sim.guest.streams import Input, Output
+from minikafka.sim.guest.threads import Threads
+from minikafka.sim.world.clock import EPOCH_MS
+from minikafka.sim.world.disk import SimDisk
+from minikafka.sim.world.env import SimEnv
+from minikafka.sim.world.loop import ProcessLoop
+from minikafka.sim.world.world import CLIENTS, World
+
+COPIED = ("kafka", "queue", "uuid")
+SHARED = ("kafka.protocol", "kafka.errors", "kafka.structs", "kafka.version")  # they wait for nothing, and take long to load
+NANO = 1_000_000_000
+
+
+class Modules:
+    """The modules of one process; `copied` names those, and those below them, of which it has a copy of its own."""
+
+    def __init__(self, name: str, arguments: Sequence[str] = (), copied: Sequence[str] = COPIED) -> None:
+        self.name, self.copied = name, tuple(copied)
+        self.threads, self.network = Threads(), Network()
+        self.stdin, self.stdout, self.stderr = Input(self.threads), Output(self.threads), Output(self.threads)
+        self.last_calls: list[Callable[[], Any]] = []  # of atexit
+        self.own = {**_time(self.threads), **_net(self.threads, self.network), **self._process([name, *arguments])}
+        self._found: dict[str, Any] = {}
+
+    def enter(self, world: World) -> None:
+        """Become a process of this world, at the host of its clients."""
+        self.world, self.loop = world, ProcessLoop(world.loop.timeline, self.name)
+        self.env = self.network.env = SimEnv(self.loop, world.net, SimDisk(), f"{world.seed}:{self.name}", CLIENTS)
+        self.threads.loop, self.chance = self.loop, self.env.rng("chance")
+
+    def _process(self, arguments: list[str]) -> dict[str, Any]:
+        """Return the modules that know a process: its streams, threads, chance, and end."""
+        root = logging.RootLogger(logging.WARNING)
+        root.addHandler(logging.StreamHandler(self.stderr))
+        loggers = logging.Manager(root)
+
+        def drawn(name: str) -> Callable[..., Any]:
+            return lambda *args, **settings: getattr(self.chance, name)(*args, **settings)
+
+        def later(call: Callable[..., Any], *args: Any, **settings: Any) -> Callable[..., Any]:
+            self.last_calls.append(lambda: call(*args, **settings))
+            return call
+
+        draws = [name for name in vars(random) if hasattr(random.Random, name)]
+        return {
+            "sys": _like(sys, argv=arguments, stdin=self.stdin, stdout=self.stdout, stderr=self.stderr),
+            "threading": _like(threading, **names(self.threads, self.stderr)),
+            "random": _like(random, **{name: drawn(name) for name in draws}),
+            "os": _like(os, urandom=drawn("randbytes"), getpid=lambda: 1),
+            "atexit": _like(atexit, register=later, unregister=lambda call: None),
+            "signal": _like(signal, signal=lambda *_: None),
+            "logging": _like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root),
+        }
+
+    def load(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = ("*",), level: int = 0) -> Any:
+        """Import as `__import__` does, and with its arguments; return the module itself."""
+        if name in self.own and not level:
+            return self.own[name]
+        if not self._is_copied(name):
+            return __import__(name, globals, locals, fromlist, level)
+        with self._known_here():
+            importlib.import_module(name)
+            return __import__(name, globals, locals, fromlist, level)
+
+    def _is_copied(self, name: str) -> bool:
+        return any(name == each or name.startswith(f"{each}.") for each in self.copied) and not name.startswith(SHARED)
+
+    @contextmanager
+    def _known_here(self) -> Iterator[None]:
+        """Put this process's modules into the place of the real ones, and keep what is loaded meanwhile (I-GUEST-2)."""
+        real = dict(sys.modules)
+        for name in filter(self._is_copied, real):
+            del sys.modules[name]
+        sys.modules.update({**self.own, **self._found, "_queue": None})  # None: queue.py's own SimpleQueue, not that in C
+        try:
+            yield
+        finally:
+            for name, module in dict(sys.modules).items():
+                if self._is_copied(name):
+                    self._found[name] = module
+                if module is not real.get(name):
+                    del sys.modules[name]
+            sys.modules.update(real)
+            for name in filter(self._is_copied, real):
+                folder, _, last = name.rpartition(".")
+                if folder in real:
+                    setattr(real[folder], last, real[name])
+
+
+def _time(threads: Threads) -> dict[str, Any]:
+    def wall() -> float:
+        return EPOCH_MS / 1000 + threads.monotonic()
+
+    def nano(clock: Callable[[], float]) -> Callable[[], int]:
+        return lambda: int(clock() * NANO)
+
+    now = threads.monotonic
+    return {"time": _like(time, sleep=threads.sleep, monotonic=now, perf_counter=now, time=wall,
+                          monotonic_ns=nano(now), perf_counter_ns=nano(now), time_ns=nano(wall))}
+
+
+def _net(threads: Threads, network: Network) -> dict[str, Any]:
+    """Return socket and selectors."""
+    numbers = itertools.count(1000)
+
+    def one(*_: Any) -> Sock:
+        return Sock(threads, network, next(numbers))
+
+    def pair(*_: Any) -> tuple[Sock, Sock]:
+        a, b = one(), one()
+        a.twin, b.twin, a.connected, b.connected = b, a, True, True
+        return a, b
+
+    def resolved(host: str, port: Any, *_: Any, **__: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port)))]
+
+    return {"socket": _like(socket, socket=one, socketpair=pair, getaddrinfo=resolved),
+            "selectors": _like(selectors, DefaultSelector=lambda: Selector(threads))}
+
+
+def _like(real: Any, **own: Any) -> types.ModuleType:
+    """Return a module with these names; the rest is the real one's."""
+    made = types.ModuleType(real.__name__)
+    made.__dict__.update({**vars(real), **own})
+    return made
