@@ -11,7 +11,7 @@ Source: org.apache.kafka.coordinator.group.Group.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from minikafka.broker.groups.classic.messages import Call, Join, Leaving, Sync
@@ -38,7 +38,8 @@ class ConsumerGroupSettings:
 class GroupContext:
     """Time, metadata and settings at the time of a request: `now` on the monotonic clock (s), `wall_ms` since 1970.
 
-    `topics_since` is the metadata offset at which a topic was last created.
+    `topics_since` is the metadata offset at which a topic was last created; `describes` tells which topics the sender of the
+    request may know of.
     """
 
     now: float
@@ -46,6 +47,7 @@ class GroupContext:
     image: MetadataImage = field(default_factory=MetadataImage)
     settings: ConsumerGroupSettings = ConsumerGroupSettings()
     topics_since: int = -1
+    describes: Callable[[str], bool] = bool  # of a topic's name
 
 
 @dataclass(frozen=True, slots=True)

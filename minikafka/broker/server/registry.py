@@ -56,6 +56,13 @@ class Context:
         """Return the name in the principal: whose quotas count."""
         return self.principal.removeprefix(USER)
 
+    @property
+    def describes(self) -> Callable[[str], bool]:
+        """Return what tells of a topic's name whether the sender may know of the topic; names are never empty."""
+        if self.node.authorizer is None:
+            return bool
+        return lambda topic: self.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic, quiet=True)
+
     def may(self, operation: AclOperation, kind: ResourceType, name: str = CLUSTER_NAME, quiet: bool = False) -> bool:
         """Return whether the sender may do this with the resource; a refusal has its line in the log, unless it is `quiet`."""
         authorizer = self.node.authorizer

@@ -26,7 +26,7 @@ BINDING = {"resource_type": 2, "resource_name": "x", "resource_pattern_type": 3,
 FILTER = {"resource_type_filter": 2, "resource_name_filter": "x", "pattern_type_filter": 3, "principal_filter": None,
           "host_filter": None, "operation": 1, "permission_type": 1}
 CONFIGS = [{"resource_type": kind, "resource_name": name, "configs": []}
-           for kind, name in ((2, "shown"), (2, "hidden"), (2, "gone"), (4, "1"), (32, "ada-g"), (32, "g"))]
+           for kind, name in ((2, "shown"), (2, "hidden"), (2, "gone"), (4, "1"), (16, "x"), (32, "ada-g"), (32, "g"))]
 DESCRIBED = [{name: value for name, value in one.items() if name != "configs"} | {"configuration_keys": ["none"]}
              for one in CONFIGS]
 PRODUCER = {"transactional_id": "bob-t", "transaction_timeout_ms": 9000, "producer_id": -1, "producer_epoch": -1}
@@ -50,11 +50,11 @@ REQUESTS: list[tuple[str, tuple[int, ...], Values]] = [
         {"topic": name, "partitions": [{"partition": 0, "leader_epoch": 0}]} for name in NAMES]}),
     ("Fetch", (11,), {"max_wait_ms": 0, "topics": FETCHED}),
     ("Fetch", (11,), {"replica_id": 1, "max_wait_ms": 0, "topics": FETCHED}),
-    ("DescribeProducers", (0,), {"topics": INDEXED}),
+    ("DescribeProducers", (0,), {"topics": [*INDEXED, {"name": "b@d", "partition_indexes": [0]}]}),
     ("CreateTopics", (2, 7), {"timeout_ms": 9000, "validate_only": True, "topics": [
         {"name": name, "num_partitions": 1, "replication_factor": 1} for name in ("bob-new", "other", "twice", "twice")]}),
     ("CreatePartitions", (3,), {"timeout_ms": 9000, "validate_only": True, "topics": [
-        {"name": name, "count": 2} for name in NAMES]}),
+        {"name": name, "count": 2} for name in (*NAMES, "twice", "twice")]}),
     ("DeleteTopics", (3,), {"timeout_ms": 9000, "topic_names": ["hidden2", "gone", "twice", "twice"]}),
     ("DeleteTopics", (6,), {"timeout_ms": 9000, "topics": [{"name": name} for name in ("hidden3", "gone")]}),
     ("DeleteRecords", (0, 2), {"timeout_ms": 9000, "topics": [
@@ -95,7 +95,8 @@ REQUESTS: list[tuple[str, tuple[int, ...], Values]] = [
     *(("EndTxn", (3,), {"transactional_id": one, **TXN, "committed": True}) for one in ("bob-t", "t")),
     ("WriteTxnMarkers", (1,), {"markers": [MARKER]}),
     ("DescribeTransactions", (0,), {"transactional_ids": ["bob-t", "t"]}), ("ListTransactions", (0,), {}),
-    ("DescribeConfigs", (4,), {"resources": DESCRIBED}), ("AlterConfigs", (2,), {"resources": CONFIGS, "validate_only": True}),
+    ("DescribeConfigs", (4,), {"resources": [*DESCRIBED, {**DESCRIBED[3], "resource_type": 8}]}),
+    ("AlterConfigs", (2,), {"resources": CONFIGS, "validate_only": True}),
     ("IncrementalAlterConfigs", (1,), {"resources": CONFIGS, "validate_only": True}),
     ("ListConfigResources", (1,), {"resource_types": [4]}), ("DescribeClientQuotas", (1,), {"components": [], "strict": False}),
     ("AlterClientQuotas", (1,), {"validate_only": True, "entries": [

@@ -134,6 +134,16 @@ def test_each_api_by_each_person(guarded: Cluster, rewrite: bool) -> None:
     compare(HERE / "acls.txt", "\n".join(lines) + "\n", rewrite)
 
 
+def test_the_level_of_a_logger_is_refused_without_a_text(guarded: Cluster) -> None:
+    """Fails if it is refused otherwise; AlterConfigs knows no loggers, whoever asks."""
+    values = {"validate_only": True, "resources": [{"resource_type": 8, "resource_name": "1", "configs": []}]}
+    with Person(guarded, "eve") as raw:
+        for name, version, told in (("IncrementalAlterConfigs", 1, (31, None)),
+                                    ("AlterConfigs", 2, (42, "Unknown resource type 8"))):
+            row = raw.ask(made(name, values), version).responses[0]
+            assert (row.error_code, row.error_message) == told
+
+
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
@@ -217,6 +227,26 @@ def test_a_certificate_is_a_principal(guarded: Cluster, certificates: Path) -> N
     for name, code in (("ada", 0), ("eve", 29)):
         with Certified(guarded, certificates, name) as raw:
             assert raw.ask(list_offsets("shown"), 7).topics[0].partitions[0].error_code == code
+
+
+def test_an_expression_finds_what_may_be_described(guarded: Cluster) -> None:
+    """Fails if a member learns by a regular expression of a topic that it may not describe."""
+    beat = {"group_id": "ada-regex", "member_id": "A" * 22, "member_epoch": 0, "rebalance_timeout_ms": 9000,
+            "subscribed_topic_regex": "shown|hid.*", "topic_partitions": []}
+    with Person(guarded, "ada") as raw:
+        found = {t.name: t.topic_id for t in raw.ask(made("Metadata", {"topics": None}), 12).topics}
+        assigned: list[Any] = []
+
+        def beats() -> bool:
+            told = raw.ask(made("ConsumerGroupHeartbeat", beat), 1)
+            assert told.error_code == 0
+            beat.update(member_epoch=told.member_epoch, subscribed_topic_regex=None, topic_partitions=None)
+            if told.assignment is not None:
+                assigned[:] = [one.topic_id for one in told.assignment.topic_partitions]
+            return bool(assigned)
+
+        guarded.wait(beats)
+        assert list(found) == ["shown"] and assigned == [found["shown"]]
 
 
 def test_quotas_are_the_users(guarded: Cluster) -> None:

@@ -1,8 +1,7 @@
 """Guards of the APIs for which a row of the table says too little: what they list, create or describe depends on the client.
 
 Owns: these guards, API by API.
-What Kafka does differently: it shuffles the rows of DeleteTopics; a regular expression of a consumer group finds only topics that
-the member may describe.
+What Kafka does differently: it shuffles the rows of DeleteTopics.
 Source: KafkaApis, ControllerApis, ConfigHelper; KIP-430 (authorized operations), KIP-679 (producer ids).
 """
 
@@ -47,7 +46,7 @@ from minikafka.broker.authorizer.api.enforcement import (
 )
 from minikafka.broker.authorizer.standard_authorizer import Requester
 from minikafka.broker.metadata.records import BROKER_LOGGER, BROKER_RESOURCE, CLIENT_METRICS, GROUP, TOPIC_RESOURCE
-from minikafka.broker.metadata.topic_names import METADATA_TOPIC
+from minikafka.broker.metadata.topic_names import METADATA_TOPIC, check_name
 from minikafka.broker.server.registry import Context
 from minikafka.broker.server.turns import pace
 from minikafka.protocol.errors import TEXTS, KafkaError
@@ -101,6 +100,19 @@ async def create_topics(ctx: Context, request: CreateTopicsRequest, serve: Serve
     return response
 
 
+async def create_partitions(ctx: Context, request: Message, serve: Serve) -> Message:
+    """Refuse each topic that the client may not alter; one that is named twice is refused for that."""
+    counts = Counter(t.name for t in request.topics)
+    return await without(ctx, request, serve, "topics", lambda t: counts[t.name] > 1 or ctx.may(A.ALTER, R.TOPIC, t.name),
+                         CODES[R.TOPIC])
+
+
+async def describe_producers(ctx: Context, request: Message, serve: Serve) -> Message:
+    """Describe the producers of topics that the client may read; a name that no topic can have is refused for that."""
+    return await without(ctx, request, serve, "topics", lambda t: not is_legal(t.name) or ctx.may(A.READ, R.TOPIC, t.name),
+                         CODES[R.TOPIC], TEXTS[CODES[R.TOPIC]])
+
+
 async def delete_topics(ctx: Context, request: DeleteTopicsRequest, serve: Serve) -> DeleteTopicsResponse:
     """Refuse each topic that the client may not delete. Who may not describe it does not learn whether it is there."""
     if not ctx.node.config["delete.topic.enable"] or ctx.may(A.DELETE, R.CLUSTER, quiet=True):
@@ -145,6 +157,15 @@ async def leader_epochs(ctx: Context, request: Message, serve: Serve) -> Message
     return await EachRow(A.DESCRIBE, R.TOPIC, "topics")(ctx, request, serve)
 
 
+def is_legal(name: str) -> bool:
+    """Return whether a topic can have this name."""
+    try:
+        check_name(name)
+    except KafkaError:
+        return False
+    return True
+
+
 # --- configurations --------------------------------------------------------------------------------------------------
 
 CONFIG_RESOURCES = {TOPIC_RESOURCE: R.TOPIC, GROUP: R.GROUP, BROKER_RESOURCE: R.CLUSTER, BROKER_LOGGER: R.CLUSTER,
@@ -152,28 +173,37 @@ CONFIG_RESOURCES = {TOPIC_RESOURCE: R.TOPIC, GROUP: R.GROUP, BROKER_RESOURCE: R.
 
 
 class Configs:
-    """The guard of requests about configurations: the right is on the topic or group, or else on the cluster."""
+    """The guard of requests about configurations: the right is on the topic or group, or else on the cluster. Levels of loggers
+    are in `loggers`: described, altered (then a refusal has no text), or UNKNOWN to the request, and left to the handler."""
 
-    def __init__(self, operation: AclOperation) -> None:
-        self.operation = operation
+    def __init__(self, operation: AclOperation, loggers: AclOperation = A.UNKNOWN) -> None:
+        self.operation, self.loggers = operation, loggers
 
     async def __call__(self, ctx: Context, request: Message, serve: Serve) -> Message:
-        def refusing(row: Message) -> ResourceType | None:
-            kind = CONFIG_RESOURCES.get(row.resource_type)
-            name = CLUSTER_NAME if kind is R.CLUSTER else row.resource_name
-            return None if kind is None or ctx.may(self.operation, kind, name) else kind
-
-        verdicts = [(row, refusing(row)) for row in request.resources]
-        request.resources, refusals = [row for row, kind in verdicts if kind is None], []
-        kept = request.resources
-        for kind in (R.TOPIC, R.GROUP, R.CLUSTER):
-            if rows := [row for row, refuser in verdicts if refuser is kind]:
-                request.resources = rows
-                refusals.append(refused(ctx, request, CODES[kind], TEXTS[CODES[kind]]))
-        request.resources = kept
+        by_kind: dict[ResourceType | None, list[Message]] = {None: []}
+        for row in request.resources:
+            by_kind.setdefault(self._refusing(ctx, row), []).append(row)
+            await pace()
+        refusals = [self._refused(ctx, request, kind, rows) for kind, rows in by_kind.items() if kind is not None]
+        request.resources = by_kind[None]
         response = await serve(request)
         for one in refusals:
             response = joined(response, one)
+        return response
+
+    def _refusing(self, ctx: Context, row: Message) -> ResourceType | None:
+        """Return the kind of resource on which the right is missing; None if it is there, or the handler knows better."""
+        kind = CONFIG_RESOURCES.get(row.resource_type)
+        if kind is None or (row.resource_type == BROKER_LOGGER and self.loggers is A.UNKNOWN):
+            return None
+        return None if ctx.may(self.operation, kind, CLUSTER_NAME if kind is R.CLUSTER else row.resource_name) else kind
+
+    def _refused(self, ctx: Context, request: Message, kind: ResourceType, rows: list[Message]) -> Message:
+        request.resources = rows
+        response = refused(ctx, request, CODES[kind], TEXTS[CODES[kind]])
+        for row in response.responses if self.loggers is A.ALTER_CONFIGS else ():
+            if row.resource_type == BROKER_LOGGER:
+                row.error_message = None
         return response
 
 

@@ -17,7 +17,6 @@ from minikafka.broker.authorizer.acl import AclOperation, ResourceType
 from minikafka.broker.authorizer.api import described_guards, guards
 from minikafka.broker.authorizer.api.enforcement import EachRow, Guard, One, both
 from minikafka.protocol import apis
-from minikafka.protocol.errors import TEXTS, Err
 
 A, R = AclOperation, ResourceType
 READS_GROUP, WRITES_ID = One(A.READ, R.GROUP, "group_id"), One(A.WRITE, R.TRANSACTIONAL_ID, "transactional_id")
@@ -32,9 +31,9 @@ RULES: dict[type[ApiMessage], Guard] = {
     admin.DescribeTopicPartitionsRequest: described_guards.describe_topic_partitions,
     consumer.ListOffsetsRequest: EachRow(A.DESCRIBE, R.TOPIC, "topics"),
     consumer.OffsetForLeaderEpochRequest: guards.leader_epochs,
-    admin.DescribeProducersRequest: READS_TOPICS._replace(told=TEXTS[Err.TOPIC_AUTHORIZATION_FAILED]),
+    admin.DescribeProducersRequest: guards.describe_producers,
     admin.CreateTopicsRequest: guards.create_topics,
-    admin.CreatePartitionsRequest: EachRow(A.ALTER, R.TOPIC, "topics"),
+    admin.CreatePartitionsRequest: guards.create_partitions,
     admin.DeleteTopicsRequest: guards.delete_topics,
     admin.DeleteRecordsRequest: EachRow(A.DELETE, R.TOPIC, "topics"),
     # groups
@@ -61,9 +60,9 @@ RULES: dict[type[ApiMessage], Guard] = {
     admin.DescribeTransactionsRequest: guards.describe_transactions,
     admin.ListTransactionsRequest: guards.list_transactions,
     # configurations, quotas, passwords, access lists
-    admin.DescribeConfigsRequest: guards.Configs(A.DESCRIBE_CONFIGS),
+    admin.DescribeConfigsRequest: guards.Configs(A.DESCRIBE_CONFIGS, loggers=A.DESCRIBE_CONFIGS),
     admin.AlterConfigsRequest: guards.Configs(A.ALTER_CONFIGS),
-    admin.IncrementalAlterConfigsRequest: guards.Configs(A.ALTER_CONFIGS),
+    admin.IncrementalAlterConfigsRequest: guards.Configs(A.ALTER_CONFIGS, loggers=A.ALTER_CONFIGS),
     admin.ListConfigResourcesRequest: DESCRIBES_CONFIGS,
     admin.DescribeClientQuotasRequest: DESCRIBES_CONFIGS._replace(told=False),
     admin.AlterClientQuotasRequest: ALTERS_CONFIGS,

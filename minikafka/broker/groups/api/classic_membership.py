@@ -46,7 +46,7 @@ async def join_group(ctx: Context, request: JoinGroupRequest, groups: GroupCoord
         ctx.client_id or "", f"/{ctx.host}", request.group_instance_id,
         must_return=ctx.version >= 4, may_skip=ctx.version >= 9)
     try:
-        result = await groups.join(request.group_id, join)
+        result = await groups.join(request.group_id, join, ctx.describes)
     except KafkaError as error:
         own = error.code in (Err.INVALID_GROUP_ID, Err.INVALID_SESSION_TIMEOUT)     # other errors do not return the member id
         result = JoinResult(error.code, request.member_id if own else "")

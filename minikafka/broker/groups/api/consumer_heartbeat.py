@@ -46,7 +46,7 @@ async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeat
             request.rack_id, request.rebalance_timeout_ms, _tuple(request.subscribed_topic_names),
             request.subscribed_topic_regex if ctx.version >= 1 else None, request.server_assignor,
             None if request.topic_partitions is None else _owned(request.topic_partitions), bool(request.topic_partitions))
-        response = await groups.consumer_heartbeat(request.group_id, beat, ctx.version)
+        response = await groups.consumer_heartbeat(request.group_id, beat, ctx.version, ctx.describes)
     except KafkaError as error:
         return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
                                               error_message=_own(error))

@@ -75,7 +75,7 @@ def join(group: ConsumerGroup, call: Call, request: Join, context: GroupContext)
     group.awaited[member_id] = context.now + request.rebalance_timeout_ms / 1000          # its SyncGroup
     group.sessions[member_id] = context.now + request.session_timeout_ms / 1000
     write = Write(tuple(draft.written), call, response)
-    return [write, ResolveRegexes()] if resolve else [write]
+    return [write, ResolveRegexes(context.describes)] if resolve else [write]
 
 
 def _supports(state: ConsumerGroupState, request: Join) -> bool:

@@ -156,7 +156,7 @@ class ConsumerGroup(Group):
                       pack(set(after.assigned)) if reported else None)
         self.renew(member_id, context, after)
         write = Write(tuple(draft.written), call, response)
-        return [write, ResolveRegexes()] if resolve else [write]
+        return [write, ResolveRegexes(context.describes)] if resolve else [write]
 
     def check_room(self, member_id: str, context: GroupContext) -> None:
         """Raise KafkaError if the group is full and the member is not in it."""
@@ -226,7 +226,7 @@ class ConsumerGroup(Group):
         """
         draft, changed = self.state.draft(), False
         for expression in draft.expressions():
-            topics = subscriptions.match(expression, context.image.topics)
+            topics = subscriptions.match(expression, filter(context.describes, context.image.topics))
             old = draft.regexes.get(expression)
             changed = changed or topics != (old.topics if old is not None else ())
             draft.write(REGEX, expression, Regex(topics, context.image.offset, context.wall_ms))

@@ -7,7 +7,7 @@ Source: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid; K
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -90,7 +90,10 @@ class RemoveMembers:
 
 @dataclass(frozen=True, slots=True)
 class ResolveRegexes:
-    """Match the group's expressions against the topics again, once the effects before this one are carried out."""
+    """Match the group's expressions against the topics again, once the effects before this one are carried out; only topics that
+    the sender of the request may know of are found."""
+
+    describes: Callable[[str], bool] = bool
 
 
 ConsumerEffect: TypeAlias = CompleteCall | ReplyCommitted | Write | RemoveMembers | ResolveRegexes

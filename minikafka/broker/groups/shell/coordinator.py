@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from asyncio import Future
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -98,14 +98,15 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
 
     # --- requests of members ------------------------------------------------------------------------------------
 
-    async def join(self, group_id: str, request: Join) -> JoinResult:
-        """Return the result when the join phase ends, at most after the longest rebalance timeout of the members."""
+    async def join(self, group_id: str, request: Join, describes: Callable[[str], bool] = bool) -> JoinResult:
+        """Return the result when the join phase ends, at most after the longest rebalance timeout of the members; `describes` as
+        in GroupContext."""
         if not group_id:
             raise KafkaError(Err.INVALID_GROUP_ID)
         low, high = self.session_range
         if not low <= request.session_timeout_ms <= high:
             raise KafkaError(Err.INVALID_SESSION_TIMEOUT)
-        partition, context = self.loaded(group_id), self.factory.context(group_id)
+        partition, context = self.loaded(group_id), replace(self.factory.context(group_id), describes=describes)
         call: Future[Any] = self.env.future()
         group = partition.groups.get(group_id)
         if group is not None and not (group.kind == CONSUMER and group.is_empty):
@@ -142,9 +143,10 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         errors: list[Err] = await outcome_of(call)
         return errors
 
-    async def consumer_heartbeat(self, group_id: str, beat: ConsumerGroupHeartbeat, version: int) -> HeartbeatResponse:
+    async def consumer_heartbeat(self, group_id: str, beat: ConsumerGroupHeartbeat, version: int,
+                                 describes: Callable[[str], bool] = bool) -> HeartbeatResponse:
         """Take a ConsumerGroupHeartbeat; return the response once everything in it is committed."""
-        context = self.factory.context(group_id)
+        context = replace(self.factory.context(group_id), describes=describes)
         check(group_id, beat, version, context.settings)
         partition = self.loaded(group_id)
         call: Future[Any] = self.env.future()

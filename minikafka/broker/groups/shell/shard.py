@@ -23,7 +23,7 @@ from __future__ import annotations
 import logging
 from asyncio import Future
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -246,9 +246,9 @@ class GroupCoordinatorShard:
             self.groups[group.group_id] = group
             self.run(group, [*group.start(self.context(group)), *group.rebalance_or_complete(self.env.now())])
 
-    def _resolve(self, group: ConsumerGroup, _: ResolveRegexes) -> None:
+    def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
         if self.groups.get(group.group_id) is group:          # a new group whose first write failed does not exist
-            resolved = group.resolve(self.context(group))
+            resolved = group.resolve(replace(self.context(group), describes=effect.describes))
             if resolved is not None:
                 self._write(group, resolved)
 
