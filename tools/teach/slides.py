@@ -15,6 +15,7 @@ from html import escape
 from minikafka.lab import demos
 from minikafka.lab.demos import board
 from minikafka.lab.demos.runner import record
+from tools.notebooks import here
 from tools.notebooks.build import ROOT
 from tools.notebooks.source import Lab
 from tools.teach.minutes import labs
@@ -36,6 +37,7 @@ h1 {{ font-size: 60px; line-height: 1.15; margin: 60px 0 30px; }} p, li {{ margi
 .foot {{ position: absolute; left: 70px; bottom: 10px; margin: 0; font-size: {SMALLEST}px; color: #555; }}
 .picture {{ padding: 12px 50px 0; }} .picture p {{ font-size: 30px; line-height: 1.2; height: 74px; margin: 0; }}
 .picture .foot {{ left: 50px; bottom: 3px; height: auto; font-size: {SMALLEST}px; }} .picture svg {{ width: {PIXELS}px; }}
+.title svg {{ width: {PIXELS}px; height: auto; margin-left: -20px; }}
 ol {{ list-style: lower-alpha; font-size: 32px; }}
 @media screen {{ section {{ border-bottom: 4px solid #888; }} }}
 """
@@ -61,11 +63,12 @@ def labelled(label: str, markdown: str) -> str:
 
 
 def opening(lab: Lab) -> Iterator[str]:
-    """The title with the question that the lab answers, and what one can do afterwards."""
+    """The title with the question that the lab answers and its place on the map, and what one can do afterwards."""
     row = next(line for line in (ROOT / "labs" / "README.md").read_text().splitlines() if f"]({lab.name}.ipynb)" in line)
     _, _, minutes, can, question = (cell.strip() for cell in row.split("|")[:-1])
     abilities = "\n".join(f"* {one.strip()}" for one in can.split(";"))
-    yield slide(f"<h1>{lab.number} · {escape(lab.title)}</h1>{prose(question)}", f"{minutes} minutes, with all exercises")
+    yield slide(f"<h1>{lab.number} · {escape(lab.title)}</h1>{prose(question)}{here.drawing(lab.here) if lab.here else ''}",
+                f"{minutes} minutes, with all exercises", "title")
     yield slide(labelled("Afterwards you can", abilities), lab.title)
 
 
