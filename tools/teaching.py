@@ -37,7 +37,7 @@ def seed(text: str) -> str:
 def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     ones = exam.drawn(options.seed, options.each, options.labs)
     if not ones:
-        raise SystemExit("No question is about these labs: labs 2 to 10 and 12 to 14 have some.")
+        raise SystemExit("No question is about these labs: labs 1 to 10 and 12 to 14 have some.")
     return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
 
 

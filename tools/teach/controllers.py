@@ -1,14 +1,15 @@
-"""Questions about controllers (lab 9): votes, the high watermark of the metadata log, the next leader of a partition.
+"""Questions about controllers (lab 9): votes, the metadata log and its high watermark, the leaders of a partition.
 
 Owns: how these states are drawn, and their words. The rule of a question stands nowhere here.
 """
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from minikafka.lab.labs.lab09.checks import decided
+from minikafka.lab.labs.lab09.checks import _leadership, decided
 from minikafka.lab.labs.lab09.votes import decides, gives
-from tools.teach.question import MANY, Kind, Question, mistakes, of_numbers
+from tools.teach.question import MANY, Kind, Question, in_words, mistakes, of_numbers, of_texts
 
 
 def vote(rng: Random) -> Question:
@@ -61,6 +62,35 @@ def election(rng: Random) -> Question:
     return Question(9, state, "Who leads next?", tuple(options), -1 % MANY if right == -1 else sorted(replicas).index(right))
 
 
-KINDS = {"vote": Kind("Which request gets a controller's vote?", vote, "votes_by_length_only"),
+def led(rng: Random) -> Question:
+    """Who leads after a record of the metadata log, as a broker's own image says."""
+    offset = rng.randrange(20, 60)
+    records: list[dict[str, Any]] = [{"offset": offset, "kind": "new", "leader": rng.choice((1, 2, 3)), "isr": [1, 2, 3]}]
+    for _ in range(rng.randrange(4, 6)):
+        offset += rng.randrange(1, 6)
+        change: dict[str, Any] = {"offset": offset, "kind": "change"}
+        if rng.random() < 0.6:
+            change["leader"] = rng.choice((1, 2, 3, -1))
+        if "leader" not in change or rng.random() < 0.3:
+            change["isr"] = sorted(rng.sample((1, 2, 3), rng.randrange(1, 4)))
+        records.append(change)
+    at = rng.choice([record["offset"] for record in records[2:]])
+
+    def words(said: Any) -> str:
+        leader, epoch = said
+        return f"{'nobody' if leader is None or leader < 0 else f'broker {int(leader)}'}, epoch {int(epoch)}"
+    leader, epoch = _leadership(records, at)
+    near = [words(one) for one in ((leader, epoch + 1), (leader, max(0, epoch - 1)), (leader % 3 + 1, epoch), (-1, epoch))]
+    table = (("offset", "record of the partition", "leader", "in sync"),
+             *((str(one["offset"]), one["kind"], str(one.get("leader", "")), ", ".join(map(str, one.get("isr", ()))))
+               for one in records))
+    state = ("a record names only what it changes; leader -1 means that nobody leads",
+             "the first leader epoch is 0; a record that names a leader begins a new one")
+    return Question(9, state, f"Who leads, and in which leader epoch, when a broker has applied the record at offset {at}?",
+                    *of_texts(rng, words((leader, epoch)), in_words(mistakes("9.2", records, at), words), near), table)
+
+
+KINDS = {"led": Kind("Who leads, by the metadata log?", led),
+         "vote": Kind("Which request gets a controller's vote?", vote, "votes_by_length_only"),
          "majority": Kind("Up to where have the controllers decided?", majority, "commits_by_minority"),
          "election": Kind("Who leads next?", election, "elected_any_replica")}

@@ -1,4 +1,4 @@
-"""Questions about producers (labs 3, 7 and 10): a hot key, an acknowledgement, the account of a night, sequences, transactions.
+"""Questions about producers (labs 1, 3, 7, 10): deliveries, a hot key, an acknowledgement, an account, sequences, transactions.
 
 Owns: how these states are drawn, and their words. The rule of a question stands nowhere here.
 """
@@ -109,7 +109,28 @@ def last_stable(rng: Random) -> Question:
     return Question(10, state, "Where is the last stable offset?", *options)
 
 
-KINDS = {"hot-key": Kind("Which key is hot?", hot_key),
+def delivered(rng: Random) -> Question:
+    """A trace that loses nothing, or something, or doubles, or does both: each is drawn equally often."""
+    loses, doubles = rng.choice((True, False)), rng.choice((True, False))
+    copies = [1, 1, 1, 1]
+    if loses:
+        copies[0] = 0
+    if doubles:
+        copies[3] = 2
+    if rng.random() < 0.5:
+        copies[1] = copies[0] if loses else copies[3]
+    rng.shuffle(copies)
+    steps = [("sent", *["stored"] * many, *["acknowledged"] * rng.randrange(2)) for many in copies]
+    trace = [(what, n) for n, whole in enumerate(steps, 1) for what in whole]
+    options = ("at most once", "at least once", "both", "neither")
+    state = (f"a trace: {', '.join(f'{what} {n}' for what, n in trace)}", "a message is stored once for each copy in the log",
+             "both: each message is there exactly once, so the trace proves nothing")
+    right = right_answer("1.8")(list(trace))
+    return Question(1, state, "Which promise does this trace keep?", options, options.index(right))
+
+
+KINDS = {"delivered": Kind("Which delivery does a trace fit?", delivered),
+         "hot-key": Kind("Which key is hot?", hot_key),
          "latency": Kind("How long does a producer wait for an acknowledgement?", latency),
          "account": Kind("What is lost, doubled, or there unpromised?", account),
          "sequence": Kind("What does a broker do with a batch that may have come before?", sequence, "retry_of_the_last_only"),
