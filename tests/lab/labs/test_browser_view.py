@@ -44,7 +44,7 @@ playground.GONE = 4
 play = Playground()"""
 CLOSE = f"async () => {{ await ({SAVE})(); window.jupyterapp.shell.currentWidget.close(); }}"
 PROCESSES = """import psutil
-print("here:", *[process.pid for process in psutil.Process().children()])"""
+print("here:", *[process.pid for process in psutil.Process().children(recursive=True)])"""
 NUMBER = """([name, least]) => {
     const found = document.querySelector(`.mk-play-numbers [data-number="${name}"]`);
     return found && +found.textContent.replace(',', '') >= least;
@@ -165,6 +165,7 @@ def test_kill_in_the_control_bar_moves_the_crown_and_the_slider_brings_it_back(p
     assert len(page.cells()) == cells  # no key reached the notebook: x and d would have cut cells
 
 
+@pytest.mark.soak
 def test_errors_and_menus_stay_in_the_widget(page):
     """Fails if an order that cannot be carried out is silent, or if the menu's orders do nothing. And of a group: fails if a
     member that the notebook started has no buttons, if a dead one is not crossed out, if the sentence stays green while nobody
@@ -522,6 +523,7 @@ def press(page: Page, name: str, text: str) -> None:
     page.page.click(f'.mk-play-{name} button:text-is("{text}")')
 
 
+@pytest.mark.soak
 def test_playground_follows_its_sliders_and_survives_its_buttons(page):
     """Fails if a slider or button of the playground changes nothing, if a killed member or brokers that are all dead end it, if
     settings that Kafka refuses do, or if a process is left by a second run or when the notebook is closed.
