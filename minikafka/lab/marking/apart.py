@@ -9,10 +9,10 @@ silent for too long, or writes too much, the exercise that it was at is judged s
 
 What holds: the code gets no variable of the teacher's but those of KEPT; it runs in another process than its check, so it can
 change neither the check nor the verdict; a verdict begins with a secret that its process never had.
-What does not: it is no prison. The code can read and delete what the account can, end the account's processes, and use the
-network. So a teacher marks as a user who owns nothing, or in docker/. For root also the memory of bench.py is open. In the
-exercises of together.tsv the answer is an object that cannot cross to another process; there the check runs beside the code,
-and code made for it can forge. Code that reaches for what no exercise needs is named by remarks.py.
+What does not: it is no prison. The code can read and delete what the account can, also the variables of the account's other
+processes; it can end them, and use the network. So a teacher marks as a user who owns nothing, or in docker/. For root also the
+memory of bench.py is open. In the exercises of together.tsv the answer is an object that cannot cross to another process; there
+the check runs beside the code, and code made for it can forge. What reaches for what no exercise needs is named by remarks.py.
 
 Owns: what the processes get, and their end. Invariants
   nothing that a student's code prints or writes is taken for a verdict, and nothing that it writes raises here
@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minikafka.cluster.process import EXEC_WITH_PARENT_DEATH
-from minikafka.lab.marking.bench import ANSWERS, ENDS
+from minikafka.lab.marking.bench import ANSWERS, ENDS, PR_GET_DUMPABLE, PR_SET_DUMPABLE, prctl
 from minikafka.lab.marking.cell import FILE
 from minikafka.machine.files import cache_folder
 
@@ -71,6 +71,17 @@ def judged(code: dict[str, str], left_out: Container[str] = ()) -> dict[str, Jud
                 if verdicts.ended:
                     break
     return found
+
+
+@contextmanager
+def closed() -> Iterator[None]:
+    """Close this process's variables and memory to /proc, for all but root, while strangers' code runs."""
+    before = prctl(PR_GET_DUMPABLE)
+    prctl(PR_SET_DUMPABLE, 0)
+    try:
+        yield
+    finally:
+        prctl(PR_SET_DUMPABLE, before)
 
 
 def _limit(exercise: str) -> float:

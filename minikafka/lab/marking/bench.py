@@ -34,7 +34,7 @@ from minikafka.lab.marking.cell import FILE
 
 ANSWERS = ".answers"    # in the folder: the code of each exercise
 LIMITS = {"DATA": 4 << 30, "FSIZE": 256 << 20, "NPROC": 4096, "NOFILE": 4096, "CPU": 1800, "CORE": 0}   # of each process
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE = 1, 3, 4
 WHY = 2000              # letters of a verdict
 LONG = "its code was stopped: is there a loop that never ends?"
 ENDS = "its code ends the process that judges it"
@@ -61,8 +61,13 @@ def main(pipe: int) -> None:
     os._exit(0)     # threads of a check do not matter any more
 
 
+def prctl(what: int, value: int = 0) -> int:
+    """Ask Linux for something about this process."""
+    return int(ctypes.CDLL(None).prctl(what, value, 0, 0, 0))
+
+
 def _limit() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    prctl(PR_SET_DUMPABLE, 0)
     for name, most in LIMITS.items():
         which = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(which)[1]
@@ -83,8 +88,8 @@ def _fork(pipe: int) -> Other:
         os.close(its_in)
         os.close(its_out)
         return Other(ours_out, ours_in)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_DUMPABLE, 1)
     for each in (pipe, ours_out, ours_in):
         os.close(each)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from minikafka.lab.classroom import HandIn
 from minikafka.lab.marking import remarks
-from minikafka.lab.marking.apart import Judged, judged
+from minikafka.lab.marking.apart import Judged, closed, judged
 from minikafka.lab.marking.cell import FILE, whole
 from minikafka.lab.marking.rubric import Worth, points
 from minikafka.lab.report import Lab, Table
@@ -64,7 +64,7 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
         found = judged(code[name], [e for e, key in keys[name].items() if first[key] != name])
         verdicts.update({keys[name][e]: verdict for e, verdict in found.items()})
         tell(f"{name}: judged")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with closed(), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(judge, code))
     shared = remarks.of_shared_code(code)
     marked = []

@@ -10,6 +10,7 @@ import pytest
 from minikafka.lab import classroom, record
 from minikafka.lab.marking import apart, plain
 from minikafka.lab.marking.apart import Judged, Verdicts
+from minikafka.lab.marking.bench import PR_GET_DUMPABLE, prctl
 
 from .dishonest import BESIDE
 
@@ -36,6 +37,14 @@ def test_a_line_that_is_no_verdict_is_a_fail(line: bytes, why: str | None) -> No
     os.close(ours)
     assert verdicts.ended == (why is not None)
     assert found == Judged("PASS", "right") if why is None else (found.outcome == "FAIL" and why in found.why)
+
+
+def test_the_teachers_process_is_closed_while_code_runs() -> None:
+    """Fails if the variables of the marking can be read in /proc meanwhile, or if it stays closed."""
+    before = prctl(PR_GET_DUMPABLE)
+    with apart.closed():
+        assert prctl(PR_GET_DUMPABLE) == 0
+    assert prctl(PR_GET_DUMPABLE) == before
 
 
 def test_what_crosses_is_data() -> None:
