@@ -21,7 +21,9 @@ Invariants
   I-FET-4  a consumer that has a nearer follower gets its id at once, and no records of that partition from here.
   I-FET-7  a request that waits keeps what it still needs, not the message; the connection counts what it keeps.
   I-FET-6  a partition in which the first read found nothing, and in which nothing has moved since, is not read again.
-What Kafka does differently: a fetch from beyond the high watermark is answered at once; here it waits.
+  I-FET-8  a client gets no records that it may not read when the response is made.
+What Kafka does differently: a fetch from beyond the high watermark is answered at once; here it waits. The rights of a fetch
+that waits are those from its beginning there.
 Source: KafkaApis.handleFetchRequest, ReplicaManager.readFromLog, DelayedFetch; KIP-74, KIP-227, KIP-320, KIP-392, KIP-951.
 """
 
@@ -117,6 +119,7 @@ class ServedFetch:
         self.rack = request.rack_id if selects and not self.from_follower and ctx.version >= FOLLOWER_READS else ""
         level = LAST_STABLE if request.isolation_level == 1 else HIGH_WATERMARK
         self.isolation = LOG_END if self.from_follower else level
+        self.checks = ctx.node.authorizer is not None and ctx.listener == CLIENTS
         self.asked: list[FetchPartitionStatus] = []                 # what is to be read
         self.refused: dict[Key, Err] = {}            # what cannot even be looked for
 
@@ -134,6 +137,7 @@ class ServedFetch:
                 one.change_count = NEVER
         if (delayed := await self._delay(paused)) is not None:
             await delayed.finished
+            await self._refuse_what_is_forbidden()
         await self._read_all(count=False)
         return await self._answer(context)
 
@@ -172,7 +176,7 @@ class ServedFetch:
         return (topic.topic_id if self.by_id else topic.topic, index)
 
     async def _sort_out(self, context: FetchContext[Wanted]) -> None:
-        image, checks = self.ctx.node.image, self.ctx.node.authorizer is not None and self.ctx.listener == CLIENTS
+        image, checks = self.ctx.node.image, self.checks
         follows = not checks or not self.from_follower or self.ctx.may(AclOperation.CLUSTER_ACTION, ResourceType.CLUSTER)
         for key, wanted in context.wanted.items():
             await pace()
@@ -181,12 +185,23 @@ class ServedFetch:
                 self.refused[key] = Err.TOPIC_AUTHORIZATION_FAILED
             elif name is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_ID
-            elif checks and not self.from_follower and not self.ctx.may(AclOperation.READ, ResourceType.TOPIC, name):
+            elif checks and not self.from_follower and not self._may_read(name):
                 self.refused[key] = Err.TOPIC_AUTHORIZATION_FAILED
             elif image.partition(name, key[1]) is None:
                 self.refused[key] = Err.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 self.asked.append(FetchPartitionStatus(key, wanted, name))
+
+    def _may_read(self, name: str) -> bool:
+        return self.ctx.may(AclOperation.READ, ResourceType.TOPIC, name)
+
+    async def _refuse_what_is_forbidden(self) -> None:
+        """Refuse what the client may read no more: its right may have ended while the request waited (I-FET-8)."""
+        if self.checks and not self.from_follower:
+            verdicts = await each(lambda one: self._may_read(one.name), self.asked)
+            self.refused |= {one.key: Err.TOPIC_AUTHORIZATION_FAILED
+                             for one, may in zip(self.asked, verdicts, strict=True) if not may}
+            self.asked = [one for one, may in zip(self.asked, verdicts, strict=True) if may]
 
     def _name(self, key: Key, known: dict[Hashable, str]) -> str | None:
         """Return the topic's name. The session knows that of a topic which was deleted meanwhile (I-SESSION-2)."""
