@@ -3,6 +3,7 @@
     tools/teaching.py exam --seed 2027              an exam with its key: a question of each kind
     tools/teaching.py exam --seed 2027 --each 3     three questions of each kind
     tools/teaching.py exam --seed 2027 --labs 6-9   the questions about these labs only
+    tools/teaching.py own --seed 2027 --names FILE --labs 6    a sheet of their own for each name of a file
     tools/teaching.py test                          the test before and after, forms A and B, each with its key
     tools/teaching.py slides                        slides of every lab; --lab 8 those of one
     tools/teaching.py plans                         docs/teaching/PLANS.md anew; --measure plays the demos for their minutes
@@ -17,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tools.notebooks.build import ROOT
-from tools.teach import before_after, exam, minutes, plans, slides
+from tools.teach import before_after, exam, minutes, own, plans, slides
 
 
 def labs(text: str) -> range:
@@ -39,6 +40,16 @@ def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     if not ones:
         raise SystemExit("No question is about these labs: labs 1 to 10 and 12 to 14 have some.")
     return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
+
+
+def make_own(options: argparse.Namespace) -> dict[Path, str]:
+    try:
+        names = [line.strip() for line in options.names.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"No names: {error}. Give a file with a name in each line.") from None
+    if not names or not exam.drawn(options.seed, 1, options.labs):
+        raise SystemExit("No name is in the file." if not names else "No question is about these labs: labs 2 to 14 have some.")
+    return {options.to / name: text for name, text in own.made(options.seed, names, options.labs).items()}
 
 
 def make_test(options: argparse.Namespace) -> dict[Path, str]:
@@ -69,6 +80,11 @@ def main(argv: list[str]) -> int:
                      help="questions of each kind, 1 to 20 (default: 1)")
     one.add_argument("--labs", type=labs, default=exam.LABS, metavar="A-B", help="a lab, or from one to another (default: all)")
     one.set_defaults(make=make_exam)
+    each = what.add_parser("own", help="a sheet with figures of their own for each student, and the key of the class")
+    each.add_argument("--seed", type=seed, required=True, help="letters and digits; students must not know it")
+    each.add_argument("--names", type=Path, required=True, metavar="FILE", help="a name in each line")
+    each.add_argument("--labs", type=labs, required=True, metavar="A-B", help="a lab, or from one to another")
+    each.set_defaults(make=make_own)
     what.add_parser("test", help="the test before and after, in two forms").set_defaults(make=make_test)
     deck = what.add_parser("slides", help="slides of the labs, with their demos")
     deck.add_argument("--lab", type=int, metavar="N", help="one lab (default: all)")
