@@ -13,12 +13,24 @@ from tools.teach.paper import page, table
 
 LETTERS = "abcdef"
 LABS = range(15)
+TRIES = 20  # draws for a question that is not asked yet
 
 
 def drawn(seed: str, each: int, labs: Container[int] = LABS) -> list[Question]:
-    """Return `each` questions of each kind of these labs, in the order of the labs."""
-    found = [kind.draw(Random(f"{seed}/{name}/{number}")) for name, kind in KINDS.items() for number in range(each)]
+    """Return `each` questions of each kind of these labs, in the order of the labs; fewer of a kind that has no more."""
+    found = [one for name in KINDS for one in _of_kind(name, seed, each)]
     return sorted((one for one in found if one.lab in labs), key=lambda one: one.lab)
+
+
+def _of_kind(name: str, seed: str, each: int) -> list[Question]:
+    """Return questions of one kind, no two of which ask the same."""
+    found: dict[object, Question] = {}
+    for number in range(TRIES * each):
+        one = KINDS[name].draw(Random(f"{seed}/{name}/{number}"))
+        found.setdefault((one.state, one.table, one.ask), one)
+        if len(found) == each:
+            break
+    return [*found.values()]
 
 
 def exam(seed: str, ones: Sequence[Question]) -> str:

@@ -126,7 +126,7 @@ def delivered(rng: Random) -> Question:
     state = (f"a trace: {', '.join(f'{what} {n}' for what, n in trace)}", "a message is stored once for each copy in the log",
              "both: each message is there exactly once, so the trace proves nothing")
     right = right_answer("1.8")(list(trace))
-    return Question(1, state, "Which promise does this trace keep?", options, options.index(right))
+    return Question(1, state, "What does this trace fit?", options, options.index(right))
 
 
 KINDS = {"delivered": Kind("Which delivery does a trace fit?", delivered),

@@ -46,6 +46,12 @@ def test_the_key_follows_from_the_brokers_rule(name):
     assert weakened != right
 
 
+def test_no_question_is_asked_twice():
+    """Fails if an exam with several questions of a kind asks the same thing again."""
+    ones = drawn("2027", 5)
+    assert len({(one.state, one.table, one.ask) for one in ones}) == len(ones) == 5 * len(KINDS)
+
+
 def test_a_seed_is_an_exam():
     """Fails if the same seed gives another exam, another seed the same one, or a page asks anything of a network."""
     page = exam("2027", drawn("2027", 2))
