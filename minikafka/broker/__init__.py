@@ -14,6 +14,7 @@ decide. Its shell/ carries the decisions out (files, sockets, timers), its api/ 
                             transactions/  transactional ids, markers, producer ids
     settings and limits     config/        every setting: its type, its default, who may alter it
                             quotas/        limits of clients, and how long one that is above its limit must wait
+                            authorizer/    access lists: who may do what, and the table of the right that each API needs
                             compat/        requests that clients send and that a broker without security answers
 
 broker.py makes the parts of a node, hands each the parts that it works with, and starts and stops them in order.

@@ -21,6 +21,7 @@ from kafka.protocol.admin.groups import (
     ListGroupsResponse,
 )
 
+from minikafka.broker.authorizer.acl import SUPPORTED_OPERATIONS, ResourceType
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.broker.groups.classic.states import ClassicGroupState
 from minikafka.broker.groups.group import Group
@@ -31,7 +32,7 @@ from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 from minikafka.protocol.text import trim
 
-GROUP_OPERATIONS = {3, 6, 8, 10, 11}        # read, delete, describe, describe configs, alter configs: all, without ACLs
+GROUP_OPERATIONS = {*SUPPORTED_OPERATIONS[ResourceType.GROUP]}
 
 Described = DescribeGroupsResponse.DescribedGroup
 

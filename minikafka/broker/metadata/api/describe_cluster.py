@@ -3,7 +3,7 @@
 Versions of DescribeCluster: 1 controllers instead of brokers (KIP-919); 2 fenced brokers too (KIP-1073).
 
 Invariants: I-META-1 (metadata.py): controller_id is a live broker, never the quorum's leader as such.
-What Kafka does differently: nothing that a client sees; without an authorizer everything is allowed.
+What Kafka does differently: nothing that a client sees. What a client may not do is taken out by authorizer/.
 Source: KafkaApis.handleDescribeCluster; KIP-700, KIP-919 (endpoint type), KIP-1073 (fenced brokers).
 """
 
@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from kafka.protocol.admin import DescribeClusterRequest, DescribeClusterResponse
 
+from minikafka.broker.authorizer.acl import SUPPORTED_OPERATIONS, ResourceType
 from minikafka.broker.metadata.image import BrokerRegistration
 from minikafka.broker.metadata.records import BrokerEndpoint
 from minikafka.broker.server.registry import Context, handles
 from minikafka.protocol.errors import Err
 
 BROKERS, CONTROLLERS = 1, 2
-CLUSTER_OPERATIONS = {5, 7, 8, 9, 10, 11, 12}       # AclOperation numbers that a cluster knows
+CLUSTER_OPERATIONS = {*SUPPORTED_OPERATIONS[ResourceType.CLUSTER]}
 Row = DescribeClusterResponse.DescribeClusterBroker
 
 

@@ -4,7 +4,7 @@ A page has a limited number of partitions; `next_cursor` says where the next pag
 that page.
 
 Invariants: I-PAGE-1 pages together give every partition once. As in metadata.py the response is one image.
-What Kafka does differently: nothing that a client without an authorizer sees.
+What Kafka does differently: nothing that a client sees.
 Source: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache; KIP-966.
 """
 

@@ -14,7 +14,7 @@ Invariants
   I-META-3  a missing topic that may be created gets UNKNOWN_TOPIC_OR_PARTITION; its creation is requested before the
             response leaves, so that the client finds the topic when it asks again.
 
-What Kafka does differently: nothing that a client without an authorizer sees; topics are listed here in the order of
+What Kafka does differently: nothing but that topics are listed here in the order of
 creation. Source: KafkaApis.handleTopicMetadataRequest, KRaftMetadataCache, AutoTopicCreationManager; KIP-516, KIP-590.
 """
 
@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from minikafka.broker.authorizer.acl import SUPPORTED_OPERATIONS, ResourceType
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.metadata.api.describe_cluster import CLUSTER_OPERATIONS, any_live_broker
 from minikafka.broker.metadata.image import MetadataImage, PartitionRegistration, TopicImage
@@ -33,7 +34,7 @@ from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import each, pace
 from minikafka.protocol.errors import Err, KafkaError
 
-TOPIC_OPERATIONS = {3, 4, 5, 6, 7, 8, 10, 11}       # AclOperation numbers that a topic knows
+TOPIC_OPERATIONS = {*SUPPORTED_OPERATIONS[ResourceType.TOPIC]}
 TopicRow = MetadataResponse.MetadataResponseTopic
 PartitionRow = TopicRow.MetadataResponsePartition
 BrokerRow = MetadataResponse.MetadataResponseBroker
