@@ -31,7 +31,8 @@ WORLD_CALLS = {
     ("os", "urandom"), ("random", "random"), ("time", "monotonic"), ("time", "sleep"), ("time", "time"),
     ("time", "time_ns"), ("uuid", "uuid1"), ("uuid", "uuid4"),
 }
-DOORS = {Path(f"broker/{name}.py") for name in ("fork_server", "server/env", "server/live", "server/neighbours")}  # to the world
+_OF_SERVER = ("env", "live", "neighbours", "certificates")
+DOORS = {Path("broker/fork_server.py"), *(Path(f"broker/server/{name}.py") for name in _OF_SERVER)}  # to the world
 UPSTAIRS = {"IPython", "ipywidgets", "pandas", "plotly", "pyspark"}
 
 # Three storeys, and the floors of the first. A module imports from its own floor and from those below.

@@ -22,9 +22,9 @@ from minikafka.broker.compat.scram import first_user
 from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.records import UserScramCredentialRecord
-from minikafka.broker.server.certificates import read_certificates
+from minikafka.broker.server.certificates import CertificateFiles
 from minikafka.broker.server.lag import LagMonitor
-from minikafka.broker.server.listeners import check_exposure, check_listeners, nodes_and_clients
+from minikafka.broker.server.listeners import brokers_listener, check_exposure, check_listeners, nodes_and_clients
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
 from minikafka.broker.server.login import check_logins
@@ -53,8 +53,9 @@ def main(path: str) -> int:
         check_logins(config)
         for warning in check_exposure(config):
             logging.warning("%s", warning)
-        if any(one.protocol.endswith("SSL") for side in nodes_and_clients(config) for one in side):
-            env.certificates = read_certificates(config)
+        nodes, clients = nodes_and_clients(config)
+        env.certificates = {one.name: CertificateFiles(one.name, config) for one in (*nodes, *clients, brokers_listener(config))
+                            if one.protocol.endswith("SSL")}
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
         if user_file := config["minikafka.first.user.file"]:

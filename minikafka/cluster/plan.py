@@ -23,7 +23,7 @@ import random
 import secrets
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,14 +159,20 @@ class Plan:
             raise ValueError(f"listeners {', '.join(taken)}: the cluster has {', '.join(own)} itself; choose other names")
         for node in self.brokers:
             wanted = {name.upper(): hosts for name, hosts in listeners.items() if name.upper() not in node.more}
-            for (name, hosts), port in zip(wanted.items(), free_ports(len(wanted)) if wanted else []):
+            for (name, hosts), port in zip(wanted.items(), free_ports(len(wanted), self.ports) if wanted else []):
                 host, shown = (hosts, hosts) if isinstance(hosts, str) else hosts
                 node.more[name] = MoreListener(host, port, shown if ":" in shown else f"{shown}:{port}")
         self.save()
 
+    @property
+    def ports(self) -> set[int]:
+        """Return every port that a node has."""
+        return {port for node in self.nodes.values()
+                for port in (node.client, node.internal, node.control, *(one.port for one in node.more.values()))}
+
     def reserve(self) -> None:
         """Hold the ports of all nodes until `release`. A port that is in use is left out: its node will fail with that error."""
-        for port in (port for node in self.nodes.values() for port in (node.client, node.internal, node.control)):
+        for port in self.ports:
             with contextlib.suppress(OSError):
                 self.held.append(hold(port))
 
@@ -257,10 +263,10 @@ def hold(port: int) -> socket.socket:
     return holder
 
 
-def free_ports(count: int) -> list[int]:
-    """Return `count` free ports on loopback, below the range of outgoing connections (I-PLAN-1)."""
+def free_ports(count: int, without: Collection[int] = ()) -> list[int]:
+    """Return `count` free ports on loopback, below the range of outgoing connections (I-PLAN-1), and none of `without`."""
     below = min(_first_outgoing_port(), 32768)
-    candidates = random.sample(range(max(1024, below - 16000), below), 16 * count)
+    candidates = random.sample(sorted({*range(max(1024, below - 16000), below)}.difference(without)), 16 * count)
     held: list[socket.socket] = []
     try:
         for port in candidates:

@@ -47,7 +47,9 @@ class UnknownConfigError(ConfigError):
 
 
 LISTENER_PREFIX = "listener.name."
-OF_LISTENERS = ("sasl.enabled.mechanisms", *(f"{kind}.sasl.jaas.config" for kind in ("plain", "scram-sha-256", "scram-sha-512")))
+OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth",
+                *(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location")),
+                *(f"{kind}.sasl.jaas.config" for kind in ("plain", "scram-sha-256", "scram-sha-512")))
 
 
 def _is_of_listener(name: str) -> bool:
@@ -69,6 +71,10 @@ class BrokerConfig(Mapping[str, Any]):
             if name not in BROKER_CONFIGS:
                 raise UnknownConfigError(name)
             self._typed[name] = BROKER_CONFIGS[name].parse(text)
+
+        for name, text in self._of_listeners.items():
+            if (one := BROKER_CONFIGS.get(_without_listener(name))) is not None:
+                one.parse(text)
 
     def __getitem__(self, name: str) -> Any:  # Any: by the name
         return self._typed[name]
@@ -219,6 +225,18 @@ def broker_value(image: MetadataImage, broker: BrokerConfig, name: str) -> Any: 
         except ConfigError:                                      # I-CFG-8
             continue
     return config.default
+
+
+def listener_value(image: MetadataImage, broker: BrokerConfig, listener: str, name: str) -> Any:  # Any: by the name
+    """Return the present typed value of a configuration for one listener: its own, else that of all."""
+    texts = [entry.value for entry in _set_on_brokers(image, broker, [f"{LISTENER_PREFIX}{listener.lower()}.{name}"])]
+    for text in (*texts, broker.of_listener(listener, name)):
+        try:
+            if text is not None:
+                return BROKER_CONFIGS[name].parse(text)
+        except ConfigError:                                      # I-CFG-8
+            continue
+    return broker_value(image, broker, name)
 
 
 def _spellings(name: str) -> list[str]:

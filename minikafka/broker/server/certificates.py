@@ -1,25 +1,38 @@
-"""The certificates of a node: what it shows, and whom it trusts, from the files that Kafka's `ssl.` settings name.
+"""The certificates of a listener: what it shows, and whom it trusts, from the files that Kafka's `ssl.` settings name.
 
     ssl.keystore.location     a PEM file: the private key of this node, its certificate, and those that lead to the authority
     ssl.truststore.location   a PEM file: the authorities whose certificates it trusts
     ssl.client.auth           none; requested: a client may show a certificate; required: it must
 
-Owns: the two contexts of OpenSSL, for connections that this node accepts and opens.
+With `listener.name.NAME.` before it a setting is that of one listener. All of them may be altered while the broker runs.
+
+Owns: the two contexts of OpenSSL of a listener, for connections that this node accepts and opens.
 Invariants: I-TLS-3 only TLS 1.2 and 1.3; the node that opens a connection checks the other's certificate and host name.
-What Kafka does differently: it also reads JKS and PKCS #12, and each listener may have settings of its own.
-Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory; KIP-651 (PEM).
+            I-TLS-4 a new connection gets what the settings and their files say now; open ones stay. Files that cannot be used
+              change nothing: the certificates of before stay, and the log says why.
+What Kafka does differently: it also reads JKS and PKCS #12. It reads a file again only when its setting is altered, and
+refuses an alteration to one that it cannot use, or whose names are others.
+Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, SslFactory; KIP-226, KIP-651 (PEM).
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import ssl
 from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError
-from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.config.effective import BrokerConfig, listener_value
+from minikafka.broker.metadata.image import MetadataImage
+
+log = logging.getLogger("minikafka.tls")
 
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 KEYS, TRUST = "ssl.keystore", "ssl.truststore"
+SETTINGS = "ssl.client.auth", *(f"{kind}.{what}" for kind in (KEYS, TRUST) for what in ("type", "location"))
+
+Settings = dict[str, str | None]
 
 
 class Certificates(NamedTuple):
@@ -29,26 +42,61 @@ class Certificates(NamedTuple):
     opening: ssl.SSLContext
 
 
-def read_certificates(config: BrokerConfig) -> Certificates:
+class CertificateFiles:
+    """The files of one listener. Raises ConfigError if one that it needs is not named, or cannot be used."""
+
+    def __init__(self, listener: str, config: BrokerConfig) -> None:
+        self.listener, self.config = listener, config
+        self._state, settings = self._look(MetadataImage())
+        self._certificates = read_certificates(settings)
+
+    def now(self, image: MetadataImage) -> Certificates:
+        """Return what a new connection gets (I-TLS-4)."""
+        state, settings = self._look(image)
+        if state != self._state:
+            self._state = state
+            try:
+                self._certificates = read_certificates(settings)
+                log.info("%s has new certificates", self.listener)
+            except ConfigError as error:
+                log.warning("%s keeps the certificates that it has: %s", self.listener, error)
+        return self._certificates
+
+    def _look(self, image: MetadataImage) -> tuple[object, Settings]:
+        """Return the settings, and what differs as soon as one of them, or a file that it names, is another."""
+        settings = {name: listener_value(image, self.config, self.listener, name) for name in SETTINGS}
+        return (settings, *(_version(settings[f"{kind}.location"]) for kind in (KEYS, TRUST))), settings
+
+
+def _version(path: str | None) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path) if path is not None else None
+    except OSError:
+        return None
+    return found and (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def read_certificates(settings: Settings) -> Certificates:
     """Return the contexts. Raises ConfigError if a file that they need is not named, or cannot be used."""
-    if config[f"{KEYS}.location"] is None:
+    if settings[f"{KEYS}.location"] is None:
         raise ConfigError(f"{KEYS}.location", None, "a listener with SSL needs a PEM file with this node's key and certificate")
-    if config["ssl.client.auth"] != "none" and config[f"{TRUST}.location"] is None:
+    auth = CLIENT_AUTH[settings.get("ssl.client.auth") or "none"]
+    if auth != ssl.CERT_NONE and settings[f"{TRUST}.location"] is None:
         raise ConfigError(f"{TRUST}.location", None, "ssl.client.auth needs a PEM file with the authorities of clients")
-    accepting, opening = _context(ssl.PROTOCOL_TLS_SERVER, config), _context(ssl.PROTOCOL_TLS_CLIENT, config)
-    accepting.verify_mode = CLIENT_AUTH[config["ssl.client.auth"]]
+    accepting, opening = _context(ssl.PROTOCOL_TLS_SERVER, settings), _context(ssl.PROTOCOL_TLS_CLIENT, settings)
+    accepting.verify_mode = auth
     return Certificates(accepting, opening)
 
 
-def _context(protocol: int, config: BrokerConfig) -> ssl.SSLContext:
+def _context(protocol: int, settings: Settings) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     for kind in (KEYS, TRUST):
-        name, path = f"{kind}.location", config[f"{kind}.location"]
+        name, path = f"{kind}.location", settings[f"{kind}.location"]
         if path is None:
             continue
-        if config[f"{kind}.type"] != "PEM":
-            raise ConfigError(f"{kind}.type", config[f"{kind}.type"], "minikafka reads PEM files only: set it to PEM")
+        if settings[f"{kind}.type"] != "PEM":
+            raise ConfigError(f"{kind}.type", settings[f"{kind}.type"], "minikafka reads PEM files only: set it to PEM")
         try:  # the empty password keeps OpenSSL from a prompt
             context.load_cert_chain(path, password="") if kind == KEYS else context.load_verify_locations(path)
         except OSError as error:  # ssl.SSLError is one

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
@@ -25,7 +25,7 @@ from minikafka.log.disk import File, Fs
 
 if TYPE_CHECKING:
     from minikafka.broker.metadata.records import UserScramCredentialRecord
-    from minikafka.broker.server.certificates import Certificates
+    from minikafka.broker.server.certificates import CertificateFiles
 
 __all__ = ["Env", "Faults", "File", "Fs", "Timer"]
 
@@ -50,7 +50,7 @@ class Env:
     faults: Faults
     trace: Callable[..., None]
     open_files = 1 << 16  # how many files and sockets this process may have open at once
-    certificates: Certificates | None = None  # of listeners with TLS, if this node has any
+    certificates: Mapping[str, CertificateFiles] = {}  # of listeners with TLS, by name
     cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
     first_users: Sequence[UserScramCredentialRecord] = ()  # of a cluster that begins
 

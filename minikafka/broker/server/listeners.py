@@ -20,7 +20,7 @@ import ipaddress
 from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError, plain
-from minikafka.broker.config.effective import BrokerConfig, broker_value
+from minikafka.broker.config.effective import BrokerConfig, listener_value
 from minikafka.broker.metadata.image import MetadataImage
 
 WILDCARD = "0.0.0.0"
@@ -151,7 +151,7 @@ def check_exposure(config: BrokerConfig) -> list[str]:
 
 def _open_door(one: Listener, config: BrokerConfig) -> str:
     """Say what lets strangers in at this listener; "" if nothing does."""
-    if not logs_in(one, config):
+    if not logs_in(one, config, MetadataImage()):
         return "nobody there has to log in"
     if one.protocol == "SASL_PLAINTEXT" and "PLAIN" in mechanisms(one, config, MetadataImage()):
         return "passwords of PLAIN are sent there as they are"
@@ -159,22 +159,22 @@ def _open_door(one: Listener, config: BrokerConfig) -> str:
 
 
 def _risk(one: Listener, config: BrokerConfig) -> str:
-    if not logs_in(one, config):
+    if not logs_in(one, config, MetadataImage()):
         return "whoever is there may read, write and delete everything"
     return "" if one.protocol.endswith("SSL") else "whoever is on the way can read what is sent"
 
 
-def logs_in(one: Listener, config: BrokerConfig) -> bool:
+def logs_in(one: Listener, config: BrokerConfig, image: MetadataImage) -> bool:
     """Return whether whoever connects to a listener must show who it is: by a password, a certificate or the cluster's secret."""
     if one.name in node_listeners(config) and config["minikafka.cluster.secret.file"]:
         return True
-    return one.protocol.startswith("SASL") or one.protocol == "SSL" and config["ssl.client.auth"] == "required"
+    required = one.protocol == "SSL" and listener_value(image, config, one.name, "ssl.client.auth") == "required"
+    return required or one.protocol.startswith("SASL")
 
 
 def mechanisms(one: Listener, config: BrokerConfig, image: MetadataImage) -> list[str]:
     """Return the SASL mechanisms of a listener."""
-    own = config.of_listener(one.name, "sasl.enabled.mechanisms")
-    return broker_value(image, config, "sasl.enabled.mechanisms") if own is None else [name.strip() for name in own.split(",")]
+    return list(listener_value(image, config, one.name, "sasl.enabled.mechanisms"))
 
 
 def is_loopback(host: str) -> bool:

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import ssl
 import struct
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -45,7 +46,7 @@ class Peers:
     def __init__(self, env: Env, node_id: int, voters: dict[int, tuple[str, int]], image: MetadataImage,
                  listener: Listener) -> None:
         self.env, self.node_id, self.voters, self.image, self.listener = env, node_id, voters, image, listener.name
-        self._tls = env.certificates.opening if listener.protocol == "SSL" and env.certificates is not None else None
+        self._certificates = env.certificates[listener.name] if listener.protocol == "SSL" else None
         self._shared: dict[tuple[int, str], Peer] = {}
 
     def shared(self, node_id: int, use: str = "broker") -> Peer:
@@ -60,6 +61,9 @@ class Peers:
         """Return a new connection that the caller keeps: for long polls, or for requests in the name of clients."""
         host, port = self.address(node_id)
         return Peer(self.env, node_id, host, port, client_id, self._tls)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        return self._certificates and self._certificates.now(self.image).opening
 
     def address(self, node_id: int) -> tuple[str, int]:
         """Return host and port of a node's listener for nodes. Voters are configured, brokers are registered; raise
@@ -79,7 +83,7 @@ class Peer:
     """A connection to the node `node_id`. Answers come in the order of the requests, so a long poll needs a Peer of its own."""
 
     def __init__(self, env: Env, node_id: int, host: str, port: int, client_id: str | None,
-                 tls: ssl.SSLContext | None = None) -> None:
+                 tls: Callable[[], ssl.SSLContext | None] = lambda: None) -> None:
         self.env, self.node_id, self.host, self.port, self.client_id = env, node_id, host, port, client_id
         self._tls = tls
         self._session: _Session | None = None
@@ -133,7 +137,8 @@ class Peer:
         return session
 
     def _layers(self, session: _Session) -> asyncio.Protocol:
-        return session if self._tls is None else TlsTransport(session, TlsSession(self._tls, self.host), self.env)
+        tls = self._tls()
+        return session if tls is None else TlsTransport(session, TlsSession(tls, self.host), self.env)
 
     def close(self) -> None:
         if self._session is not None:

@@ -68,10 +68,10 @@ class Server:
         self._sweep()
 
     def _connection(self, listener: Listener) -> asyncio.Protocol:
-        connection, certificates = Connection(self, listener), self.node.env.certificates
+        connection = Connection(self, listener)
         if not listener.protocol.endswith("SSL"):
             return connection
-        assert certificates is not None  # __main__ has read them
+        certificates = self.node.env.certificates[listener.name].now(self.node.image)
         return TlsTransport(connection, CertifiedSession(certificates.accepting), self.node.env)
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class Server:
     def _is_stranger(self, connection: Connection) -> bool:
         """Return whether only our own user's programs may connect to this listener, and this is another's (I-SRV-4)."""
         config = self.node.config
-        return (not config["minikafka.allow.remote"] and not logs_in(connection.listener, config)
+        return (not config["minikafka.allow.remote"] and not logs_in(connection.listener, config, self.node.image)
                 and self.node.env.is_stranger(connection.transport))
 
     def _make_room_for(self, host: str) -> bool:

@@ -13,13 +13,15 @@ from typing import Any
 
 import confluent_kafka
 import pytest
-from kafka import KafkaConsumer, KafkaProducer
-from kafka.protocol.metadata import ApiVersionsRequest
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.admin import ConfigResource
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from minikafka import Cluster
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
-from minikafka.broker.server.certificates import read_certificates
+from minikafka.broker.metadata.image import MetadataImage
+from minikafka.broker.server.certificates import CertificateFiles, Certificates
 from minikafka.broker.server.listeners import check_listeners
 from minikafka.broker.server.tls import HANDSHAKE_S, TlsSession, TlsTransport
 from minikafka.cluster import wire
@@ -43,11 +45,17 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     curve = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
     for name in ("ca", "other"):
         openssl(f"req -x509 {curve} -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem")
+    (folder / "stranger.pem").write_text((folder / "other.key").read_text() + (folder / "other.pem").read_text())
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
-    openssl(f"req {curve} -subj /CN=node -keyout node.key -out node.csr")
-    openssl("x509 -req -days 2 -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -out node.pem")
-    (folder / "both.pem").write_text((folder / "node.key").read_text() + (folder / "node.pem").read_text())
+    for name in ("both", "new", "ada"):
+        openssl(f"req {curve} -subj /CN={name.replace('new', 'both')} -keyout {name}.key -out {name}.csr")
+        openssl(f"x509 -req -days 2 -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -out {name}.crt")
+        (folder / f"{name}.pem").write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.crt").read_text())
     return folder
+
+
+def contexts_of(config: dict[str, str]) -> Certificates:
+    return CertificateFiles("TLS", BrokerConfig(config)).now(MetadataImage())
 
 
 def settings(certificates: Path) -> dict[str, str]:
@@ -57,9 +65,12 @@ def settings(certificates: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def closed(engine: str, certificates: Path) -> Iterator[Cluster]:
-    """Two brokers and a controller that speak TLS with each other, and with clients on the listener TLS."""
-    with Cluster(brokers=2, controllers=1, engine=engine, listeners={"TLS": "127.0.0.1"}, config={
-            **settings(certificates), "listener.security.protocol.map": "TLS:SSL,INTERNAL:SSL,CONTROLLER:SSL"}) as cluster:
+    """Two brokers and a controller that speak TLS with each other, and with clients on three listeners."""
+    with Cluster(brokers=2, controllers=1, engine=engine, listeners=dict.fromkeys(("TLS", "ASKS", "NEEDS"), "127.0.0.1"), config={
+            **settings(certificates), "listener.security.protocol.map": "TLS:SSL,ASKS:SSL,NEEDS:SSL,INTERNAL:SSL,CONTROLLER:SSL",
+            "listener.name.asks.ssl.client.auth": "requested", "listener.name.needs.ssl.client.auth": "required",
+            "listener.name.needs.ssl.keystore.location": str(certificates / "ada.pem"),
+            "listener.name.needs.ssl.keystore.type": "PEM"}) as cluster:
         yield cluster
 
 
@@ -120,6 +131,62 @@ def test_who_trusts_another_authority_does_not_connect(closed: Cluster, certific
         assert len(tls.recv(100)) > 50
 
 
+def shown(address: str, certificates: Path) -> str:
+    """The certificate that a broker shows at an address."""
+    host, _, port = address.rpartition(":")
+    context = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    with socket.create_connection((host, int(port)), PATIENCE) as plain, context.wrap_socket(plain, server_hostname=host) as tls:
+        return ssl.DER_cert_to_PEM_cert(tls.getpeercert(binary_form=True) or b"")
+
+
+@pytest.mark.parametrize("listener, own, served", [
+    ("TLS", None, True), ("TLS", "ada.pem", True), ("TLS", "stranger.pem", True),
+    ("ASKS", None, True), ("ASKS", "ada.pem", True), ("ASKS", "stranger.pem", False),
+    ("NEEDS", None, False), ("NEEDS", "ada.pem", True), ("NEEDS", "stranger.pem", False)])
+def test_whose_certificate_is_needed(closed: Cluster, certificates: Path, listener: str, own: str | None, served: bool) -> None:
+    """Fails if a setting of one listener is another's, or one that asks for a certificate takes an unknown authority's."""
+    given = {"ssl_certfile": str(certificates / own)} if own else {}
+    security = Security({"security_protocol": "SSL", "ssl_cafile": str(certificates / "ca.pem"), **given})
+    address = Address.of(closed.address(1, listener), security)
+    if served:
+        assert sorted(wire.live_brokers(address)) == [1, 2]
+    else:
+        with pytest.raises(OSError):
+            wire.live_brokers(address)
+    expected = "ada.crt" if listener == "NEEDS" else "both.crt"
+    if listener != "NEEDS" or own is None:
+        assert shown(closed.address(1, listener), certificates).split() == (certificates / expected).read_text().split()
+
+
+def test_certificates_are_renewed_while_a_broker_runs(closed: Cluster, certificates: Path) -> None:
+    """Fails if an alteration of a keystore reaches other brokers or listeners, or ends a connection that is open (I-TLS-4)."""
+    security = Security({"security_protocol": "SSL", "ssl_cafile": str(certificates / "ca.pem")})
+    with wire.WireConnection(Address.of(closed.address(1, "ASKS"), security), PATIENCE) as open_one:
+        with KafkaAdminClient(bootstrap_servers=closed.bootstrap) as admin:
+            admin.alter_configs([ConfigResource("BROKER", "1", {
+                "listener.name.asks.ssl.keystore.location": str(certificates / "new.pem"),
+                "listener.name.asks.ssl.keystore.type": "PEM"})], raise_on_unknown=False)
+        new, old = ((certificates / name).read_text().split() for name in ("new.crt", "both.crt"))
+        closed.wait(lambda: shown(closed.address(1, "ASKS"), certificates).split() == new, PATIENCE)
+        assert shown(closed.address(2, "ASKS"), certificates).split() == old
+        assert shown(closed.address(1, "TLS"), certificates).split() == old
+        assert open_one.ask(ApiVersionsRequest(), ApiVersionsResponse, 0).error_code == 0
+
+
+def test_files_that_cannot_be_used_change_nothing(certificates: Path, tmp_path: Path) -> None:
+    """Fails if a certificate that is replaced in its file is not shown, or a broken file leaves none (I-TLS-4)."""
+    file = tmp_path / "node.pem"
+    file.write_text((certificates / "both.pem").read_text())
+    files = CertificateFiles("TLS", BrokerConfig(settings(certificates) | {"listener.name.tls.ssl.keystore.location": str(file)}))
+    first = files.now(MetadataImage())
+    file.write_text("half a certificate")
+    assert files.now(MetadataImage()) is first
+    file.unlink()
+    assert files.now(MetadataImage()) is first
+    file.write_text((certificates / "new.pem").read_text())
+    assert files.now(MetadataImage()) is not first and files.now(MetadataImage()) is files.now(MetadataImage())
+
+
 # --- without sockets ------------------------------------------------------------------------------------------------
 
 
@@ -136,7 +203,7 @@ def talk(one: TlsSession, other: TlsSession) -> tuple[bytes, bytes]:
 
 def test_what_is_written_early_waits_for_the_handshake(certificates: Path) -> None:
     """Fails if bytes leave before the handshake, are lost or change their order (I-TLS-1)."""
-    contexts = read_certificates(BrokerConfig(settings(certificates) | {"ssl.client.auth": "required"}))
+    contexts = contexts_of(settings(certificates) | {"ssl.client.auth": "required"})
     one, other = TlsSession(contexts.opening, "localhost"), TlsSession(contexts.accepting)
     one.send(b"a")
     one.send(b"b" * 100_000)
@@ -148,7 +215,7 @@ def test_what_is_written_early_waits_for_the_handshake(certificates: Path) -> No
 
 def test_a_node_checks_the_name_and_a_listener_the_certificate(certificates: Path) -> None:
     """Fails if a node talks to one whose certificate names another host, or `required` lets in who shows none (I-TLS-3)."""
-    contexts = read_certificates(BrokerConfig(settings(certificates) | {"ssl.client.auth": "required"}))
+    contexts = contexts_of(settings(certificates) | {"ssl.client.auth": "required"})
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
         talk(TlsSession(contexts.opening, "elsewhere"), TlsSession(contexts.accepting))
     nobody = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
@@ -159,7 +226,7 @@ def test_a_node_checks_the_name_and_a_listener_the_certificate(certificates: Pat
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["nothing", "half a hello"])
 def test_half_a_handshake_ends_after_its_time(certificates: Path, sent: bytes) -> None:
     """Fails if whoever connects and says nothing keeps a place for the ten minutes of an idle connection (I-TLS-2)."""
-    contexts, world, lost = read_certificates(BrokerConfig(settings(certificates))), World(1, brokers=1), []  # type: ignore[var-annotated]
+    contexts, world, lost = contexts_of(settings(certificates)), World(1, brokers=1), []  # type: ignore[var-annotated]
 
     class Above(asyncio.Protocol):
         def connection_lost(self, exc: Exception | None) -> None:
@@ -192,7 +259,7 @@ def test_files_that_do_not_fit_are_refused(certificates: Path, lines: dict[str, 
     """Fails if a broker starts without the certificates that its listeners need, or does not say which setting is wrong."""
     config = {name: value for name, value in {**settings(certificates), **lines}.items() if value is not None}
     with pytest.raises(ConfigError, match=re.escape(told)) as refused:
-        read_certificates(BrokerConfig(config))
+        contexts_of(config)
     assert next(iter(lines)) in str(refused.value)
 
 
