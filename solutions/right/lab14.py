@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from minikafka.lab.labs.lab14.checks import REMOVED, ablated
+from minikafka.lab.labs.lab14.late import after, share
 from minikafka.lab.labs.lab14.pipeline import Pipeline, surge
 
 # --- 14.2 -------------------------------------------------------------------------------------------------------------------
@@ -92,15 +93,24 @@ KEEP = "INSERT OR IGNORE INTO trips VALUES (?, ?, ?, ?, ?, ?)"
 PRICES = "INSERT OR REPLACE INTO prices SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"
 
 
+def good(rows, db):
+    """Put aside what cannot be read, and return the rest."""
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row.part, row.off) for row in rows if None in row])
+    return [row for row in rows if None not in row]
+
+
 def write(rows, batch, db):
-    db.executemany(KEEP, rows)
+    db.executemany(KEEP, good(rows, db))
     db.execute(PRICES)
 
 
 def write_all_new(rows, batch, db):
     cursor = db.cursor()
     for row in rows:
-        cursor.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", tuple(row))
+        if any(value is None for value in row):
+            cursor.execute("INSERT INTO dead VALUES (?, ?) ON CONFLICT DO NOTHING", row[4:])
+        else:
+            cursor.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", tuple(row))
     cursor.execute("DELETE FROM prices")
     cursor.execute("INSERT INTO prices SELECT zone, window, n, surge(n) FROM "
                    "(SELECT zone, window, count(*) AS n FROM trips GROUP BY zone, window)")
@@ -108,6 +118,10 @@ def write_all_new(rows, batch, db):
 
 def write_look_first(rows, batch, db):
     for trip, taxi, zone, window, part, off in rows:
+        if trip is None or taxi is None or zone is None or window is None:
+            if not db.execute("SELECT 1 FROM dead WHERE part = ? AND off = ?", (part, off)).fetchone():
+                db.execute("INSERT INTO dead VALUES (?, ?)", (part, off))
+            continue
         if db.execute("SELECT 1 FROM trips WHERE trip = ?", (trip,)).fetchone():
             continue
         db.execute("INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", (trip, taxi, zone, window, part, off))
@@ -117,14 +131,16 @@ def write_look_first(rows, batch, db):
 
 
 def write_by_pandas(rows, batch, db):
-    db.executemany(KEEP, rows)
+    whole = pd.DataFrame(rows, columns=["trip", "taxi", "zone", "window", "part", "off"]).notna().all(axis=1)
+    db.executemany(KEEP, [row for row, good in zip(rows, whole) if good])
+    db.executemany("REPLACE INTO dead VALUES (?, ?)", [row[4:] for row, good in zip(rows, whole) if not good])
     table = pd.read_sql("SELECT zone, window FROM trips", db)
     for (zone, window), trips in table.groupby(["zone", "window"]).size().items():
         db.execute("REPLACE INTO prices VALUES (?, ?, ?, ?)", (zone, window, int(trips), float(surge(int(trips)))))
 
 
 def write_by_numpy(rows, batch, db):
-    db.executemany(KEEP, rows)
+    db.executemany(KEEP, good(rows, db))
     cells = db.execute("SELECT zone || '|' || window FROM trips").fetchall()
     if cells:
         names, counts = np.unique([cell for cell, in cells], return_counts=True)
@@ -145,7 +161,7 @@ def pipeline(writes=write, **settings):
 
 
 def write_replace(rows, batch, db):
-    db.executemany("INSERT OR REPLACE INTO trips VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.executemany("INSERT OR REPLACE INTO trips VALUES (?, ?, ?, ?, ?, ?)", good(rows, db))
     db.execute(PRICES)
 
 
@@ -271,6 +287,71 @@ def rings_by_fields(looks):
 PAGE = [({"isr"}, "brokers"), ({"lag"}, "query"), ({"freshness"}, "application")]
 
 
+# --- 14.13 ------------------------------------------------------------------------------------------------------------------
+
+
+INTO, CLOSED = "INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)", "WHERE trip NOT IN (SELECT trip FROM late)"
+FINAL = PRICES.replace("GROUP", f"{CLOSED} GROUP")
+
+
+def final(minutes=50, prices=FINAL):
+    def write(rows, batch, db):
+        there = {trip for trip, in db.execute("SELECT trip FROM trips")}
+        newest = db.execute("SELECT max(window) FROM trips").fetchone()[0] or ""
+        for row in rows:
+            if row.trip not in there:
+                db.execute(INTO, row)
+                if after(row.window, 10 + minutes) <= newest:
+                    db.execute("INSERT INTO late VALUES (?)", (row.trip,))
+        db.execute(prices)
+    return minutes, write
+
+
+def final_by_marks():
+    """The newest window before each batch stands in a table."""
+    def write(rows, batch, db):
+        db.execute("CREATE TABLE IF NOT EXISTS marks (batch INTEGER PRIMARY KEY, newest TEXT)")
+        newest = db.execute("SELECT max(newest) FROM marks WHERE batch < ?", (batch,)).fetchone()[0] or ""
+        db.executemany("INSERT OR IGNORE INTO marks VALUES (?, ?)", [(batch, max(newest, *(row.window for row in rows)))])
+        db.executemany(KEEP, rows)
+        db.executemany("INSERT OR IGNORE INTO late VALUES (?)",
+                       [(row.trip,) for row in rows if after(row.window, 60) <= newest])
+        db.execute(FINAL)
+    return 50, write
+
+
+def final_by_batches():
+    """A batch that was done is left out."""
+    def write(rows, batch, db):
+        db.execute("CREATE TABLE IF NOT EXISTS done (batch INTEGER PRIMARY KEY)")
+        if db.execute("SELECT 1 FROM done WHERE batch = ?", (batch,)).fetchone():
+            return
+        db.execute("INSERT INTO done VALUES (?)", (batch,))
+        final()[1](rows, batch, db)
+    return [50, write]
+
+
+def final_step_by_step():
+    def write(rows, batch, db):
+        newest = db.execute("SELECT max(window) FROM trips").fetchone()[0] or ""
+        for row in rows:
+            if db.execute("SELECT 1 FROM trips WHERE trip = ?", (row.trip,)).fetchone():
+                continue
+            db.execute(INTO, row)
+            if after(row.window, 60) <= newest:
+                db.execute("INSERT INTO late VALUES (?)", (row.trip,))
+                continue
+            db.execute("INSERT OR IGNORE INTO prices VALUES (?, ?, 0, 1)", (row.zone, row.window))
+            db.execute("UPDATE prices SET trips = trips + 1, surge = surge(trips + 1) WHERE zone = ? AND window = ?",
+                       (row.zone, row.window))
+    return 50, write
+
+
+def final_that_is_measured():
+    minutes = next(m for m in range(0, 200, 10) if share(m) < 0.01)
+    return final(minutes)
+
+
 RIGHT = {
     "14.2": {
         "ifs": lost_trip,
@@ -317,6 +398,14 @@ RIGHT = {
         "a set": lambda trips, prices: set(prices_by_counting(trips, prices)),
         "pairs as lists": lambda trips, prices: [list(cell) for cell in prices_by_counting(trips, prices)],
         "trusts the column": lambda trips, prices: [row[:2] for row in prices if row.surge != surge(row.trips)],
+    },
+    "14.13": {
+        "new rows alone": final,
+        "marks in a table": final_by_marks,
+        "batches that are done": final_by_batches,
+        "step by step": final_step_by_step,
+        "minutes that are measured": final_that_is_measured,
+        "a partial": partial(final, minutes=50.0),
     },
     "14.11": {
         "all of the last": of_the_last,

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections import Counter
 
 from minikafka.lab.labs.lab14.broken import pipelines
+from minikafka.lab.labs.lab14.late import after
 from minikafka.lab.labs.lab14.pipeline import AT_LEAST_ONCE, Pipeline, surge
 from solutions.right.lab14 import (
+    FINAL,
     KEEP,
     PAGE,
     PRICES,
@@ -13,6 +15,8 @@ from solutions.right.lab14 import (
     and_then,
     both,
     either,
+    final,
+    good,
     lost_trip,
     negated,
     of_the_last,
@@ -106,7 +110,7 @@ def write_no_trips(rows, batch, db):
 
 
 def write_commits(rows, batch, db):
-    db.executemany(KEEP, rows)
+    db.executemany(KEEP, good(rows, db))
     db.commit()
     db.execute(PRICES)
 
@@ -179,6 +183,104 @@ def never_again_silent():
     return alarms
 
 
+def write_dies(rows, batch, db):
+    for row in rows:
+        row.zone.lower()
+    write(rows, batch, db)
+
+
+def write_takes_all(rows, batch, db):
+    db.executemany(KEEP, rows)
+    db.execute(PRICES)
+
+
+def write_skips_unread(rows, batch, db):
+    write([row for row in rows if None not in row], batch, db)
+
+
+def write_skips_the_batch(rows, batch, db):
+    if not any(None in row for row in rows):
+        write(rows, batch, db)
+
+
+def write_buries_the_batch(rows, batch, db):
+    if any(None in row for row in rows):
+        db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [row[-2:] for row in rows])
+    else:
+        write(rows, batch, db)
+
+
+def write_looks_at_the_number(rows, batch, db):
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [row[-2:] for row in rows if row.trip is None])
+    write_takes_all([row for row in rows if row.trip is not None], batch, db)
+
+
+def write_buries_twice(rows, batch, db):
+    db.executemany("INSERT INTO dead VALUES (?, ?)", [row[-2:] for row in rows if None in row])
+    write_skips_unread(rows, batch, db)
+
+
+def write_prices_when_quiet(rows, batch, db):
+    db.executemany(KEEP, good(rows, db))
+    if len(rows) < 40:
+        db.execute(PRICES)
+
+
+def write_small_batches_only(rows, batch, db):
+    assert len(rows) < 60, "too many rows at once"
+    write(rows, batch, db)
+
+
+# --- 14.13 ------------------------------------------------------------------------------------------------------------
+
+
+def by_the_sink(closes, minutes=50, late="INSERT OR IGNORE INTO late VALUES (?)", keep=KEEP):
+    """Late is what `closes` says of the rows and of the newest window in the sink."""
+    def write(rows, batch, db):
+        newest = db.execute("SELECT max(window) FROM trips").fetchone()[0] or ""
+        found = closes(rows, newest, minutes)
+        db.executemany(keep, rows)
+        db.executemany(late, [(row.trip,) for row in found])
+        db.execute(FINAL)
+    return lambda: (minutes, write)
+
+
+def closed(rows, newest, minutes):
+    return [row for row in rows if after(row.window, 10 + minutes) <= newest]
+
+
+def of_this_batch(rows, newest, minutes):
+    return closed(rows, max([newest, *(row.window for row in rows)]), minutes)
+
+
+def from_the_beginning(rows, newest, minutes):
+    return [row for row in rows if after(row.window, minutes) <= newest]
+
+
+def one_too_few(rows, newest, minutes):
+    return [row for row in rows if after(row.window, 10 + minutes) < newest]
+
+
+def in_a_variable():
+    newest = [""]
+
+    def write(rows, batch, db):
+        there = {trip for trip, in db.execute("SELECT trip FROM trips")}
+        new = [row for row in rows if row.trip not in there]
+        db.executemany(KEEP, new)
+        db.executemany("INSERT INTO late VALUES (?)", [(row.trip,) for row in closed(new, newest[0], 50)])
+        newest[0] = max([newest[0], *(row.window for row in rows)])
+        db.execute(FINAL)
+    return 50, write
+
+
+def drops_the_late():
+    def write(rows, batch, db):
+        final()[1](rows, batch, db)
+        db.execute("DELETE FROM trips WHERE trip IN (SELECT trip FROM late)")
+    return 50, write
+
+
 WRONG = {
     "14.2": {
         "knows two answers only": (two_values, ""),
@@ -247,6 +349,15 @@ WRONG = {
         "deletes the trips": (pipeline(and_then("DELETE FROM trips WHERE trip % 7 = 0")), r"lost"),
         "deletes a price": (pipeline(and_then("DELETE FROM prices WHERE trips = 1")), r"totals|price"),
         "an answer of another kind": (pipeline(acks=2), r"acks"),
+        "dies of what it cannot read": (pipeline(write_dies), r"not to be read.*the query died.*NoneType"),
+        "a row of nothing": (pipeline(write_takes_all), r"not to be read.*rows? of nothing in trips"),
+        "what cannot be read vanishes": (pipeline(write_skips_unread), r"not to be read.*not among the dead.*None"),
+        "good records of the batch are lost": (pipeline(write_skips_the_batch), r"not to be read.*[0-9]+ lost"),
+        "good records among the dead": (pipeline(write_buries_the_batch), r"not to be read.*good records among the dead"),
+        "looks at the trip's number alone": (pipeline(write_looks_at_the_number), r"not to be read.*not among the dead"),
+        "the dead twice": (pipeline(write_buries_twice), r"not to be read.*the query died.*dead"),
+        "prices when there is time": (pipeline(write_prices_when_quiet), r"totals"),
+        "stands still at a large batch": (pipeline(write_small_batches_only), r"query died|waited"),
     },
     "14.7": {
         "believes that acks=1 makes duplicates": (rises(acks={"duplicate"}), ""),
@@ -294,6 +405,25 @@ WRONG = {
         "a number": (lambda trips, prices: sum(row.surge != surge(row.trips) for row in prices), r"list of tuples|returned None"),
         "True or False": (lambda trips, prices: all(row.surge == surge(row.trips) for row in prices), r"list of tuples|returned None"),
         "nothing": (lambda trips, prices: None, r"list of tuples|returned None"),
+    },
+    "14.13": {
+        "nothing is late": (by_the_sink(lambda *_: []), r"not among the late"),
+        "changes a price that was paid": (lambda: final(prices=PRICES), r"came in time, and the price counts"),
+        "drops what is late": (drops_the_late, r"not in trips; its driver"),
+        "late at the second time": (by_the_sink(closed), r"second time.*among the late now"),
+        "late by its own batch": (by_the_sink(of_this_batch), r"not closed before this batch"),
+        "from the beginning of the window": (by_the_sink(from_the_beginning), r"not closed before this batch"),
+        "closed a moment later": (by_the_sink(one_too_few), r"not among the late"),
+        "late twice": (by_the_sink(closed, late="INSERT INTO late VALUES (?)"), r"second time"),
+        "in a variable": (in_a_variable, r"not among the late"),
+        "trips twice": (by_the_sink(closed, keep=KEEP.replace("OR IGNORE ", "")), r"second time: the database stopped `write`"),
+        "waits for nobody": (lambda: final(0), r"24.5%"),
+        "waits 20 minutes, as usual": (lambda: final(20), r"come too late; fewer than"),
+        "waits for all": (lambda: final(120), r"10 minutes less"),
+        "a quarter of an hour": (lambda: final(45), r"0, 10, 20"),
+        "write alone": (lambda: write, r"pair"),
+        "minutes alone": (lambda: 50, r"pair"),
+        "nothing": (lambda: None, r"pair|return"),
     },
     "14.11": {
         "no alarm on the lag": (without("lag"), r"query stays away.*lag does not ring"),

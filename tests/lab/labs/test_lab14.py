@@ -207,6 +207,44 @@ def test_a_night_judges_each_price():
     assert judged(replace(run, prices={("airport", window): 1.1}), 8.0) == "1 wrong price"
 
 
+def unreadable(rows=None, **more):
+    """A run of two trips, and two records behind them that no trip can be read from, one of which names a trip."""
+    history, values = History(), [VALUE % (0, 1), VALUE % (1, 1), '{"trip":0,"taxi":"ta', '{"trip":1,"taxi":"taxi-1"}']
+    for off, value in enumerate(values):
+        op = history.invoke("p", "send", topic="trips", partition=0, value=value, acks=-1)
+        history.ok(op, offset=off)
+    op = history.invoke("f", "final", topic="trips", partition=0, isolation="read_uncommitted")
+    history.ok(op, start=0, records=[["trips", 0, off, value] for off, value in enumerate(values)])
+    return Run(tuple(history), rows or (row(0), row(1)), {("airport", "2025-06-02T07:20:00Z"): 2}, **more)
+
+
+@pytest.mark.parametrize("said, run", [
+    ("", unreadable(dead=((0, 2), (0, 3)))),
+    ("1 unreadable record not among the dead", unreadable(dead=((0, 2),))),
+    ("1 good record among the dead", unreadable(dead=((0, 1), (0, 2), (0, 3)))),
+    ("1 row of nothing in trips, 1 phantom",
+     unreadable((row(0), row(1), row_of('{"trip":0,"taxi":"ta', 0, 2)), dead=((0, 2), (0, 3)))),
+    ("the query died of KeyError: None, and again at each start", unreadable(died="KeyError: None")),
+])
+def test_what_cannot_be_read_belongs_among_the_dead_alone(said, run):
+    """Fails if a night lets an unreadable record vanish or stand among the trips, if it takes a good one for dead, or if the
+    notary counts as a trip what is none."""
+    assert judged(run, 8.0) == said
+
+
+def test_a_trip_has_come_when_a_price_counts_it():
+    """Fails if a pipeline whose rows come in time and whose prices stand still counts as fresh."""
+    def late_prices(rows, batch, db):
+        db.executemany(KEEP_FIRST, rows)
+        if batch:
+            db.execute(COUNT_AGAIN)
+    sink = Sink(EFFECTIVELY_ONCE.but(write=late_prices))
+    sink.take([row(0)], 0)
+    assert sink.counted() == []
+    sink.take([row(1)], 1)
+    assert sink.counted() == [0, 1]
+
+
 def test_prices_are_looked_at_in_more_than_one_zone():
     """Fails if 14.4 lets a pipeline pass that prices each window by the trips of all windows."""
     def by_all(rows, batch, db):

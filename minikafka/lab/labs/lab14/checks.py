@@ -1,5 +1,6 @@
 """Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each setting is for (14.7), a
-pipeline that fools the notary (14.8), the notary's missing question (14.9), alarms (14.11) and a runbook (14.12)."""
+pipeline that fools the notary (14.8), the notary's missing question (14.9), alarms (14.11), a runbook (14.12), and prices
+that are final (14.13)."""
 from __future__ import annotations
 
 import contextlib
@@ -12,6 +13,7 @@ from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab14 import late
 from minikafka.lab.labs.lab14.alarms import AFTER, LIMIT, Alarms, Page, against_alarms, against_page, lines
 from minikafka.lab.labs.lab14.liars import LIARS, Price, follows, sold, wrong_prices
 from minikafka.lab.labs.lab14.nights import NIGHTS, against
@@ -19,7 +21,7 @@ from minikafka.lab.labs.lab14.notary import COUNTERS, Cell, Row, Sealed, notary,
 from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE, Pipeline, Sink, prices_added_up, surge
 from minikafka.lab.labs.lab14.rehearsal import rehearse
-from minikafka.lab.labs.lab14.remedy import ENDED, no_such_value, question
+from minikafka.lab.labs.lab14.remedy import ENDED, UNREAD, no_such_value, question
 from minikafka.lab.labs.lab14.schedule import for_ablation, schedule
 from minikafka.lab.labs.lab14.watch import WATCHES
 from minikafka.lab.picture.sentences.phrases import counted
@@ -90,7 +92,7 @@ hints("14.4",
       "twice. Which column of a row is the same in both cases?",
       "Make the second time harmless. A unique key with `INSERT OR IGNORE` lets a row in once. A price that is counted from "
       "the rows of the sink is right however often it is counted; a price to which something is added is not. Each "
-      "setting before the log has a night of its own: what does its refusal say?",
+      "setting before the log has a night of its own: what does its refusal say? A row with None in it is no trip.",
       "minikafka/lab/labs/lab14/pipeline.py: what `write` gets; sqlite3.Connection.executemany")
 
 
@@ -98,7 +100,7 @@ hints("14.4",
         matters="Nobody can promise exactly once through a database that Kafka does not know. What a team can "
                 "promise is that a second time changes nothing, and that somebody looks.")
 def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
-    """Check with a hundred seeds on paper, then the prices, then in five nights and under ten hidden schedules on simulated
+    """Check with a hundred seeds on paper, then the prices, then in six nights and under ten hidden schedules on simulated
     brokers."""
     pipeline = given(answer)
     if found := judged_on_paper(pipeline, PAPER):
@@ -110,7 +112,8 @@ def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
         raise Wrong(wrong)
     for n, night in enumerate(NIGHTS):
         if said := against(pipeline, night):
-            asked = ENDED if "stay" in said else question(pipeline, lambda other, night=night: not against(other, night))
+            asked = ENDED if "stay" in said else UNREAD if night.schedule.spoiled else \
+                question(pipeline, lambda other, night=night: not against(other, night))
             raise Wrong(f"it falls in the night {night.name!r}: {said}. {asked}", str(night).splitlines()[1:],
                         f"against(my_pipeline(), NIGHTS[{n}])")
     for seed in HIDDEN:
@@ -319,3 +322,33 @@ def followed(answer: Callable[[], Page] | Page) -> str:
             raise Wrong(f"in the night {night.name!r}, {said}. What must be mended is elsewhere: {night.place}",
                         str(night).splitlines()[1:])
     return f"followed in {len(WATCHES) - 1} nights, it leads to the cause in each of them"
+
+
+# --- 14.13: late trips -----------------------------------------------------------------------------------------------
+
+FEW = 0.01                                      # of the trips may come too late
+
+hints("14.13",
+      "Which trips has the sink seen before this batch? And which are they if the batch comes for the second time?",
+      "Ask the sink first: which trips are there, and what is the newest window? Then look only at rows that are new. If the "
+      "batch comes again, none is new, and nothing happens. A variable does not survive a restart; a table does.",
+      "minikafka/lab/labs/lab14/late.py: `late`, `after`, `share`")
+
+
+@checks("14.13", matters="A price that changes after it was paid is a letter from a lawyer. A trip that is dropped because it is "
+                         "late is one from a driver.", wants="a pair (minutes, write)")
+def final_prices(answer: Callable[[], tuple[int, Any]]) -> str:
+    """Check the delay by the share of late trips, and the rule on a day in which batches come twice and the query restarts."""
+    told = answer()
+    assert isinstance(told, (tuple, list)) and len(told) == 2, f"a pair (minutes, write) is wanted, you returned {shown(told)}"
+    minutes = wants.whole(told[0])
+    assert minutes is not None and minutes >= 0 and minutes % 10 == 0, \
+        f"the minutes are 0, 10, 20 and so on, as windows are; you have {shown(told[0])}"
+    assert callable(told[1]), f"`write` is a function; you have {shown(told[1])}"
+    if (few := late.share(minutes)) >= FEW:
+        raise Wrong(f"with a delay of {minutes} minutes {few:.1%} of the trips come too late; fewer than {FEW:.0%} are wanted")
+    if minutes and (less := late.share(minutes - 10)) < FEW:
+        raise Wrong(f"with 10 minutes less {less:.1%} of the trips come too late, and prices are final sooner")
+    if wrong := late.against(lambda: (minutes, answer()[1])):
+        raise Wrong(wrong)
+    return f"{len(late.late(minutes))} of {late.TRIPS:,} trips come too late: all are in trips, and no price has changed for them"

@@ -26,7 +26,7 @@ from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
-from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.labs.lab14.schedule import RATE, Schedule, spoil
 from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import waiting
 from minikafka.proof.chaos.final_reads import read_everything
@@ -66,7 +66,8 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
             query.stop()
             batches.stop()
         read_everything(cluster, history, {topic: len(PARTS)})
-        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, file=str(home / "sink.db"))
+        return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, dead=sink.dead(),
+                   file=str(home / "sink.db"))
 
 
 def create(cluster: Any, min_insync: int) -> str:
@@ -101,6 +102,8 @@ class TripWriter(threading.Thread):
             future = self.producer.send(self.topic, trip.encode(), trip.taxi.encode(), timestamp_ms=trip.timestamp_ms)
             future.add_callback(lambda done, op=op: self.history.ok(op, partition=done.partition, offset=done.offset))
             future.add_errback(lambda error, op=op: self.history.info(op, error=repr(error)[:100]))
+            if number in self.schedule.spoiled:
+                self.producer.send(self.topic, spoil(trip.encode(), number), trip.taxi.encode(), timestamp_ms=trip.timestamp_ms)
 
     def finish(self) -> bool:
         """Wait until every trip has its answer; return whether it came."""
@@ -170,9 +173,11 @@ class LiveQuery(Spark):
 
 
 def trips(rows: DataFrame) -> DataFrame:
-    """Return the records as rows of the sink: Spark reads the JSON and finds the window."""
+    """Return the records as rows of the sink: Spark reads the JSON and finds the window. (`F.window` would leave out each row
+    without a time, and say nothing.)"""
     from pyspark.sql import functions as F
     trip = F.from_json(F.col("value").cast("string"), "trip INT, taxi STRING, pickup STRING, started TIMESTAMP").alias("t")
-    window = F.date_format(F.window("t.started", f"{MINUTES} minutes").start, "yyyy-MM-dd'T'HH:mm:ss'Z'")
+    start = F.timestamp_seconds(F.floor(F.unix_timestamp("t.started") / (60 * MINUTES)) * (60 * MINUTES))
+    window = F.date_format(start, "yyyy-MM-dd'T'HH:mm:ss'Z'")
     return (rows.select(trip, "partition", "offset")
             .select("t.trip", "t.taxi", "t.pickup", window, "partition", "offset"))

@@ -35,10 +35,11 @@ from minikafka.proof.history.story import HistoryTables, Op
 COUNTERS = ("lost", "duplicate", "reordered", "phantom", "totals")
 MINUTES = 10                                    # of a window
 Cell = tuple[str, str]                          # zone, beginning of the window
+Place = tuple[int, int]                         # partition, offset
 
 
 class Row(NamedTuple):
-    """One row of the sink: the trip, and the place in the log that it came from."""
+    """One row of the sink: the trip, and the place in the log that it came from. What cannot be read is None."""
 
     trip: int
     taxi: str
@@ -53,9 +54,10 @@ class Run:
     """The evidence of a run. None stands for what could not be read.
 
     `settled`: the pipeline said that it had nothing left to do. `missed`: faults of the schedule that did not happen.
-    What a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to its row in the sink;
-    `stayed`, the rows that a write left in the sink that died before its end; `prices`, the surge of each window. `file`: the
-    sink, where it is a file.
+    What a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to a price that counts it;
+    `stayed`, the rows that a write left in the sink that died before its end; `prices`, the surge of each window; `dead`, the
+    places in the log that stand in the table of that name; `died`, the error of a `write` that ended the query again and again.
+    `file`: the sink, where it is a file.
     """
 
     history: Iterable[dict[str, Any]]
@@ -67,6 +69,8 @@ class Run:
     waited: float = 0.0
     stayed: int = 0
     prices: Mapping[Cell, Any] | None = None
+    dead: tuple[Place, ...] = ()
+    died: str = ""
     file: str = ""
 
 
@@ -110,14 +114,22 @@ def window_of(started: str) -> str:
 
 
 def row_of(value: str, part: int, off: int) -> Row:
-    """Return the row that a record of the log should become."""
+    """Return the row that a record of the log should become: as Spark's `from_json`, with None for what cannot be read."""
     return Row(*_read(value), part, off)
 
 
 @lru_cache(maxsize=4096)
-def _read(value: str) -> tuple[int, str, str, str]:
-    trip = json.loads(value)
-    return trip["trip"], trip["taxi"], trip["pickup"], window_of(trip["started"])
+def _read(value: str) -> tuple[Any, ...]:
+    try:
+        trip = json.loads(value)
+    except ValueError:
+        return None, None, None, None
+    return trip.get("trip"), trip.get("taxi"), trip.get("pickup"), "started" in trip and window_of(trip["started"]) or None
+
+
+def readable(row: Row) -> bool:
+    """Return whether a row is a trip, whole."""
+    return None not in row
 
 
 # --- what was sent, and what became of it ----------------------------------------------------------------------------
@@ -137,19 +149,31 @@ class Facts:
         """Return the first send of each trip, in the order of sends."""
         found: dict[int, Op] = {}
         for send in self.story.sends:
-            found.setdefault(row_of(send.fields["value"], 0, 0).trip, send)
+            if readable(row := row_of(send.fields["value"], 0, 0)):
+                found.setdefault(row.trip, send)
         return found
 
     @cached_property
     def acked(self) -> set[int]:
         """Return the trips of which a send was acknowledged."""
-        return {row_of(send.fields["value"], 0, 0).trip for send in self.story.sends if send.ok}
+        rows = (row_of(send.fields["value"], 0, 0) for send in self.story.sends if send.ok)
+        return {row.trip for row in rows if readable(row)}
 
     @cached_property
     def in_log(self) -> dict[int, str]:
         """Return where in the log the last reader found each trip."""
-        return {row_of(value, 0, 0).trip: f"{topic}-{part} at {off}" for finals in self.story.finals.values()
-                for final in finals for topic, part, off, value in final.get("records") or ()}
+        return {row.trip: f"{topic}-{row.part} at {row.off}" for topic, row in self.log if readable(row)}
+
+    @cached_property
+    def unreadable(self) -> set[Place]:
+        """Return the places of the records that no trip can be read from."""
+        return {(row.part, row.off) for _, row in self.log if not readable(row)}
+
+    @cached_property
+    def log(self) -> list[tuple[str, Row]]:
+        """Return what the last reader found: topic, and the record as a row."""
+        return [(topic, row_of(value, part, off)) for finals in self.story.finals.values()
+                for final in finals for topic, part, off, value in final.get("records") or ()]
 
     @cached_property
     def log_is_whole(self) -> bool:
@@ -230,12 +254,12 @@ def totals(facts: Facts) -> Iterator[Evidence]:
     """Find windows whose number lies outside of what is possible."""
     least, most = bounds(facts)
     said = facts.run.totals or {}
-    for cell in sorted(most.keys() | said.keys()):
+    for cell in sorted(most.keys() | said.keys(), key=str):
         number = said.get(cell, 0)
         if number > most[cell] or number < least[cell] and facts.run.settled:
             zone, window = cell
             were = verb(least[cell], "was", "were")
-            yield Evidence(f"{zone} from {window[11:16]}: {counted(number, 'trip')}, there {were} {least[cell]}")
+            yield Evidence(f"{zone} from {str(window)[11:16]}: {counted(number, 'trip')}, there {were} {least[cell]}")
 
 
 def bounds(facts: Facts) -> tuple[Counter[Cell], Counter[Cell]]:

@@ -7,6 +7,8 @@
 
     trips   (trip, taxi, zone, window, part, off)     unique in `key`, if there is one
     prices  (zone, window, trips, surge)              one row for a zone and a window
+    dead    (part, off)                               one row for a record that no trip can be read from
+    late    (trip)                                    one row for a trip that came after its price was final (14.13)
 
 and runs in one transaction of the sink. SQL knows the function surge(trips).
 Owns: the tables of the sink. Invariants: I-SINK-1 what a `write` did is in the sink whole or not at all.
@@ -18,11 +20,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from minikafka.lab.labs.lab14.notary import Cell, Row
+from minikafka.lab.labs.lab14.notary import Cell, Place, Row, readable
 
 Write = Callable[[Sequence[Row], int, sqlite3.Connection], Any]
 NEW = """CREATE TABLE trips (trip INTEGER, taxi TEXT, zone TEXT, window TEXT, part INTEGER, off INTEGER);
-CREATE TABLE prices (zone TEXT, window TEXT, trips INTEGER, surge REAL, PRIMARY KEY (zone, window));"""
+CREATE TABLE prices (zone TEXT, window TEXT, trips INTEGER, surge REAL, PRIMARY KEY (zone, window));
+CREATE TABLE dead (part INTEGER, off INTEGER, PRIMARY KEY (part, off));
+CREATE TABLE late (trip INTEGER PRIMARY KEY);"""
 APPEND = "INSERT INTO trips VALUES (?, ?, ?, ?, ?, ?)"
 ADD_UP = """INSERT INTO prices VALUES (?, ?, 1, 1.0)
 ON CONFLICT DO UPDATE SET trips = trips + 1, surge = surge(trips + 1)"""
@@ -44,9 +48,15 @@ COUNT_AGAIN = """INSERT OR REPLACE INTO prices
                  SELECT zone, window, count(*), surge(count(*)) FROM trips GROUP BY zone, window"""
 
 
+def keep(rows: Sequence[Row], db: sqlite3.Connection) -> None:
+    """Keep a row that is there already as it is, and put aside the place of what cannot be read."""
+    db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", [(row.part, row.off) for row in rows if not readable(row)])
+    db.executemany(KEEP_FIRST, [row for row in rows if readable(row)])
+
+
 def upsert(rows: Sequence[Row], batch: int, db: sqlite3.Connection) -> None:
-    """Keep a row that is there already as it is, and count prices from what is there."""
-    db.executemany(KEEP_FIRST, rows)
+    """Keep what is there as it is, and count prices from it."""
+    keep(rows, db)
     db.execute(COUNT_AGAIN)
 
 
@@ -113,11 +123,23 @@ class Sink:
         """Return the rows in the order in which they came."""
         return tuple(Row(*row) for row in self.db.execute("SELECT * FROM trips ORDER BY rowid"))
 
+    def counted(self) -> list[int]:
+        """Return the trips of the windows whose price counts as many trips as there are."""
+        return [trip for trip, in self.db.execute(
+            "SELECT trip FROM trips JOIN prices USING (zone, window) JOIN (SELECT zone, window, count(*) AS there FROM trips "
+            "GROUP BY zone, window) USING (zone, window) WHERE prices.trips = there")]
+
     def totals(self) -> dict[Cell, int]:
         return {(zone, window): trips for zone, window, trips, _ in self.db.execute("SELECT * FROM prices")}
 
     def prices(self) -> dict[Cell, Any]:
         return {(zone, window): price for zone, window, _, price in self.db.execute("SELECT * FROM prices")}
+
+    def dead(self) -> tuple[Place, ...]:
+        return tuple(self.db.execute("SELECT part, off FROM dead ORDER BY part, off"))
+
+    def late(self) -> set[int]:
+        return {trip for trip, in self.db.execute("SELECT trip FROM late")}
 
     def close(self) -> None:
         self.db.close()

@@ -22,7 +22,7 @@ from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
-from minikafka.lab.labs.lab14.schedule import RATE, Schedule
+from minikafka.lab.labs.lab14.schedule import RATE, Schedule, spoil
 from minikafka.lab.labs.stage import simulated
 from minikafka.lab.waiting import waiting
 from minikafka.proof.history import History
@@ -30,6 +30,7 @@ from minikafka.protocol.errors import KafkaError
 
 TOPIC, PARTS = "trips", range(3)
 TRIGGER = 0.5                                   # seconds between two micro-batches
+AGAIN = 1.0                                     # seconds until a query that has ended by an error is started again
 REST = 3.0                                      # seconds without anything to do that count as rest
 PATIENCE = 60.0                                 # seconds until everything must have come to rest
 REQUEST = 1.5                                   # seconds that a client waits for an answer
@@ -57,7 +58,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
         waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
-                   prices=sink.prices())
+                   prices=sink.prices(), dead=sink.dead(), died=spark.died)
 
 
 def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
@@ -95,6 +96,8 @@ class SimTripWriter:
             self.sent[trip.trip] = began + number / RATE
             for _ in range(2 if schedule.twice and number % schedule.twice == 0 else 1):
                 promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
+            if number in schedule.spoiled:
+                promises.append(await self.producer.post(TOPIC, spoil(trip.encode(), number), trip.taxi.encode()))
         await asyncio.gather(*promises, return_exceptions=True)
         self.done = True
 
@@ -104,8 +107,9 @@ class ModelOfSpark(Spark):
 
     def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink, row_seconds: float) -> None:
         self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
-        self.came, self.stayed = dict[int, float](), 0      # when a trip was first in the sink; rows of a write that died
-        self.newest = dict[int, int]()          # of each partition, the last trip that the sink got
+        self.came, self.stayed = dict[int, float](), 0      # when a price first counted a trip; rows of a write that died
+        self.died = ""                          # the error of a `write`
+        self.newest = dict[int, int]()          # of each partition, the last such trip
         self.checkpoint: Checkpoint | None = None
         self.over, self.at_rest, self.dead_until = False, False, 0.0
         env = self.world.client_env()
@@ -136,19 +140,27 @@ class ModelOfSpark(Spark):
         rows = await self._read(plan)
         await self.world.sleep(self.row_seconds * len(rows))
         inside = self.dying and self.inside
-        if inside:
-            self.stayed += self.sink.die_inside(rows, plan.batch)
-        else:
-            self.sink.take(rows, plan.batch)
-            for row in rows:
-                self.came.setdefault(row.trip, self.world.now())
-                self.newest[row.part] = row.trip
+        try:
+            self._write(rows, plan.batch, inside)
+        except Exception as error:              # the query ends; whoever starts it again gets the same batch
+            self.died = f"{type(error).__name__}: {error}"
+            self.dead_until = self.world.now() + AGAIN
+            return
         if self.dying:
             self.deaths += 1
             self.dead_until, self.dying = self.world.now() + self.dying, 0.0
             self.checkpoint = self.checkpoint if self.pipeline.checkpoint else None
             return
         self.checkpoint.done(plan)
+
+    def _write(self, rows: list[Row], batch: int, inside: bool) -> None:
+        if inside:
+            self.stayed += self.sink.die_inside(rows, batch)
+            return
+        self.sink.take(rows, batch)
+        for trip in self.sink.counted():
+            self.came.setdefault(trip, self.world.now())
+        self.newest |= {row.part: row.trip for row in rows if row.trip in self.came}
 
     async def _ends(self, which: str) -> Offsets:
         return {part: await self.admin.offset(TOPIC, part, which) for part in PARTS}

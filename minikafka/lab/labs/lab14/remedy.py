@@ -31,6 +31,8 @@ ASK = {                                         # in the order in which they are
     "checkpoint": "After its death Spark had work to do again. Which setting says how much?",
     "key": "Which columns are equal in two rows of one trip, and different in the rows of two trips?",
 }
+UNREAD = ("In some rows something is None. What does `write` do with them, with the other rows of the batch, and when they come "
+          "twice?")
 ENDED = "Spark died before its caller ended the transaction. So who ended it?"
 WRITE = ("Your six settings are sound. Look at `write`: what does it do with a row that comes twice, and with a window that "
          "comes again?")

@@ -35,7 +35,8 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """The plan of a run: `trips` at RATE, and the faults. `twice`: the caller repeats every n-th trip, 0 for none; `row_seconds`:
-    what the sink takes for a row; `silent`: from when to when nothing is sent."""
+    what the sink takes for a row; `silent`: from when to when nothing is sent; `spoiled`: the trips
+    behind which a record is sent that no trip can be read from."""
 
     seed: int
     trips: int
@@ -43,6 +44,7 @@ class Schedule:
     twice: int = 0
     row_seconds: float = 0.0
     silent: tuple[float, float] = (0.0, 0.0)
+    spoiled: tuple[int, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -57,7 +59,13 @@ class Schedule:
         first += f"; the caller sends every {self.twice}th trip twice" if self.twice else ""
         first += f"; the sink writes {1 / self.row_seconds:.0f} rows a second" if self.row_seconds else ""
         first += "; nothing is sent from second {:g} to {:g}".format(*self.silent) if any(self.silent) else ""
+        first += f"; {len(self.spoiled)} records cannot be read" if self.spoiled else ""
         return "\n".join([first, *map(str, self.faults)])
+
+
+def spoil(value: bytes, number: int) -> bytes:
+    """Return a record that no trip can be read from: the text breaks off, or it names no zone."""
+    return value[:40] if number % 2 else value.replace(b'"pickup"', b'"pick"')
 
 
 def published() -> Schedule:
