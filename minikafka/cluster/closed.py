@@ -103,6 +103,15 @@ class ClosedFolder:
                      for name in sorted(names) for mechanism in known}
         return told
 
+    def super_users(self) -> dict[str, str]:
+        """Return who may do everything, where access lists decide: this notebook, nodes by their certificate, and whom the
+        configuration names."""
+        if self.plan.security is None or not self.plan.config.get("authorizer.class.name"):
+            return {}
+        ours = [f"User:{USER}"] * self.scram + ["User:CN=node"] * (self.plan.engine == NODES_NEED_TLS)
+        named = self.plan.config.get("super.users", "")
+        return {"super.users": ";".join(filter(None, [named, *ours]))}
+
     def for_clients(self) -> Security:
         """Return the settings with which this notebook's clients log in."""
         if self.plan.security is None:

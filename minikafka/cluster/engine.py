@@ -33,6 +33,7 @@ class Engine(Protocol):
 
 def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:
     """Return the settings by which a node finds itself, its files and its peers; listeners are the engine's."""
+    closed = ClosedFolder(plan)
     roles = ["broker"] * node.broker + ["controller"] * node.voter
     return {
         "node.id": str(node.id),
@@ -40,8 +41,9 @@ def common_properties(plan: Plan, node: NodePlan) -> dict[str, str]:
         "log.dirs": str(node.data),
         "metadata.log.dir": str(node.metadata),
         **({"broker.rack": node.rack} if node.rack is not None else {}),
-        **ClosedFolder(plan).properties(),
+        **closed.properties(),
         **plan.config,
+        **closed.super_users(),
     }
 
 

@@ -154,6 +154,15 @@ def test_a_closed_cluster_opens_again_as_it_was(tmp_path: Path) -> None:
         Cluster(**given, security="tls")
 
 
+def test_access_lists_keep_no_notebook_out(engine: str, name: str) -> None:
+    """Fails if a closed cluster with an authorizer does not start, or its own user may not do everything."""
+    config = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users": "User:ada"}
+    with Cluster(brokers=1, engine=engine, security="scram", config=config) as cluster:
+        with KafkaAdminClient(**cluster.for_kafka_python()) as admin:
+            admin.create_topics({name: {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
+        assert cluster.leader(name) == 1
+
+
 def test_words_that_fit_no_cluster_are_refused() -> None:
     """Fails if somebody believes in a closed cluster that is open."""
     with pytest.raises(ValueError, match="unknown security 'ssl': there is 'tls', 'scram', 'tls.scram'"):
