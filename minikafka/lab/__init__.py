@@ -18,6 +18,7 @@ The files, in reading order:
                          guard.py       a time limit for the student's function, and a limit of what it prints
                          wants.py       the type of answer that a check takes, and words for answers of another type
                          program.py     the student's own file, run as a process under a fault
+                         twins.py       the same check, with the program as a process of a simulated world
                          trial.py       the student's function, watched while a check calls it
                          values.py      words for the student's values and errors, and for what differs from the right ones
                          verdict.py     the answer of a check: PASS, FAIL or UNKNOWN, and the sentence that says why

@@ -12,7 +12,6 @@ clock stops the whole world.
 
 from __future__ import annotations
 
-import builtins
 import traceback
 from typing import Any
 
@@ -33,10 +32,9 @@ class Guest(Modules):
         self.own["threading"].Thread(target=self._main, args=(text,), name="MainThread").start()
 
     def _main(self, text: str) -> None:
-        known = {**vars(builtins), "__import__": self._imports, "print": self._print, "input": self._input}
         code: Any = 0
         try:
-            exec(compile(text, self.name, "exec"), {"__name__": "__main__", "__file__": self.name, "__builtins__": known})
+            exec(compile(text, self.name, "exec"), {"__name__": "__main__", "__file__": self.name, "__builtins__": self.known})
         except SystemExit as end:
             code = end.code or 0
         except Exception:
@@ -50,18 +48,6 @@ class Guest(Modules):
         while self.last_calls:
             self.last_calls.pop()()
         self._end(code)
-
-    def _imports(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        return self.load(name, globals, locals, fromlist, level)
-
-    def _print(self, *what: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
-        print(*what, sep=sep, end=end, file=file or self.own["sys"].stdout, flush=flush)
-
-    def _input(self, prompt: str = "") -> str:
-        self.stdout.write(prompt)
-        if not (line := self.stdin.readline()):
-            raise EOFError("EOF when reading a line")
-        return line.rstrip("\n")
 
     def _end(self, code: int) -> None:
         if self.code is None:

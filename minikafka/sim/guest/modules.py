@@ -4,8 +4,8 @@
     modules.enter(world)
     modules.load("kafka").KafkaProducer(bootstrap_servers=...)      # in this world, from inside or from outside of it
 
-kafka-python is not changed: each process has a copy of its modules, loaded while `time`, `threading`, `socket`, `random` and
-others mean those of this process. Once they are loaded, the names mean the real ones again.
+kafka-python is not changed: each process has a copy of its modules. Their imports, and the program's own, are those of `load`:
+they find the `time`, `threading`, `socket`, `random` and others of this process, and everybody else finds the real ones.
 
 Owns: the process's copies; its loop and its Env, once it is in a world.
 Invariants: I-GUEST-2 outside of a load, nothing of it can be found in this interpreter's modules.
@@ -15,7 +15,10 @@ What a real process does differently: files, the date, and what is computed in C
 from __future__ import annotations
 
 import atexit
+import builtins
 import importlib
+import importlib.machinery
+import importlib.util
 import itertools
 import logging
 import os
@@ -31,6 +34,7 @@ import types
 import uuid  # noqa: F401
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import kafka.admin  # noqa: F401
@@ -47,6 +51,7 @@ from minikafka.sim.world.world import CLIENTS, World
 
 COPIED = ("kafka", "queue", "uuid")
 SHARED = ("kafka.protocol", "kafka.errors", "kafka.structs", "kafka.version")  # they wait for nothing, and take long to load
+HIDDEN = ("_queue",)  # a queue in C waits for real threads; queue.py has the same in Python
 NANO = 1_000_000_000
 
 
@@ -59,6 +64,7 @@ class Modules:
         self.stdin, self.stdout, self.stderr = Input(self.threads), Output(self.threads), Output(self.threads)
         self.last_calls: list[Callable[[], Any]] = []  # of atexit
         self.own = {**_time(self.threads), **_net(self.threads, self.network), **self._process([name, *arguments])}
+        self.known = {**vars(builtins), "__import__": self.load, "print": self._print, "input": self._input}
         self._found: dict[str, Any] = {}
 
     def enter(self, world: World) -> None:
@@ -91,14 +97,26 @@ class Modules:
             "logging": _like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root),
         }
 
+    def _print(self, *what: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
+        print(*what, sep=sep, end=end, file=file or self.own["sys"].stdout, flush=flush)
+
+    def _input(self, prompt: str = "") -> str:
+        self.stdout.write(prompt)
+        if not (line := self.stdin.readline()):
+            raise EOFError("EOF when reading a line")
+        return line.rstrip("\n")
+
     def load(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = ("*",), level: int = 0) -> Any:
         """Import as `__import__` does, and with its arguments; return the module itself."""
-        if name in self.own and not level:
-            return self.own[name]
-        if not self._is_copied(name):
-            return __import__(name, globals, locals, fromlist, level)
+        full = importlib.util.resolve_name("." * level + name, globals["__package__"]) if level else name
+        if full in HIDDEN:
+            raise ImportError(f"{full} is not simulated", name=full)
+        root = full.partition(".")[0]
+        if not self._is_copied(full):
+            found = __import__(name, globals, locals, fromlist, level)
+            return self.own[root] if root in self.own and (full == root or not fromlist) else found
         with self._known_here():
-            importlib.import_module(name)
+            importlib.import_module(full)
             return __import__(name, globals, locals, fromlist, level)
 
     def _is_copied(self, name: str) -> bool:
@@ -106,24 +124,51 @@ class Modules:
 
     @contextmanager
     def _known_here(self) -> Iterator[None]:
-        """Put this process's modules into the place of the real ones, and keep what is loaded meanwhile (I-GUEST-2)."""
-        real = dict(sys.modules)
-        for name in filter(self._is_copied, real):
+        """Put this process's copies into the place of the real ones, and keep what is loaded meanwhile (I-GUEST-2)."""
+        finder: Any = _CopyFinder(self)
+        if finder in sys.meta_path:
+            yield
+            return
+        real = {name: module for name, module in sys.modules.items() if self._is_copied(name)}
+        for name in real:
             del sys.modules[name]
-        sys.modules.update({**self.own, **self._found, "_queue": None})  # None: queue.py's own SimpleQueue, not that in C
+        sys.modules.update(self._found)
+        sys.meta_path.insert(0, finder)
         try:
             yield
         finally:
-            for name, module in dict(sys.modules).items():
-                if self._is_copied(name):
-                    self._found[name] = module
-                if module is not real.get(name):
-                    del sys.modules[name]
+            sys.meta_path.remove(finder)
+            self._found = {name: sys.modules.pop(name) for name in [*filter(self._is_copied, sys.modules)]}
             sys.modules.update(real)
-            for name in filter(self._is_copied, real):
+            for name, module in real.items():
                 folder, _, last = name.rpartition(".")
-                if folder in real:
-                    setattr(real[folder], last, real[name])
+                if folder:
+                    setattr(sys.modules[folder], last, module)
+
+
+@dataclass(frozen=True)
+class _CopyFinder:
+    """Find a module for a copy: its code is executed with the imports of its process."""
+
+    modules: Modules
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if not self.modules._is_copied(name):
+            return None
+        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder != self)
+        spec = next((found for found in others if found is not None), None)
+        if spec is not None:
+            spec.loader = _CopyLoader(spec.loader.name, spec.loader.path)
+            spec.loader.known = self.modules.known
+        return spec
+
+
+class _CopyLoader(importlib.machinery.SourceFileLoader):
+    known: dict[str, Any]
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__["__builtins__"] = self.known
+        super().exec_module(module)
 
 
 def _time(threads: Threads) -> dict[str, Any]:
