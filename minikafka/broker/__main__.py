@@ -109,12 +109,15 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _check_required(config: BrokerConfig) -> None:
-    """Raise ConfigError, with Kafka's text, if the file lacks a required setting."""
+    """Raise ConfigError if the file lacks a required setting; with Kafka's text, where Kafka requires it."""
     if config.node_id is None:
         raise plain("Missing configuration `node.id` which is required when `process.roles` is defined")
     if not config["controller.quorum.voters"]:
         raise plain("If using process.roles, controller.quorum.voters must contain a parseable set of controllers: "
                     "id@host:port, where INTERNAL of the voters listens")
+    if config["authorizer.class.name"] and not config["minikafka.cluster.secret.file"]:
+        raise plain("authorizer.class.name needs minikafka.cluster.secret.file: without a secret whoever reaches the listener "
+                    "for the nodes may do everything, whatever the access lists say")
 
 
 def read_secret(env: LiveEnv, path: str) -> bytes:

@@ -114,6 +114,7 @@ def test_the_kernel_says_whose_a_connection_is() -> None:
     ({"listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT"}, "PLAINTEXT can only have PLAIN, SCRAM"),
     ({"listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,INTERNAL:PLAINTEXT", "sasl.enabled.mechanisms": "PLAIN"},
      "PlainLoginModule required"),
+    ({"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}, "minikafka.cluster.secret.file"),
     ({"ssl.cipher.suites": "required"}, "only its default '' works"),
     ({"listeners": "PLAINTEXT://myhost:9092,INTERNAL://127.0.0.1:9093"}, "can be reached from other machines"),
     (None, "No such file or directory"),
