@@ -79,7 +79,7 @@ class StrangersCode:
             return ["long"]
         if exercise not in self.given:
             return ["none"]
-        return ["together"] if exercise in TOGETHER else ["answer", plain.encoded(self.given[exercise], self._number)]
+        return ["together"] if exercise in TOGETHER else ["answer", plain.encoded(self.given[exercise], self._number, lend=True)]
 
     def _number(self, answer: Any) -> list[Any]:
         """Return what stands for a function: its number, its name and its parameters."""
@@ -99,7 +99,7 @@ class StrangersCode:
         args, named = plain.decoded(given)
         returned = self.functions[number](*args, **named)
         after = plain.encoded([args, named])
-        return ["returned", plain.encoded(plain.lent(returned)), "" if after == given else after]
+        return ["returned", plain.encoded(returned, lend=True), "" if after == given else after]
 
     def judge(self, exercise: str) -> list[Any]:
         """Judge here; and once more an answer that is none: a check that lets it pass was changed by the code."""

@@ -37,9 +37,10 @@ class Unplain(TypeError):
     """An error raised for a value that is not plain, or for text that is none of these values."""
 
 
-def encoded(value: Any, other: Callable[[Any], Any] | None = None) -> str:
-    """Return a value as text. `other` makes data of what is not plain; without it Unplain is raised."""
-    return json.dumps(_packed(value, other or _refuse))
+def encoded(value: Any, other: Callable[[Any], Any] | None = None, lend: bool = False) -> str:
+    """Return a value as text. `other` makes data of what is not plain; without it Unplain is raised. `lend`: what is not plain
+    may be the plain value that says the same (lent)."""
+    return json.dumps(_packed(value, other or _refuse, lent if lend else _same))
 
 
 def decoded(text: str, other: Callable[[Any], Any] | None = None) -> Any:
@@ -51,15 +52,21 @@ def decoded(text: str, other: Callable[[Any], Any] | None = None) -> Any:
 
 
 def lent(value: Any) -> Any:
-    """Return what a student's function returned as the plain value that says the same: an iterator is a list of its items, a
-    number of numpy a number."""
+    """Return what a student's function returned as the plain value that says the same: a number of numpy as a number, a named
+    tuple as a tuple, an iterator as a list of its items."""
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
-    if isinstance(value, Mapping) and type(value).__name__ not in PAIRS:
+    if isinstance(value, Mapping):
         return dict(value)
+    if base := next((kind for kind in (int, float, str, tuple, list, set, frozenset) if isinstance(value, kind)), None):
+        return base(value) if base not in (int, str) else int.__int__(value) if base is int else str.__str__(value)
     lazy = type(value).__module__ in ("builtins", "itertools") and not hasattr(value, "__getitem__")     # a consumer has no end
-    if isinstance(value, range) or lazy and isinstance(value, Iterable) and type(value).__name__ not in MANY:
+    if isinstance(value, range) or lazy and isinstance(value, Iterable):
         return [*itertools.islice(value, MOST)]
+    return value
+
+
+def _same(value: Any) -> Any:
     return value
 
 
@@ -67,7 +74,7 @@ def _refuse(value: Any) -> Any:
     raise Unplain(f"{type(value).__name__} is not plain")
 
 
-def _packed(value: Any, other: Callable[[Any], Any]) -> Any:
+def _packed(value: Any, other: Callable[[Any], Any], simple: Callable[[Any], Any]) -> Any:
     kind = type(value)
     if kind in SINGLE:
         return value
@@ -76,7 +83,7 @@ def _packed(value: Any, other: Callable[[Any], Any]) -> Any:
             if kinds is BYTES:
                 return [kind.__name__, value.hex()]
             items = value.items() if kinds is PAIRS else value
-            return [kind.__name__, [_packed(list(each) if kinds is PAIRS else each, other) for each in items]]
+            return [kind.__name__, [_packed(list(each) if kinds is PAIRS else each, other, simple) for each in items]]
     if kind in (datetime, type(Path())):
         return [kind.__name__, WORDS[kind.__name__][0](value)]
     where = [kind.__module__, kind.__qualname__]
@@ -84,7 +91,9 @@ def _packed(value: Any, other: Callable[[Any], Any]) -> Any:
         return ["enum", where, value.name]
     if kind.__module__.startswith(OURS) and dataclasses.is_dataclass(kind):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(kind)}
-        return ["made", where, _packed(fields, other)]
+        return ["made", where, _packed(fields, other, simple)]
+    if (plainer := simple(value)) is not value:
+        return _packed(plainer, other, simple)
     return ["other", other(value)]
 
 

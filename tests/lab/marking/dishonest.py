@@ -30,7 +30,7 @@ KINDS = {
 }
 BESIDE = {  # by exercise: a cell that reaches for something, the outcome, and a part of its reason
     "6.2": ("class All(int):\n    def __eq__(self, other): return True\n    __lt__ = __gt__ = __eq__\n"
-            "check('6.2', lambda leo, isr: All(0))", "UNKNOWN", "All is not plain"),
+            "check('6.2', lambda leo, isr: All(0))", "FAIL", "you said 0"),
     "6.4": (f"much = bytearray(1 << 40)\n{WRONG}", "UNKNOWN", "MemoryError"),
     "6.6": (f"x = {'(' * 3000}{')' * 3000}\n{WRONG}", "UNKNOWN", "nested"),
     "6.7": ("import os\nraise KeyError(os.environ.get('TEACHERS_TOKEN', 'no token'), *os.environ)", "UNKNOWN", "no token"),

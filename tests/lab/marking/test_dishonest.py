@@ -3,8 +3,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections import namedtuple
+from enum import IntEnum
 from pathlib import Path
 
+import numpy
 import pytest
 
 from minikafka.lab import classroom, record
@@ -51,6 +54,11 @@ def test_what_crosses_is_data() -> None:
     """Fails if a value changes on its way, or if text makes an object of another class than those that are plain."""
     for value in (None, True, 1 << 70, float("inf"), "é\ud800", b"\0", [1, (2, {3})], {(1, 2): [None]}, Judged("PASS", "")):
         again = plain.decoded(plain.encoded(value))
+        assert again == value and type(again) is type(value)
+    Pair = namedtuple("Pair", "a b")
+    for lent, value in ((Pair(1, {2: Pair(3, 4)}), (1, {2: (3, 4)})), ((n for n in (1, 2)), [1, 2]), ({1: 2}.keys(), [1]),
+                        (numpy.array([1, 2]), [1, 2]), ([numpy.int64(1)], [1]), (IntEnum("Few", "one").one, 1)):
+        again = plain.decoded(plain.encoded(lent, lend=True))
         assert again == value and type(again) is type(value)
     for text in ('["made", ["os", "system"], ["dict", []]]', '["made", ["minikafka.lab.record", "Path"], ["dict", []]]',
                  '["other", 1]', "[", "[" * 100_000, '["dict", [1]]', "{}"):
