@@ -45,7 +45,6 @@ def judged(lab: str, text: str) -> tuple[Any, str]:
     ("05", solved("05"), ".poll(timeout_ms=1000).values():", ".poll(timeout_ms=1000).values():\n        consumer.commit()",
      "came in and was printed by neither run"),
     ("07", SURE, "enable_idempotence=True", "enable_idempotence=False", "twice in the log"),
-    ("07", SURE, 'acks="all", enable_idempotence=True', "acks=1", "printed, and not in the log"),
     ("09", solved("09"), 'sorted(found["replica_nodes"])', "[1, 2]", "ended while broker 3 copied nothing"),
 ])
 def test_the_right_answer_passes_and_a_wrong_one_falls(lab: str, right: str, good: str, bad: str, refused: str) -> None:
