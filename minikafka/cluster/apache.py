@@ -36,7 +36,11 @@ Configuration:
     Console: {name: out, PatternLayout: {pattern: "%d %p %m (%c{1})%n"}}
   Loggers:
     Root: {level: WARN, AppenderRef: {ref: out}}
-    Logger: [{name: kafka.server.KafkaRaftServer, level: INFO}, {name: kafka.server.BrokerServer, level: INFO}]
+    Logger:
+      - {name: kafka.server.KafkaRaftServer, level: INFO}
+      - {name: kafka.server.BrokerServer, level: INFO}
+      - {name: org.apache.kafka.common.network.Selector, level: INFO}  # whose login fails
+      - {name: kafka.authorizer.logger, level: INFO}                   # who is refused
 """
 
 

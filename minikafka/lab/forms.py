@@ -17,11 +17,12 @@ from typing import Any
 
 from minikafka.lab.values import shown
 
-NUMBER, LABS = 5, (*range(15), 20, 22)
+NUMBER, LABS = 5, (*range(15), 20, 21, 22)
 FORMS: dict[str, Any] = {
     "0.6": {"write": True, "read": True, "keep": True}, "1.3": {"queue": NUMBER, "topic": NUMBER},
     "8.5": {"first", "second", "both", "neither"}, "8.7": (True, True), "9.7": ["write", "read", "create a topic"], "11.6": True,
-    "12.1": [NUMBER] * 8, "14.1": {"PASS", "FAIL", "UNKNOWN"}, "14.3": (NUMBER, NUMBER)}
+    "12.1": [NUMBER] * 8, "14.1": {"PASS", "FAIL", "UNKNOWN"}, "14.3": (NUMBER, NUMBER),
+    **dict.fromkeys(("21.3", "21.4"), {"client", "broker", "both", "neither"}), "21.6": True}
 
 
 class Misshapen(ValueError):

@@ -1,0 +1,4 @@
+"""Elective 21, why a client does not connect: office.py (one broker with many listeners, three of them broken); attempt.py (what
+a user has: the client's message, the broker's log, the addresses that the client was sent to); teams.py (the rights of three
+teams, and every door); checks.py (the exercises and hints).
+"""

@@ -1,0 +1,106 @@
+"""Checks of elective 21: the addresses that clients are told (21.2), a colleague's settings with several faults (21.5), and the
+access lists of three teams (21.7). Owns: the twin, a broker like that of the lab, for all checks of a process."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from minikafka.lab.exercise import Wrong, checks, hints
+from minikafka.lab.labs.lab21 import teams
+from minikafka.lab.labs.lab21.attempt import attempt
+from minikafka.lab.labs.lab21.office import BROKEN, advertise, advertised, bound, break_again, open_office, unusable
+from minikafka.lab.values import shown
+
+
+@cache
+def twin() -> Any:
+    """Return the broker of the checks; it starts the first time."""
+    return open_office()
+
+
+# --- 21.2 ------------------------------------------------------------------------------------------------------------
+
+hints("21.2",
+      "The client has opened a first connection and was answered. To which address does it open the second one?",
+      "A listener tells its own clients where to go. What it says must lead a client, from where the client stands, to the "
+      "socket of this very listener: the host and the port.",
+      "section 2 of this lab; minikafka/cluster/plan.py, `MoreListener`")
+
+
+@checks("21.2", matters="\"It works on the server, but not from here\": that is mostly about advertised.listeners.",
+        wants="a dictionary: the name of each listener, and the address that clients learn")
+def addresses(answer: Callable[[dict[str, str], dict[str, str]], dict[str, str]]) -> str:
+    """Check by a client at each of the listeners, after the broker has started with these addresses."""
+    cluster = twin()
+    said = answer(bound(cluster), advertised(cluster))
+    if told := unusable(said):
+        raise Wrong(told)
+    try:
+        advertise(cluster, {name: said[name] for name in BROKEN})
+        for name in BROKEN:
+            seen = attempt({**cluster.for_confluent(), "bootstrap.servers": cluster.address(1, name)})
+            if not seen.connected:
+                raise Wrong(f"a client of the listener {name} was sent to {said[name]}: {seen.text}"[:290],
+                            [f"the socket of {name} is at {cluster.address(1, name)}"])
+    finally:
+        break_again(cluster)
+    return "a client of each listener has written a record and read it"
+
+
+# --- 21.5 ------------------------------------------------------------------------------------------------------------
+
+hints("21.5",
+      "What is the message now? It is about the first thing that fails; what comes behind it has not been tried yet.",
+      "The client first opens the port, then TLS begins, then the mechanism is agreed on, then the password is proved. Repair "
+      "one after the other, and try again after each.",
+      "sections 3 and 4 of this lab; minikafka/cluster/security.py has the names of the settings")
+
+
+def with_faults(cluster: Any) -> dict[str, Any]:
+    """Return the settings of a colleague: no protocol, a mechanism that is not offered, and a password from a file with an end
+    of line."""
+    right = cluster.for_confluent()
+    del right["security.protocol"]
+    return {**right, "sasl.mechanism": "PLAIN", "sasl.password": f"{right['sasl.password']}\n"}
+
+
+@checks("21.5", matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
+        wants="the client's settings as a dictionary")
+def mended(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    """Check by a client with the settings."""
+    cluster = twin()
+    wrong = with_faults(cluster)
+    said = answer(dict(wrong))
+    for name in ("bootstrap.servers", "sasl.username"):
+        if said.get(name) != wrong[name]:
+            raise Wrong(f"{name} was right: keep what your function gets; you return {shown(said.get(name), 60)}")
+    if said.get("enable.ssl.certificate.verification", True) not in (True, "true"):
+        raise Wrong("without verification anybody may sit between this client and the broker: keep it, the certificate is right")
+    seen = attempt(said)
+    if not seen.connected:
+        raise Wrong(f"the client says: {seen.text}"[:290])
+    return "the client has logged in, has written a record and read it"
+
+
+# --- 21.7 ------------------------------------------------------------------------------------------------------------
+
+hints("21.7",
+      "The adversary names one door. Which of your rows opens it, or which right has no row yet?",
+      "What no row allows is refused. READ or WRITE lets its owner DESCRIBE, too. PREFIXED means every name that begins so, also "
+      "of topics that do not exist yet. DENY wins over every ALLOW, but only over the operation that it names; ALL names all.",
+      "minikafka/broker/authorizer/standard_authorizer.py")
+
+
+@checks("21.7", matters="A right that is missing is reported by its owner within a day. A door that is open is reported by "
+                        "nobody.")
+def rights(answer: Callable[[], list[Any]]) -> str:
+    """Check every door by the broker's own authorizer."""
+    try:
+        found = teams.fault(answer())
+    except ValueError as error:
+        raise Wrong(str(error)) from None
+    if found:
+        raise Wrong(found[0], [found[1]])
+    tried = list(teams.doors())
+    return f"{len(tried)} doors were tried: {sum(map(teams.may, tried))} are open, all of them to those who need them"

@@ -1,0 +1,79 @@
+"""Right answers to the exercises of elective 21, of different make."""
+from __future__ import annotations
+
+
+def by_port(bound, advertised):
+    return {name: f"localhost:{bound[name].rpartition(':')[2]}" for name in advertised}
+
+
+def in_place(bound, advertised):
+    for name, address in bound.items():
+        advertised[name] = address
+    return advertised
+
+
+def one_by_one(bound, advertised):
+    office = advertised["OFFICE"].replace("127.0.0.2", "127.0.0.1")
+    named = advertised["NAMED"].replace("kafka.invalid", "localhost")
+    return {"OFFICE": office, "NAMED": named, "DESK": bound["DESK"]}
+
+
+def mended(settings, **more):
+    return {**settings, "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.password": settings["sasl.password"].strip(), **more}
+
+
+def mended_in_place(settings):
+    settings["security.protocol"] = "sasl_ssl"
+    settings["sasl.mechanism"] = "SCRAM-SHA-512"
+    settings["sasl.password"] = settings["sasl.password"][:-1]
+    return settings
+
+
+def by_another_name(settings):
+    del settings["sasl.mechanism"]
+    return mended(settings, **{"sasl.mechanisms": "SCRAM-SHA-512"})
+
+
+def without_a_mechanism(settings):
+    found = mended(settings)
+    found.pop("sasl.mechanism")
+    return found | {"sasl.mechanisms": "SCRAM-SHA-512"}
+
+
+ROWS = [
+    ("ALLOW", "User:dispatch", "WRITE", "TOPIC", "LITERAL", "trips"),
+    ("ALLOW", "User:pricing", "READ", "TOPIC", "LITERAL", "trips"),
+    ("ALLOW", "User:pricing", "WRITE", "TOPIC", "LITERAL", "prices"),
+    ("ALLOW", "User:pricing", "READ", "GROUP", "PREFIXED", "pricing-"),
+    ("ALLOW", "User:audit", "READ", "TOPIC", "PREFIXED", "payments-"),
+    ("ALLOW", "User:audit", "READ", "GROUP", "LITERAL", "audit"),
+    ("DENY", "User:audit", "ALL", "TOPIC", "LITERAL", "payments-cards"),
+]
+RIGHT = {
+    "21.2": {
+        "what is bound": lambda bound, advertised: dict(bound),
+        "the name of this machine": by_port,
+        "in place": in_place,
+        "one by one": one_by_one,
+        "a comprehension": lambda bound, advertised: {name: bound[name] for name in sorted(advertised)},
+    },
+    "21.5": {
+        "all at once": mended,
+        "in place": mended_in_place,
+        "by the other name of the setting": by_another_name,
+        "without the old name": without_a_mechanism,
+        "one more setting": lambda settings: mended(settings, **{"client.id": "ada"}),
+    },
+    "21.7": {
+        "the table": lambda: ROWS,
+        "the other way round": lambda: ROWS[::-1],
+        "as lists": lambda: [list(row) for row in ROWS],
+        "a tuple": lambda: tuple(ROWS),
+        "two denials": lambda: [*ROWS[:-1], ("DENY", "User:audit", "READ", "TOPIC", "LITERAL", "payments-cards"),
+                                ("DENY", "User:audit", "DESCRIBE", "TOPIC", "LITERAL", "payments-cards")],
+        "a denial too many": lambda: [*ROWS, ("DENY", "User:audit", "ALL", "TOPIC", "PREFIXED", "payments-cards"),
+                                      ("DENY", "User:visitor", "ALL", "TOPIC", "LITERAL", "*")],
+        "what is allowed anyhow": lambda: [*ROWS, ("ALLOW", "User:pricing", "DESCRIBE", "GROUP", "PREFIXED", "pricing-")],
+    },
+}
