@@ -4,6 +4,7 @@
 
 * `todo(hint)`       stands where a student writes; raises until then
 * `check(id, fn)`    returns whether an answer is right: a `Verdict` (PASS, FAIL, UNKNOWN); it never raises
+* `check_simulated(id, file)`   the same check of a program, in a simulated world; the same seed gives the same run
 * `hint(id)`         the next of three hints: a question, the concept, where to read
 * `inside(id, fn)`   brokers run by that answer, and an adversary looks for the record that it loses
 * `Night()`          your own night: the moves that shall make weakened brokers lose a record
@@ -63,8 +64,10 @@ from minikafka.lab.inside import Night, inside
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.recall import recall
 from minikafka.lab.report import progress
+from minikafka.lab.twins import check_simulated
 from minikafka.lab.verdict import Verdict
 
-__all__ = ["Night", "Todo", "Verdict", "check", "hint", "inside", "predict", "progress", "recall", "reveal", "strict", "todo"]
+__all__ = ["Night", "Todo", "Verdict", "check", "check_simulated", "hint", "inside", "predict", "progress", "recall", "reveal",
+           "strict", "todo"]
 
 install()
