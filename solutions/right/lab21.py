@@ -59,13 +59,21 @@ RIGHT = {
         "a comprehension": lambda bound, advertised: {name: bound[name] for name in sorted(advertised)},
     },
     "21.5": {
+        "both names": lambda: (90, ["DNS:localhost", "IP:127.0.0.1"]),
+        "a pair of a tuple": lambda: (30, ("IP:127.0.0.1", "DNS:localhost")),
+        "as a list": lambda: [1, ["IP:127.0.0.1", "DNS:localhost"]],
+        "names that stand ready": lambda: (60, ["DNS:kafka.example", "DNS:localhost", "IP:127.0.0.1", "IP:10.0.0.7"]),
+        "made of the addresses": lambda: (90, [f"{'IP' if host[0].isdigit() else 'DNS'}:{host}"
+                                               for host in ("127.0.0.1", "localhost")]),
+    },
+    "21.7": {
         "all at once": mended,
         "in place": mended_in_place,
         "by the other name of the setting": by_another_name,
         "without the old name": without_a_mechanism,
         "one more setting": lambda settings: mended(settings, **{"client.id": "ada"}),
     },
-    "21.7": {
+    "21.9": {
         "the table": lambda: ROWS,
         "the other way round": lambda: ROWS[::-1],
         "as lists": lambda: [list(row) for row in ROWS],

@@ -28,6 +28,18 @@ WRONG = {
         "nothing": (lambda bound, advertised: None, r"returned None"),
     },
     "21.5": {
+        "the number as a name": (lambda: (90, ["DNS:localhost", "DNS:127.0.0.1"]), r"comes to 127\.0\.0\.1 .*verify failed"),
+        "the name alone": (lambda: (90, ["DNS:localhost"]), r"comes to 127\.0\.0\.1 "),
+        "the number alone": (lambda: (90, ["IP:127.0.0.1"]), r"comes to localhost"),
+        "a star": (lambda: (90, ["DNS:*", "IP:127.0.0.1"]), r"comes to localhost"),
+        "for ever": (lambda: (3650, ["DNS:localhost", "IP:127.0.0.1"]), r"1 to 90 days"),
+        "yesterday": (lambda: (0, ["DNS:localhost", "IP:127.0.0.1"]), r"1 to 90 days"),
+        "names without their kind": (lambda: (90, ["localhost", "127.0.0.1"]), r"its kind before it"),
+        "an address that is none": (lambda: (90, ["IP:localhost"]), r"signs no certificate"),
+        "the names alone": (lambda: ["DNS:localhost", "IP:127.0.0.1"], r"1 to 90 days"),
+        "nothing": (lambda: None, r"returned None"),
+    },
+    "21.7": {
         "as it was": (dict, r"all brokers are down"),
         "the protocol alone": (lambda settings: {**settings, "security.protocol": "SASL_SSL"}, r"Unsupported SASL mechanism"),
         "the end of line stays": (lambda settings: mended(settings, **{"sasl.password": settings["sasl.password"]}),
@@ -42,7 +54,7 @@ WRONG = {
         "a name of no setting": (lambda settings: mended(settings, mechanism="SCRAM"), r"No such configuration property"),
         "nothing": (lambda settings: None, r"returned None"),
     },
-    "21.7": {
+    "21.9": {
         "nothing yet": (list, r"a right is missing: User:dispatch may not WRITE the topic trips"),
         "everything to everybody": (lambda: [("ALLOW", "User:*", "ALL", "TOPIC", "LITERAL", "*")],
                                     r"an open door: User:dispatch may READ the topic trips"),

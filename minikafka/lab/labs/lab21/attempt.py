@@ -21,7 +21,8 @@ from confluent_kafka.admin import AdminClient
 from minikafka.lab.labs.lab21.office import GROUP, SHELF
 
 PATIENCE, SOON, TRIES = 8.0, 1.0, 5  # seconds for a record; and after "all brokers are down" for a message that says why
-QUIET: dict[str, Any] = {"log_level": 0, "socket.connection.setup.timeout.ms": 3000}
+QUIET: dict[str, Any] = {"log_level": 0, "socket.connection.setup.timeout.ms": 3000,
+                         "broker.address.family": "v4"}
 WHEN = re.compile(r"^\d{4}-\d\d-\d\d \S+ \w+ |\(after \d+ms.*?\)|\(channelId=\S+\) ?|\[SocketServer[^]]*\] ?")
 ABOUT, LINES = re.compile(r"127\.0\.0\.1|^org\.apache\S+: "), 2  # what is shown of the log
 

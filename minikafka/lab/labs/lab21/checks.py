@@ -1,5 +1,6 @@
-"""Checks of elective 21: the addresses that clients are told (21.2), a colleague's settings with several faults (21.5), and the
-access lists of three teams (21.7). Owns: the twin, a broker like that of the lab, for all checks of a process."""
+"""Checks of elective 21: the addresses that clients are told (21.2), a certificate (21.5), a colleague's settings with several
+faults (21.7), and the access lists of three teams (21.9). Owns: the twin, a broker like that of the lab, for all checks of a
+process."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab21 import teams
+from minikafka.lab.labs.lab21 import certificates, teams
 from minikafka.lab.labs.lab21.attempt import attempt
 from minikafka.lab.labs.lab21.office import BROKEN, advertise, advertised, bound, break_again, open_office, unusable
 from minikafka.lab.values import shown
@@ -51,10 +52,37 @@ def addresses(answer: Callable[[dict[str, str], dict[str, str]], dict[str, str]]
 # --- 21.5 ------------------------------------------------------------------------------------------------------------
 
 hints("21.5",
+      "By which addresses do clients come? A client compares the one that it uses with the names in the certificate.",
+      "A host name is looked for among the names of the kind DNS, an address of numbers among those of the kind IP. After the "
+      "first answer a client comes by the advertised address, whatever it has used first.",
+      "section 4 of this lab; minikafka/cluster/closed.py, `_names`")
+
+
+@checks("21.5", matters="Certificates end. Somebody has to renew them before, with every name by which clients come.",
+        wants="the days, and a list of names: 30, [...]")
+def certified(answer: Callable[[], tuple[int, list[str]]]) -> str:
+    """Check by a client at each address, after the twin shows such a certificate."""
+    cluster = twin()
+    said = answer()
+    if len(said) != 2:
+        raise Wrong(f"two things are wanted, the days and a list of names; you return {shown(said, 80)}")
+    if told := certificates.unsigned(*said) or certificates.sign(cluster, "OTHER", *said):
+        raise Wrong(told)
+    address = cluster.address(1, "OTHER")
+    for host in ("127.0.0.1", "localhost"):
+        seen = attempt({**cluster.for_confluent(), "bootstrap.servers": address.replace("127.0.0.1", host)})
+        if not seen.connected:
+            raise Wrong(f"a client that comes to {host} first is not content with the certificate: {seen.text}"[:290])
+    return "clients that come by either address have checked the certificate, have written a record and read it"
+
+
+# --- 21.7 ------------------------------------------------------------------------------------------------------------
+
+hints("21.7",
       "What is the message now? It is about the first thing that fails; what comes behind it has not been tried yet.",
       "The client first opens the port, then TLS begins, then the mechanism is agreed on, then the password is proved. Repair "
       "one after the other, and try again after each.",
-      "sections 3 and 4 of this lab; minikafka/cluster/security.py has the names of the settings")
+      "sections 3 and 5 of this lab; minikafka/cluster/security.py has the names of the settings")
 
 
 def with_faults(cluster: Any) -> dict[str, Any]:
@@ -65,7 +93,7 @@ def with_faults(cluster: Any) -> dict[str, Any]:
     return {**right, "sasl.mechanism": "PLAIN", "sasl.password": f"{right['sasl.password']}\n"}
 
 
-@checks("21.5", matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
+@checks("21.7", matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
         wants="the client's settings as a dictionary")
 def mended(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     """Check by a client with the settings."""
@@ -83,16 +111,16 @@ def mended(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     return "the client has logged in, has written a record and read it"
 
 
-# --- 21.7 ------------------------------------------------------------------------------------------------------------
+# --- 21.9 ------------------------------------------------------------------------------------------------------------
 
-hints("21.7",
+hints("21.9",
       "The adversary names one door. Which of your rows opens it, or which right has no row yet?",
       "What no row allows is refused. READ or WRITE lets its owner DESCRIBE, too. PREFIXED means every name that begins so, also "
       "of topics that do not exist yet. DENY wins over every ALLOW, but only over the operation that it names; ALL names all.",
       "minikafka/broker/authorizer/standard_authorizer.py")
 
 
-@checks("21.7", matters="A right that is missing is reported by its owner within a day. A door that is open is reported by "
+@checks("21.9", matters="A right that is missing is reported by its owner within a day. A door that is open is reported by "
                         "nobody.")
 def rights(answer: Callable[[], list[Any]]) -> str:
     """Check every door by the broker's own authorizer."""

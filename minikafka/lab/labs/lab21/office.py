@@ -1,12 +1,16 @@
-"""One broker that clients find by five listeners: one is right, three tell clients a wrong address, one needs no login.
+"""One broker that clients find by seven listeners: one is right, three tell clients a wrong address, two show a certificate that
+no client takes, one needs no login.
 
     SASL_SSL   right: TLS, and a login by SCRAM
     OFFICE     clients learn an address at which nobody listens
     NAMED      clients learn a name that no name server knows
     DESK       clients learn the port of OPEN, which speaks no TLS
+    OLD        its certificate ended yesterday
+    OTHER      its certificate is that of another machine
     OPEN       PLAINTEXT; whoever comes there is User:ANONYMOUS
 
-Owns: these listeners, the topics SHELF and HIDDEN, and the access lists that let everybody use SHELF, and read in GROUP.
+Owns: all of them but the certificates (certificates.py), the topics SHELF and HIDDEN, and the access lists that let everybody
+use SHELF, and read in GROUP.
 Invariants: none of its own.
 """
 from __future__ import annotations
@@ -20,13 +24,14 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 
 from minikafka import Cluster
+from minikafka.lab.labs.lab21 import certificates
 from minikafka.lab.values import shown
 
 SHELF, HIDDEN, GROUP = "shelf", "payments", "lab21"
 ADDRESS = re.compile(r"[A-Za-z0-9._-]+:(\d{1,5})")
 BROKEN = "OFFICE", "NAMED", "DESK"
 LISTENERS = {"OFFICE": ("127.0.0.1", "127.0.0.2"), "NAMED": ("127.0.0.1", "kafka.invalid"), "DESK": "127.0.0.1",
-             "OPEN": "127.0.0.1"}
+             "OLD": "127.0.0.1", "OTHER": "127.0.0.1", "OPEN": "127.0.0.1"}
 
 
 def open_office(engine: str = "minikafka") -> Any:
@@ -44,7 +49,10 @@ def open_office(engine: str = "minikafka") -> Any:
 
 
 def break_again(cluster: Any) -> None:
-    """Start the broker with the wrong addresses."""
+    """Start the broker with the wrong addresses and certificates."""
+    for name, (days, names) in certificates.BROKEN.items():
+        certificates.sign(cluster, name, days, names)
+    cluster.plan.config.update(certificates.settings(cluster))
     ports = {name: address.rpartition(":")[2] for name, address in bound(cluster).items()}
     advertise(cluster, {"OFFICE": f"127.0.0.2:{ports['OFFICE']}", "NAMED": f"kafka.invalid:{ports['NAMED']}",
                         "DESK": cluster.address(1, "OPEN")})
