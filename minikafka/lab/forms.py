@@ -22,7 +22,7 @@ FORMS: dict[str, Any] = {
     "0.6": {"write": True, "read": True, "keep": True}, "1.3": {"queue": NUMBER, "topic": NUMBER},
     "8.5": {"first", "second", "both", "neither"}, "8.7": (True, True), "9.7": ["write", "read", "create a topic"], "11.6": True,
     "12.1": [NUMBER] * 8, "14.1": {"PASS", "FAIL", "UNKNOWN"}, "14.3": (NUMBER, NUMBER),
-    **dict.fromkeys(("21.3", "21.6"), {"client", "broker", "both", "neither"}), "21.8": True}
+    **dict.fromkeys(("21.3", "21.6"), {"client", "broker", "both", "neither"}), "21.8": True, "21.10": {"error", "time"}}
 
 
 class Misshapen(ValueError):
