@@ -312,7 +312,7 @@ hints("14.12",
       "minikafka/lab/labs/lab14/alarms.py: `against_page`")
 
 
-@checks("14.12", matters="A page of three lines is read at night. One of thirty pages is not.",
+@checks("14.12", seconds=120, matters="A page of three lines is read at night. One of thirty pages is not.",
         wants="a list of pairs (alarms, place)")
 def followed(answer: Callable[[], Page] | Page) -> str:
     """Follow the page in each night, as soon as the alarms ring."""
