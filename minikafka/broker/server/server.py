@@ -120,7 +120,7 @@ class Server:
                      connection.host, self.max_per_ip)  # fmt: skip
             return 0
         if self._is_stranger(connection):
-            log.info("Rejected connection from %s: it is another user's of this machine", connection.host)
+            log.info("Rejected connection from %s: it is another user's of this machine, or has ended", connection.host)
             return 0
         if len(self.connections) >= self.max_connections and not self._make_room_for(connection.host):
             return 0
