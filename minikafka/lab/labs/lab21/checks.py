@@ -29,7 +29,7 @@ hints("21.2",
       "section 2 of this lab; minikafka/cluster/plan.py, `MoreListener`")
 
 
-@checks("21.2", matters="\"It works on the server, but not from here\": that is mostly about advertised.listeners.",
+@checks("21.2", seconds=120, matters="\"It works on the server, but not from here\": that is mostly about advertised.listeners.",
         wants="a dictionary: the name of each listener, and the address that clients learn")
 def addresses(answer: Callable[[dict[str, str], dict[str, str]], dict[str, str]]) -> str:
     """Check by a client at each of the listeners, after the broker has started with these addresses."""
@@ -58,7 +58,8 @@ hints("21.5",
       "section 4 of this lab; minikafka/cluster/closed.py, `_names`")
 
 
-@checks("21.5", matters="Certificates end. Somebody has to renew them before, with every name by which clients come.",
+@checks("21.5", seconds=120,
+        matters="Certificates end. Somebody has to renew them before, with every name by which clients come.",
         wants="the days, and a list of names: 30, [...]")
 def certified(answer: Callable[[], tuple[int, list[str]]]) -> str:
     """Check by a client at each address, after the twin shows such a certificate."""
@@ -93,7 +94,8 @@ def with_faults(cluster: Any) -> dict[str, Any]:
     return {**right, "sasl.mechanism": "PLAIN", "sasl.password": f"{right['sasl.password']}\n"}
 
 
-@checks("21.7", matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
+@checks("21.7", seconds=120,
+        matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
         wants="the client's settings as a dictionary")
 def mended(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     """Check by a client with the settings."""
