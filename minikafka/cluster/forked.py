@@ -3,8 +3,8 @@
 Owns: the fork server's process, and a handle for each node that was forked from it.
 
 Invariants
-  I-FORK-4  A handle knows its node's exit status as long as the fork server runs. Who kills that one kills its nodes (I-FORK-3):
-            then the status is that of SIGKILL.
+  I-FORK-4  A handle knows its node's exit status as long as the fork server runs. Whoever kills it kills its nodes too
+            (I-FORK-3): then their status is that of SIGKILL.
 """
 
 from __future__ import annotations

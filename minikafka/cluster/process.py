@@ -7,7 +7,8 @@ Invariants
               the parent-death signal (exec_with_parent_death.py), and our brokers also by the end of their standard input.
     One thread, which lives as long as the cluster, starts all its children: the parent-death signal is sent when
       the thread that started the child ends, and the threads of a notebook's widgets end early.
-    Our brokers are forked from one process of the cluster that has imported everything (forked.py): three start as fast as one.
+    Our brokers are forked from one process of the cluster that has imported everything (forked.py): so the imports take
+      their time once.
     The interrupt button of a notebook reaches no broker: each is a session of its own.
 """
 
