@@ -47,9 +47,11 @@ class UnknownConfigError(ConfigError):
 
 
 LISTENER_PREFIX = "listener.name."
-OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth",
+REAUTH = "connections.max.reauth.ms"
+OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH,
                 *(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location")),
-                *(f"{kind}.sasl.jaas.config" for kind in ("plain", "scram-sha-256", "scram-sha-512")))
+                *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512")
+                  for what in ("sasl.jaas.config", REAUTH)))
 
 
 def _is_of_listener(name: str) -> bool:
@@ -73,7 +75,7 @@ class BrokerConfig(Mapping[str, Any]):
             self._typed[name] = BROKER_CONFIGS[name].parse(text)
 
         for name, text in self._of_listeners.items():
-            if (one := BROKER_CONFIGS.get(_without_listener(name))) is not None:
+            if (one := BROKER_CONFIGS.get(REAUTH if name.endswith(REAUTH) else _without_listener(name))) is not None:
                 one.parse(text)
 
     def __getitem__(self, name: str) -> Any:  # Any: by the name
@@ -237,6 +239,13 @@ def listener_value(image: MetadataImage, broker: BrokerConfig, listener: str, na
         except ConfigError:                                      # I-CFG-8
             continue
     return broker_value(image, broker, name)
+
+
+def session_ms(broker: BrokerConfig, listener: str, mechanism: str) -> int:
+    """Return how long a login by this mechanism lasts at a listener; 0: as long as its connection."""
+    texts = (broker.of_listener(listener, name) for name in (f"{mechanism}.{REAUTH}", REAUTH))
+    text = next((text for text in texts if text is not None), None)
+    return max(0, broker["connections.max.reauth.ms"] if text is None else int(text))
 
 
 def _spellings(name: str) -> list[str]:

@@ -175,6 +175,8 @@ _BROKERS = [
             "How the subject of a client's certificate becomes the name of its principal.", "LOW"),
     _broker("sasl.enabled.mechanisms", "LIST", ["GSSAPI"], None,
             "How clients log in at a listener with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.", dynamic=True),
+    _broker("connections.max.reauth.ms", "LONG", 0, None,
+            "How long a login lasts until the client must renew it, in ms; 0: as long as the connection."),
     _broker("connection.failed.authentication.delay.ms", "INT", 100, NATURAL,
             "How long the answer to a failed login waits, in ms.", "LOW"),
     _broker("log.dir", "LIST", ["/tmp/minikafka-logs"], None,

@@ -17,7 +17,7 @@ Invariants: I-CONN-1 answers leave in the order of the requests; at most one req
               (turns.py), however many elements they have.
             I-CONN-4 half a frame, an unread answer and silence each end the connection after their time.
             A connection to the listener for the nodes proves first that it belongs to the cluster (I-PROOF-1), and one to a
-              listener with SASL logs in (I-LOGIN-1).
+              listener with SASL logs in (I-LOGIN-1), and again before its login ends (I-LOGIN-2).
 What Kafka does differently: network threads and a request queue; the next request always waits until the one before is answered;
 it knows the last of the three deadlines only.
 Source: org.apache.kafka.common.network.Selector, NetworkReceive; kafka.network.Processor.
@@ -37,7 +37,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 from minikafka.broker.server.listeners import Listener
-from minikafka.broker.server.login import Login, LoginReply
+from minikafka.broker.server.login import Login, LoginReply, TimedLogin
 from minikafka.broker.server.membership import LARGEST, PROVE_S, Acceptor
 from minikafka.broker.server.principals import ANONYMOUS, principal_and_id
 from minikafka.broker.server.registry import (
@@ -104,6 +104,7 @@ class Connection(asyncio.Protocol):
         self.host = "unknown"
         self.principal = ANONYMOUS  # until it has logged in, or its certificate is read
         self.guest = server.guest(listener)  # until it has logged in, or proven that it belongs to the cluster; then None
+        self.entry: TimedLogin | None = None  # the last login, if it has an end
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
         self.owed: deque[PendingResponse] = deque()  # answers whose requests wait for something; the first leaves first
@@ -319,6 +320,9 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _serve(self, frame: memoryview) -> None:
+        entry, now = self.entry, self.env.now()
+        if self.guest is None and entry is not None and entry.is_renewed_by(parse_header(frame).api_key, now):
+            self.guest, self.begun_at = self.server.guest(self.listener, entry), now
         if isinstance(self.guest, Login):
             if (reply := self.guest.serve(frame)) is not None:
                 self._log_in(self.guest, reply)
@@ -367,7 +371,7 @@ class Connection(asyncio.Protocol):
         if reply.refused is None:
             self.transport.write(reply.frame)
             if login.done:
-                self.guest, self.principal = None, login.principal
+                self.guest, self.principal, self.entry = None, login.principal, TimedLogin.of(login, self.env.now())
         else:
             self.muted = True
             delay = self.server.node.config["connection.failed.authentication.delay.ms"] / 1000

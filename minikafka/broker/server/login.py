@@ -1,15 +1,19 @@
-"""The frames of a client before its login: ApiVersions, SaslHandshake, SaslAuthenticate, or tokens without a header.
+"""The frames of a login: ApiVersions, SaslHandshake, SaslAuthenticate, or tokens without a header; and how long it lasts.
 
 Owns: which request may come when, and the users of each listener, from the configuration and the metadata.
 Invariants: I-LOGIN-1 on a listener with SASL nothing but ApiVersions is served before the login; everything else ends the
               connection, after `connection.failed.authentication.delay.ms`.
+            I-LOGIN-2 after the end of a login nothing is served but the next one, of the same user by the same mechanism; while
+              that is under way, nothing else.
 What Kafka does differently: it has no deadline for a login.
-Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152.
+Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152, KIP-368;
+KafkaChannel.maybeBeginServerReauthentication.
 """
 
 from __future__ import annotations
 
 import hmac
+from functools import partial
 from typing import NamedTuple
 
 from kafka.protocol.sasl import (
@@ -20,7 +24,7 @@ from kafka.protocol.sasl import (
 )
 
 from minikafka.broker.config.definition import ConfigError
-from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.config.effective import BrokerConfig, session_ms
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients
 from minikafka.broker.server.node import Node
@@ -39,6 +43,7 @@ from minikafka.protocol.errors import Err, ProtocolError
 from minikafka.protocol.failure import failed_response
 
 MECHANISMS = ("PLAIN", *SCRAM)
+RENEW_S = 1.0  # between the beginnings of two renewals of a login
 
 
 class LoginReply(NamedTuple):
@@ -48,11 +53,35 @@ class LoginReply(NamedTuple):
     refused: str | None
 
 
-class Login:
-    """One client that has not logged in yet."""
+class TimedLogin:
+    """A login that has succeeded: whose it is, and until when it lasts."""
 
-    def __init__(self, users: Users, nonce: str) -> None:
-        self.session = SaslSession(users, nonce)
+    @classmethod
+    def of(cls, login: Login, now: float) -> TimedLogin | None:
+        """Return a login that has an end; None: it lasts for as long as the connection."""
+        return cls(login, now) if login.lifetime_ms else None
+
+    def __init__(self, login: Login, now: float) -> None:
+        self.principal, self.mechanism = login.principal, login.session.mechanism
+        self.until = now + login.lifetime_ms / 1000
+        self.renewed_at = login.former.renewed_at if login.former is not None else None  # when the last renewal began
+
+    def is_renewed_by(self, api_key: int, now: float) -> bool:
+        """Return whether a request begins the next login. Raises ProtocolError for another one after the end (I-LOGIN-2)."""
+        if api_key == SaslHandshakeRequest.API_KEY and (self.renewed_at is None or now - self.renewed_at >= RENEW_S):
+            self.renewed_at = now
+            return True
+        if now > self.until:
+            raise ProtocolError(f"the login of {self.principal} has ended")
+        return False
+
+
+class Login:
+    """One client that has not logged in yet; or the next login of one that has, with the `former` one."""
+
+    def __init__(self, users: Users, nonce: str, former: TimedLogin | None = None) -> None:
+        self.session, self.former = SaslSession(users, nonce), former
+        self.lifetime_ms = 0  # of the login when it is done; 0: no end
         self._bare = False  # tokens come without a header, after SaslHandshake v0
 
     @property
@@ -67,7 +96,7 @@ class Login:
     def serve(self, frame: memoryview) -> LoginReply | None:
         """Take one frame; None if it is a request that is served as always. Raises ProtocolError."""
         if self._bare:
-            step = self.session.token(bytes(frame))
+            step = self._token(bytes(frame))
             return LoginReply(b"" if step.text else SIZE.pack(len(step.answer)) + step.answer, step.text)
         header = parse_header(frame)
         expected = SaslHandshakeRequest if self.session.mechanism is None else SaslAuthenticateRequest
@@ -83,15 +112,32 @@ class Login:
 
     def _handshake(self, header: RequestHeader, frame: memoryview) -> LoginReply:
         step = self.session.handshake(decode_request(header, frame).mechanism)
+        if self.former is not None and step.text:
+            raise ProtocolError(step.text)
         self._bare = header.version == 0
         answer = SaslHandshakeResponse(error_code=int(step.code), mechanisms=list(self.session.users.mechanisms))
         return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
 
     def _authenticate(self, header: RequestHeader, frame: memoryview) -> LoginReply:
-        step: SaslStep = self.session.token(bytes(decode_request(header, frame).auth_bytes))
+        step = self._token(bytes(decode_request(header, frame).auth_bytes))
         answer = SaslAuthenticateResponse(error_code=int(step.code), error_message=step.text or "", auth_bytes=step.answer,
-                                          session_lifetime_ms=0)
+                                          session_lifetime_ms=self.lifetime_ms)
         return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
+
+    def _token(self, data: bytes) -> SaslStep:
+        """Take the next token. Raises ProtocolError if it is another mechanism's than that of the login that is renewed."""
+        former, session = self.former, self.session
+        if former is not None and session.mechanism != former.mechanism:
+            raise ProtocolError(f"SASL mechanism '{session.mechanism}' requested by client is not supported for "
+                                f"re-authentication of mechanism '{former.mechanism}'")
+        step = session.token(data)
+        if step.user is None:
+            return step
+        if former is not None and former.principal != self.principal:
+            one, other = (name.replace(":", ".", 1) for name in (former.principal, self.principal))
+            return session.fail(f"Cannot change principals during re-authentication from {one}: {other}")
+        self.lifetime_ms = session.users.lifetime_ms(str(session.mechanism))
+        return step
 
 
 def _refused(header: RequestHeader, frame: memoryview) -> bytes:
@@ -130,7 +176,8 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
         return kept and ScramKeys(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
 
     plain = _plain(listener, node.config) if "PLAIN" in names else {}
-    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"))
+    lifetime_ms = partial(session_ms, node.config, listener.name)
+    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), lifetime_ms)
 
 
 def _plain(listener: Listener, config: BrokerConfig) -> dict[str, str]:

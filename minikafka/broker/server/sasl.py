@@ -64,6 +64,7 @@ class Users(NamedTuple):
     plain: Mapping[str, str]  # user: password
     scram: Callable[[str, int], ScramKeys | None]
     secret: bytes  # of this server: makes the salts of unknown users
+    lifetime_ms: Callable[[str], int] = lambda _: 0  # of a login by this mechanism; 0: no end
 
 
 class SaslSession:
@@ -79,16 +80,16 @@ class SaslSession:
     def handshake(self, mechanism: str) -> SaslStep:
         """Take the client's choice of a mechanism."""
         if self.failed or self.mechanism is not None:
-            return self._fail("SaslHandshake request received during SASL authentication", Err.ILLEGAL_SASL_STATE)
+            return self.fail("SaslHandshake request received during SASL authentication", Err.ILLEGAL_SASL_STATE)
         if mechanism not in self.users.mechanisms:
-            return self._fail(f"Unsupported SASL mechanism {mechanism}", Err.UNSUPPORTED_SASL_MECHANISM)
+            return self.fail(f"Unsupported SASL mechanism {mechanism}", Err.UNSUPPORTED_SASL_MECHANISM)
         self.mechanism = mechanism
         return SaslStep()
 
     def token(self, data: bytes) -> SaslStep:
         """Take the next message of the mechanism."""
         if self.failed or self.done or self.mechanism is None:
-            return self._fail("SaslAuthenticate request received out of order", Err.ILLEGAL_SASL_STATE)
+            return self.fail("SaslAuthenticate request received out of order", Err.ILLEGAL_SASL_STATE)
         try:
             text = data.decode()
         except UnicodeDecodeError:
@@ -97,12 +98,13 @@ class SaslSession:
             return self._plain(text)
         return self._scram_first(text) if self._first is None else self._scram_final(text)
 
-    def _fail(self, text: str, code: Err = Err.SASL_AUTHENTICATION_FAILED) -> SaslStep:
-        self.failed = True
+    def fail(self, text: str, code: Err = Err.SASL_AUTHENTICATION_FAILED) -> SaslStep:
+        """End the login without success."""
+        self.failed, self.done = True, False
         return SaslStep(code=code, text=text)
 
     def _refuse(self) -> SaslStep:
-        return self._fail("Authentication failed during authentication due to invalid credentials with SASL mechanism "
+        return self.fail("Authentication failed during authentication due to invalid credentials with SASL mechanism "
                           f"{self.mechanism}")
 
     def _enter(self, user: str, answer: bytes = b"") -> SaslStep:
@@ -114,15 +116,15 @@ class SaslSession:
     def _plain(self, text: str) -> SaslStep:
         tokens = text.split("\0", 3)
         if len(tokens) != 3:
-            return self._fail(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+            return self.fail(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
         identity, user, password = tokens
         if not user or not password:
-            return self._fail(f"Authentication failed: {'password' if user else 'username'} not specified")
+            return self.fail(f"Authentication failed: {'password' if user else 'username'} not specified")
         known = self.users.plain.get(user)
         same = self._same(password, known if known is not None else self.nonce)
         if known is None or not same:
-            return self._fail(INVALID)
-        return self._fail(OTHER_ID) if identity not in ("", user) else self._enter(user)
+            return self.fail(INVALID)
+        return self.fail(OTHER_ID) if identity not in ("", user) else self._enter(user)
 
     def _same(self, one: str, other: str) -> bool:
         """Compare two passwords by their hashes, so that the time does not tell their lengths either."""
@@ -137,7 +139,7 @@ class SaslSession:
             return self._refuse()
         user = _plain_name(first["user"])
         if first["id"] is not None and _plain_name(first["id"]) != user:
-            return self._fail(OTHER_ID)
+            return self.fail(OTHER_ID)
         kept = self.users.scram(user, number)
         keys = kept or self._made_up(user, digest)
         nonce = first["nonce"] + self.nonce

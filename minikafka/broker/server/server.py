@@ -29,7 +29,7 @@ from operator import attrgetter
 
 from minikafka.broker.server.connection import Connection
 from minikafka.broker.server.listeners import Listener, logs_in
-from minikafka.broker.server.login import Login, users_of
+from minikafka.broker.server.login import Login, TimedLogin, users_of
 from minikafka.broker.server.membership import GUESTS, Acceptor
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.principals import (
@@ -91,11 +91,12 @@ class Server:
     def max_per_ip(self) -> int:
         return MOST_CONNECTIONS if self.listener == INTERNAL else int(self.node.setting("max.connections.per.ip"))
 
-    def guest(self, listener: Listener) -> Acceptor | Login | None:
-        """Return what a new connection must answer before it is served; None if it is served at once."""
+    def guest(self, listener: Listener, former: TimedLogin | None = None) -> Acceptor | Login | None:
+        """Return what a new connection must answer before it is served, or one of which the `former` login is renewed; None if
+        it is served at once."""
         env = self.node.env
         if listener.protocol.startswith("SASL"):
-            return Login(users_of(listener, self.node, self._secret), env.uuid().hex + env.uuid().hex)
+            return Login(users_of(listener, self.node, self._secret), env.uuid().hex + env.uuid().hex, former)
         if self.listener != INTERNAL or not env.cluster_secret:
             return None
         return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)

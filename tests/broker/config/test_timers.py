@@ -42,6 +42,8 @@ GROUPS = "tests/wire/consumer_groups/test_timeouts.py"
 # The test that shows each; a name alone is a test of this file.
 SHOWN = {
     "connection.failed.authentication.delay.ms": "tests/broker/security/test_login.py::test_garbage_ends_the_connection",
+    "connections.max.reauth.ms": "tests/broker/security/test_reauthentication.py::"
+                                 "test_after_its_end_nothing_but_a_new_login_is_served",
     "producer.id.expiration.ms": "test_a_silent_producer_is_forgotten",
     "producer.id.expiration.check.interval.ms": "test_a_silent_producer_is_forgotten",
     "retention.ms": "test_old_records_go", "log.retention.check.interval.ms": "test_old_records_go",
