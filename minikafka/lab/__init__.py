@@ -32,6 +32,7 @@ The files, in reading order:
                          trouble.py     an error of a client, a cluster or a wait: what brings it back
                          again.py       a cell that runs again: what its last run had begun ends first
                          waiting.py     what a cell shows while it runs for long
+                         background.py  how anything goes on beside a cell: a thread, or turns of a browser's page
     what is kept         record.py      the student's own file
                          uses.py        what the cell of an exercise uses of other cells
                          report.py      `progress()`, one page made from that file and the notebooks

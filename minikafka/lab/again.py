@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from html import escape
 from typing import Any
 
+from minikafka.lab.background import within
 from minikafka.lab.names import bound, shell, statements
 from minikafka.lab.verdict import AS_IT_IS
 
@@ -104,9 +104,7 @@ def cluster_closed(cluster: Any) -> None:
 def end(thing: Any) -> bool:
     """End a thing; return whether it had not ended before. What takes longer than PATIENCE goes on ending by itself."""
     ways = [] if _is_over(thing) else _ways(thing)
-    ending = threading.Thread(target=_call_one, args=(ways,), name="again", daemon=True)
-    ending.start()
-    ending.join(PATIENCE)
+    within(PATIENCE, "again", lambda: _call_one(ways))
     return bool(ways)
 
 

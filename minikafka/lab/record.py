@@ -125,7 +125,8 @@ def _count_time(record: Record, lab: str, now: float) -> None:
 def _locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path.with_name(f".{path.name}.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if hasattr(fcntl, "flock"):  # Python in a browser has none, and no second process
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any
 
+from minikafka.lab.background import Background
 from minikafka.lab.names import shell
 from minikafka.lab.verdict import AS_IT_IS
 
@@ -71,29 +72,29 @@ def after_cell(_: Any) -> None:
 
 
 class _Teller:
-    """A thread that shows what `what()` returns from `after` seconds on, every second anew, and nothing at its end."""
+    """A job that shows what `what()` returns from `after` seconds on, every second anew, and nothing at its end."""
 
     def __init__(self, after: float, what: Callable[[], str]) -> None:
-        self._after, self._what, self._began = after, what, time.monotonic()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._tell, name="waiting", daemon=True)
-        self._thread.start()
+        self._what, self._began = what, time.monotonic()
+        self._name, self._shown = f"waiting-{os.getpid()}-{next(_numbers)}", False
+        self._job = Background("waiting", self._tell)
+        self._job.wake(after)
 
     def end(self) -> None:
         """Show nothing any more; returns when that is so."""
-        self._over.set()
-        self._thread.join()
+        self._job.stop()
+        if self._shown:
+            self._put(NOTHING)
 
-    def _tell(self) -> None:
-        from IPython.display import display, update_display
-        name, put, wait = f"waiting-{os.getpid()}-{next(_numbers)}", display, self._after
-        while not self._over.wait(wait):
-            if (what := self._what()) or put is update_display:
-                put(line(what, time.monotonic() - self._began) if what else NOTHING, raw=True, display_id=name)
-                put = update_display
-            wait = EVERY
-        if put is update_display:
-            put(NOTHING, raw=True, display_id=name)
+    def _tell(self) -> float:
+        if (what := self._what()) or self._shown:
+            self._put(line(what, time.monotonic() - self._began) if what else NOTHING)
+        return EVERY
+
+    def _put(self, bundle: dict[str, str]) -> None:
+        from IPython.display import display
+        display(bundle, raw=True, display_id=self._name, update=self._shown)
+        self._shown = True
 
 
 class _RunningLine:

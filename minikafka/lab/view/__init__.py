@@ -5,7 +5,7 @@
     view.py        a view, and what each part of it does to the others
     film.py        the run and how it is drawn: the one door to lab/picture
     cursor.py      where the viewer stands in time
-    painter.py     the thread that draws, at most ten frames a second
+    painter.py     the job that draws, at most ten frames a second
     orders.py      what the control bar does to the cluster
     front.py       where a view is shown: a page with widgets, still pictures, or nowhere
     widget.py      what travels between kernel and page; the page is view.js (controls), dock.js (the place beside the

@@ -58,7 +58,7 @@ def cell() -> str | None:
     running = shell()
     if running is None or not hasattr(running, "kernel"):
         return None
-    return (running.get_parent() or {}).get("metadata", {}).get("cellId")
+    return (running.kernel.get_parent() or {}).get("metadata", {}).get("cellId")
 
 
 def lab() -> int | None:

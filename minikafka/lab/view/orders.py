@@ -1,12 +1,12 @@
-"""What the control bar may do to a cluster, each order in a thread of its own.
+"""What the control bar may do to a cluster, each order a job of its own.
 
 A restart takes seconds; meanwhile the picture goes on and another broker can be killed. Whatever goes wrong becomes one
-line for the viewer (`say`), never a traceback of a thread that nobody reads.
+line for the viewer (`say`), never a traceback that nobody reads.
 
-Owns: the threads of orders under way.
+Owns: the orders under way.
 Invariants
   I-ORDERS-1  an order that is under way is not begun a second time
-  I-ORDERS-2  no exception leaves a thread; its first line is said
+  I-ORDERS-2  no exception leaves an order; its first line is said
 """
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+
+from minikafka.lab.background import Background
 
 SLOW_KIB = 1.0  # KiB/s: a slow follower falls behind within seconds in a lab's traffic
 CLIENTS = "clients"
@@ -41,7 +43,7 @@ class Orders:
     def __init__(self, cluster: Any, say: Say, changed: Callable[[], None]) -> None:
         self._cluster, self._say, self._changed = cluster, say, changed
         self._lock = threading.Lock()
-        self._under_way: dict[tuple[Any, ...], threading.Thread] = {}
+        self._under_way: dict[tuple[Any, ...], Background] = {}
 
     @property
     def busy(self) -> list[list[Any]]:
@@ -54,19 +56,13 @@ class Orders:
         order = (name, *args)
         if name not in ORDERS:
             return self._say("bad", f"there is no order {name!r}")
+        job = Background(f"view-order-{name}", lambda: self._carry_out(order))
         with self._lock:
             if order in self._under_way:
                 return None
-            thread = threading.Thread(target=self._carry_out, args=(order,), name=f"view-order-{name}", daemon=True)
-            self._under_way[order] = thread
+            self._under_way[order] = job
         self._say("wait", f"{self._words(order)} ...")
-        return thread.start()
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until no order is under way, for tests and for the end of a view; return False if some still are."""
-        for thread in list(self._under_way.values()):
-            thread.join(timeout)
-        return not self._under_way
+        return job.wake()
 
     def _words(self, order: tuple[Any, ...]) -> str:
         nodes = getattr(getattr(self._cluster, "plan", None) or getattr(self._cluster, "world", None), "nodes", ())

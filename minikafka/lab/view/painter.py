@@ -1,22 +1,21 @@
-"""The thread that draws: at most ten frames a second, and only where there is something new to see.
+"""The job that draws: at most ten frames a second, and only where there is something new to see.
 
-It lives while a run grows before a page that looks at it, or while the viewer moves in time; otherwise there is no thread
-at all. `wish` wakes it, or starts it again.
+It goes on while a run grows before a page that looks at it, or while the viewer moves in time. `wish` wakes it.
 
-Owns: the thread, the cursor, and the order in which wishes are granted.
+Owns: the job, the cursor, and the order in which wishes are granted.
 Invariants
-  one painter has at most one thread
   Between two frames at least as much time passes as the last one took to draw, so a kernel with work is not
     slowed to less than half
-  I-PAINTER-3  an error in drawing is said in one line; the thread goes on
+  I-PAINTER-3  an error in drawing is said in one line; the job goes on
 """
 from __future__ import annotations
 
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from minikafka.lab.background import Background
 from minikafka.lab.view.cursor import LIVE, PLAY, Cursor, moved, passed
 from minikafka.lab.view.film import Film
 from minikafka.lab.view.orders import first_line
@@ -25,7 +24,7 @@ FRAME_SECONDS = 0.1
 OUT_OF_SIGHT = 1.0    # seconds between frames that nobody sees: scrolled away, or another tab
 TICK = 1.0            # seconds between frames of a cluster that rests, or while one looks back
 AFTERGLOW = 1.5       # rates are of the last second: they fall to nothing after the last event
-LINGER = 3.0          # seconds that a thread waits for the next wish of a run that has ended
+LINGER = 3.0          # seconds that it waits for the next wish of a run that has ended
 PAGE_GONE = 30.0      # seconds of frames without an answer: nobody is there
 
 Show = Callable[[Any, Cursor, int], None]  # frame, cursor, number of the last wish granted
@@ -39,10 +38,10 @@ class Painter:
         self._film, self._show, self._say, self._going_on = film, show, say, going_on
         self.cursor = Cursor(tp=tp)
         self.seen = True
-        self._wishes: list[dict[str, Any]] = []
-        self._waiting = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._stopped = False
+        self._wishes: deque[dict[str, Any]] = deque()
+        self._job = Background("view-painter", self._step)
+        self._last_step: float | None = None   # None: it has come to an end since
+        self._last_wish = self._due = 0.0      # when the page last asked for something; when the next frame is due without that
         self._unanswered: float | None = None  # when the first frame was shown that the page has not answered
         self._granted = 0
         self._drawn = 0.0
@@ -51,19 +50,13 @@ class Painter:
 
     @property
     def running(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+        return self._job.running
 
     def wish(self, **wish: Any) -> None:
-        """Ask for another moment; the thread grants it."""
-        with self._waiting:
-            if self._stopped:
-                return
-            self._wishes.append(wish)
-            self._unanswered = None
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._live, name="view-painter", daemon=True)
-                self._thread.start()
-            self._waiting.notify_all()
+        """Ask for another moment; the next step grants it."""
+        self._wishes.append(wish)
+        self._unanswered = None
+        self._job.wake()
 
     def heard(self) -> None:
         """Take note that the page has shown a frame; a painter that had stopped for lack of an answer goes on."""
@@ -72,44 +65,32 @@ class Painter:
             self.wish(do="look")
 
     def stop(self) -> None:
-        """End the thread; returns when it has ended."""
-        with self._waiting:
-            self._stopped = True
-            self._waiting.notify_all()
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(10.0)
+        """Draw no more; returns when no frame is being drawn."""
+        self._job.stop()
 
-    # --- the thread ---------------------------------------------------------------------------------------------
+    # --- a step of the job --------------------------------------------------------------------------------------
 
-    def _live(self) -> None:
-        """Carry out requests of the page and draw, until no page needs it."""
-        last_wish = before = time.monotonic()
-        due = before
-        while True:
-            wishes = self._wait_until(due)
-            now = time.monotonic()
-            last_wish = now if wishes else last_wish
-            began = now
-            try:
-                self._draw(wishes, now - before)
-            except Exception as error:  # I-PAINTER-3
-                self._say("bad", first_line(error))
-            before, took = now, time.monotonic() - began
-            due = now + max(FRAME_SECONDS if self.seen else OUT_OF_SIGHT, 2 * took)  # a kernel with work is not slowed down
-            with self._waiting:
-                if self._stopped or not self._wishes and self._idle(time.monotonic() - last_wish):
-                    self._thread = None
-                    return
+    def _step(self) -> float | None:
+        """Carry out requests of the page and draw; return the seconds until the next frame, None when no page needs it.
 
-    def _wait_until(self, due: float) -> list[dict[str, Any]]:
-        """Return the requests that came until then; a request is carried out early, but frames keep their distance."""
-        soonest = min(due, self._drawn + FRAME_SECONDS)
-        with self._waiting:
-            self._waiting.wait_for(lambda: self._stopped or self._wishes, max(0.0, due - time.monotonic()))
-            self._waiting.wait_for(lambda: self._stopped, max(0.0, soonest - time.monotonic()))
-            wishes, self._wishes = self._wishes, []
-            return wishes
+        A request is carried out early, but frames keep their distance.
+        """
+        now = time.monotonic()
+        due = min(self._due, self._drawn + FRAME_SECONDS) if self._wishes else self._due
+        if now < due:
+            return due - now
+        wishes = [self._wishes.popleft() for _ in range(len(self._wishes))]
+        self._last_wish = now if wishes else self._last_wish
+        try:
+            self._draw(wishes, now - (self._last_step or now))
+        except Exception as error:  # I-PAINTER-3
+            self._say("bad", first_line(error))
+        after = time.monotonic()
+        idle = not self._wishes and self._idle(after - self._last_wish)
+        self._last_step = None if idle else now
+        # a kernel with work is not slowed down
+        self._due = 0.0 if idle else now + max(FRAME_SECONDS if self.seen else OUT_OF_SIGHT, 2 * (after - now))
+        return None if idle else max(0.0, self._due - after)
 
     def _draw(self, wishes: list[dict[str, Any]], seconds: float) -> None:
         grew = self._film.refresh()
@@ -137,7 +118,7 @@ class Painter:
         return clock_runs(frame)
 
     def _idle(self, since_wish: float) -> bool:
-        """Return whether the thread may end: the run has ended or the page is gone, and nothing moves."""
+        """Return whether the job may end: the run has ended or the page is gone, and nothing moves."""
         gone = self._unanswered is not None and time.monotonic() - self._unanswered > PAGE_GONE
         return gone or not self._going_on() and self.cursor.mode != PLAY and since_wish > LINGER
 

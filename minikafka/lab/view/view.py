@@ -5,7 +5,7 @@
     view.snapshot()                # its moment, for this cell: a still picture, or its sentence where the picture is beside it
     view.stop()                    # the picture stands still, and stays in the saved notebook
 
-What it owns: the widget, the painter's thread, the orders' threads, and the places where it is shown.
+What it owns: the widget, the jobs that draw and carry out orders, and the places where it is shown.
 
 Invariants
   I-VIEW-1  what a view leaves in the file of a notebook is a still picture: no widget's state, nothing to run. A stopped
@@ -15,12 +15,12 @@ Invariants
 """
 from __future__ import annotations
 
-import threading
 import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from minikafka.lab.background import Background
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
 from minikafka.lab.picture.draw.head import LOOKS
 from minikafka.lab.picture.draw.tasks import picture as picture_of_tasks
@@ -66,7 +66,7 @@ class View:
                        "engine": getattr(cluster, "engine", None), "ids": list(cluster.ids) if cluster else [],
                        "faults": getattr(cluster, "engine", None) in FAULTS_OF_OURS, "legend": LEGEND}
         self._widget: Any = None
-        self._rest: threading.Timer | None = None
+        self._rest: Background | None = None
 
     @property
     def places(self) -> int:
@@ -148,12 +148,12 @@ class View:
         return any(seen and high is not None for seen, (_, high) in tuple(self._sights.values()))
 
     def stop(self) -> None:
-        """Let the picture stand still: no thread, no widget, and a still picture of the last frame where it was shown."""
+        """Let the picture stand still: no job, no widget, and a still picture of the last frame where it was shown."""
         if self._stopped:
             return
         self._stopped = True
         if self._rest is not None:
-            self._rest.cancel()
+            self._rest.stop()
             self._rest = None
         self._painter.stop()
         self._leave_still()
@@ -190,11 +190,11 @@ class View:
 
     def _make_widget(self) -> None:
         if self._widget is None:
-            from minikafka.lab.view.widget import Picture, listen_beside_cells
+            from minikafka.lab.view.widget import Picture, listen_beside_cells, plain
             name = uuid.uuid4().hex
             self._widget = Picture(model_id=name, fixed={**self._fixed, "id": name})
             listen_beside_cells(self._widget)
-            self._widget.on_msg(lambda _, message, __: self._from_page(message))
+            self._widget.on_msg(lambda _, message, __: self._from_page(plain(message)))
 
     def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:
         widget = self._widget
@@ -255,11 +255,8 @@ class View:
 
     def _rest_later(self) -> None:
         """Stop in a while, so that the notebook is saved with a picture; each touch of the picture postpones that."""
-        if self._rest is not None:
-            self._rest.cancel()
-        self._rest = threading.Timer(REST if self.cluster is not None else 5 * REST, self.stop)
-        self._rest.name, self._rest.daemon = "view-rest", True
-        self._rest.start()
+        self._rest = self._rest or Background("view-rest", self.stop)
+        self._rest.wake(REST if self.cluster is not None else 5 * REST)
 
     def _going_on(self) -> bool:
         """Return whether the run may still grow."""

@@ -30,6 +30,11 @@ class Picture(anywidget.AnyWidget):
     fixed = traitlets.Dict({}).tag(sync=True)
 
 
+def plain(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a page's message with None for null: Python in a browser has a value of its own for that."""
+    return {name: None if type(value).__name__ == "JsNull" else value for name, value in message.items()}
+
+
 def listen_beside_cells(widget: Any) -> None:
     """Have the page's messages to a widget handled in the thread that the page asked for, not in the one that runs cells.
 

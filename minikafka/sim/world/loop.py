@@ -81,11 +81,13 @@ def _apart() -> Iterator[None]:
 class Timeline:
     """The clock of a world and everything that waits for its turn."""
 
+    beside: list[Callable[[], None]] = []  # functions that each new world calls after each callback
+
     def __init__(self, seed: int | str) -> None:
         self.clock = 0.0  # seconds since the world began
         self.steps = 0  # callbacks run so far
         self.most_steps = sys.maxsize  # a run that takes more of them goes round in circles
-        self.after_step: list[Callable[[], None]] = []  # functions called after each callback
+        self.after_step = [*self.beside]  # functions called after each callback
         self.ready: list[SimHandle] = []
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0

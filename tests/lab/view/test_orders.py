@@ -7,6 +7,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.lab.view.orders import ORDERS, Orders, words
+from tests.lab.view.conftest import until
 
 
 class Ear:
@@ -27,7 +28,7 @@ def carry_out(cluster, *order) -> Ear:
     ear = Ear()
     orders = Orders(cluster, ear.say, ear.changed)
     orders.begin(*order)
-    assert orders.wait(60) and orders.busy == []
+    until(lambda: not orders.busy)
     return ear
 
 
@@ -125,7 +126,8 @@ def test_a_slow_order_stops_no_other_and_is_not_begun_twice():
         assert orders.busy
     assert orders.busy[0] == ["restart", 1]
     cluster.may_end.set()
-    assert orders.wait(30) and cluster.began == 1
+    until(lambda: not orders.busy)
+    assert cluster.began == 1
 
 
 def test_every_order_has_words():

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from minikafka import Cluster
+from minikafka.lab import background
 from minikafka.lab.demos.restart import RECORDINGS
 from minikafka.lab.picture.draw.group import to_text
 from minikafka.lab.picture.facts.run import RecordedRun
@@ -19,16 +19,7 @@ from minikafka.lab.view import view as view_module
 from minikafka.lab.view.orders import ORDERS
 from minikafka.lab.view.view import _controllers
 from tests.lab.picture.frames import calm, election
-from tests.lab.view.conftest import disaster
-
-
-def until(condition, seconds: float = 60.0):
-    """Wait for a condition of another thread."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"in vain: {condition.__code__.co_names}"
-        time.sleep(0.01)
-    return found
+from tests.lab.view.conftest import disaster, until
 
 
 def until_shown(view: View, condition):
@@ -37,7 +28,9 @@ def until_shown(view: View, condition):
 
 
 def threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("view-")]
+    """The names of the jobs of views that go on, with a thread or without."""
+    jobs = threading.enumerate() if background.LOOP is None else list(background.planned)
+    return [job.name for job in jobs if job.name.startswith("view-")]
 
 
 def page(view: View) -> View:
@@ -176,22 +169,29 @@ def test_a_recorded_run_opens_without_a_cluster(sim, tmp_path):
     assert page(again)._widget.fixed["engine"] is None
 
 
-def test_the_picture_stays_alive_beside_a_restart(sim):
+def test_the_picture_stays_alive_beside_a_restart(sim, monkeypatch):
     """Fails if an order under way stops the frames."""
-    view = page(sim.view())
-    gate = threading.Event()
+    view, seen = page(sim.view()), []
     until(lambda: view._widget.svg)
-    original = ORDERS["mend"]
-    ORDERS["mend"] = lambda c: gate.wait(30)
-    try:
-        view._from_page({"do": "order", "name": "mend", "args": []})
-        view._from_page({"do": "go", "t": 0.2, "n": 9})
-        until(lambda: view._widget.state.get("granted") == 9)
-        assert view._widget.state.get("busy") == [["mend"]]
-    finally:
-        gate.set()
-        ORDERS["mend"] = original
-    assert view._orders.wait(30)
+
+    def slow(cluster: Cluster) -> None:
+        cluster.wait(lambda: view._widget.state.get("granted") == 9, timeout=1e6)
+        seen.append(view._widget.state["busy"])
+
+    monkeypatch.setitem(ORDERS, "mend", slow)
+    view._from_page({"do": "order", "name": "mend", "args": []})
+    view._from_page({"do": "go", "t": 0.2, "n": 9})
+    until(lambda: seen == [[["mend"]]] and not view._orders.busy)
+
+
+def test_the_picture_and_its_orders_go_on_while_a_cell_drives_the_world(sim):
+    """Fails if a cell that lets time pass stops the frames, or if Kill and Restart wait for its end."""
+    view = page(sim.view())
+    for order, process in (("kill", "killed"), ("restart", "running")):
+        sim.at(sim.now() + 1, lambda order=order: view._from_page({"do": "order", "name": order, "args": [2]}))
+        sim.wait(lambda order=order: view._widget.said.get("text") == f"{order} broker 2: done", timeout=1e6)
+        sim.wait(lambda process=process: dict(view._widget.state["brokers"])[2] == process, timeout=1e6)
+        assert sim.wait(lambda end=view.run.end: view._widget.state["end"] > end, timeout=1e6)
 
 
 @pytest.mark.parametrize("size", ["page", "projector"])

@@ -1,0 +1,146 @@
+"""What goes on beside the cells: a job takes a step, returns when the next one is due, and can be woken before that.
+
+    job = Background("view-painter", step)      # step() returns the seconds until the next one; None: nothing more to do
+    job.wake()                                  # the next step is due now;  job.wake(120.0): in two minutes
+    job.stop()                                  # no step any more
+
+Where there are threads, a job has one as long as a step is due. A browser's page has none. There the steps are taken in turns of
+the page's event loop and, while a cell drives a simulated world, between two steps of that world (`pulse`).
+
+Owns: when each step is due.
+Invariants
+  I-BESIDE-1  two steps of a job never overlap, also where the first one drives a world
+  I-BESIDE-2  a job that is woken during a step takes one more, whatever that step returns
+"""
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from asyncio import events
+from collections.abc import Callable
+
+PULSE = 32  # steps of a world between two looks at what is due
+LOOP: asyncio.AbstractEventLoop | None = None  # where there are no threads: the event loop in whose turns the steps are taken
+planned: dict[Background, asyncio.TimerHandle] = {}
+_world_steps = 0
+
+
+class Background:
+    """One thing that goes on beside the cells."""
+
+    def __init__(self, name: str, step: Callable[[], float | None]) -> None:
+        self.name, self._step = name, step
+        self._changed = threading.Condition()
+        self._due: float | None = None
+        self._in_a_step = self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def running(self) -> bool:
+        """Return whether a step is under way or due."""
+        return self._in_a_step or self._due is not None
+
+    def wake(self, after: float = 0.0) -> None:
+        """Let the next step be due `after` seconds from now, whatever was planned; a stopped job takes none."""
+        with self._changed:
+            if self._stopped:
+                return
+            self._due = time.monotonic() + after
+            if LOOP is not None:
+                self._plan(LOOP)
+            elif self._thread is None:
+                self._thread = threading.Thread(target=self._live, name=self.name, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def stop(self, patience: float = 10.0) -> None:
+        """Take no step any more; returns when none is under way, or after `patience` seconds."""
+        with self._changed:
+            self._stopped, self._due, thread = True, None, self._thread
+            self._changed.notify_all()
+        self._forget_plan()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(patience)
+
+    def _take(self) -> None:
+        self._due, self._in_a_step, pause = None, True, None
+        try:
+            pause = self._step()
+        finally:
+            with self._changed:
+                self._in_a_step = False
+                if pause is not None and self._due is None and not self._stopped:  # I-BESIDE-2
+                    self._due = time.monotonic() + pause
+
+    # --- with a thread --------------------------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        while self._is_due():
+            self._take()
+
+    def _is_due(self) -> bool:
+        """Wait for the next step; false if there is none."""
+        with self._changed:
+            while self._due is not None and (left := self._due - time.monotonic()) > 0:
+                self._changed.wait(left)
+            if self._due is None:
+                self._thread = None
+            return self._due is not None
+
+    # --- without threads ------------------------------------------------------------------------------------------------
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._forget_plan()
+        assert self._due is not None
+        planned[self] = loop.call_later(max(0.0, self._due - time.monotonic()), self._turn, loop)
+
+    def _forget_plan(self) -> None:
+        if (timer := planned.pop(self, None)) is not None:
+            timer.cancel()
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._in_a_step:  # I-BESIDE-1
+            return
+        self._forget_plan()
+        if self._due is not None:
+            self._take()
+        if self._due is not None:
+            self._plan(loop)
+
+
+def pulse() -> None:
+    """Take the steps that are due; every simulated world calls this after each of its own, where there are no threads."""
+    global _world_steps
+    _world_steps += 1
+    if _world_steps % PULSE or LOOP is None:
+        return
+    now = time.monotonic()
+    for job in [job for job in planned if job._due is not None and job._due <= now]:
+        world = events._get_running_loop()
+        events._set_running_loop(LOOP)  # a step is taken as in a turn of the page's loop
+        try:
+            job._turn(LOOP)
+        finally:
+            events._set_running_loop(world)
+
+
+def within(seconds: float, name: str, act: Callable[[], None]) -> None:
+    """Do something; return when it is done, or after so many seconds while it goes on. Without threads: when it is done."""
+    if LOOP is not None:
+        return act()
+    thread = threading.Thread(target=act, name=name, daemon=True)
+    thread.start()
+    return thread.join(seconds)
+
+
+def without_threads(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Take the steps from now on in turns of this loop and in pulses of each world that is made; None: with threads again."""
+    global LOOP
+    from minikafka.sim.world.loop import Timeline
+    LOOP, Timeline.beside = loop, [] if loop is None else [pulse]
+
+
+if sys.platform == "emscripten":
+    without_threads(asyncio.get_event_loop())

@@ -1,0 +1,87 @@
+"""Jobs beside the cells (lab/background.py), in threads and in turns of an event loop."""
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from minikafka import Cluster
+from minikafka.lab.background import Background, within
+from tests.lab.view.conftest import until
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_job_takes_steps_until_it_has_nothing_to_do_and_begins_again_when_it_is_woken():
+    """Fails if a step is left out, or if a job that has ended cannot begin again."""
+    taken, pauses = [], [0.0, 0.01, None, 0.0, None]
+    job = Background("job", lambda: taken.append(1) or pauses[len(taken) - 1])
+    job.wake()
+    until(lambda: not job.running)
+    assert len(taken) == 3
+    job.wake()
+    until(lambda: not job.running)
+    assert len(taken) == 5
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_job_that_is_woken_during_a_step_takes_one_more():
+    """I-BESIDE-2: fails if a wish that comes while the last step ends is forgotten."""
+    taken = []
+
+    def step() -> None:
+        taken.append(1)
+        if len(taken) < 3:
+            job.wake()
+
+    job = Background("job", step)
+    job.wake()
+    until(lambda: not job.running)
+    assert len(taken) == 3
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_job_can_be_put_off_and_a_stopped_one_takes_no_step():
+    """Fails if a touch of the picture does not postpone its rest, or if something goes on after `stop`."""
+    taken: list[float] = []
+    job = Background("job", lambda: taken.append(time.monotonic()))
+    began = time.monotonic()
+    for _ in range(3):
+        job.wake(0.05)
+    job.wake(0.1)
+    until(lambda: taken)
+    assert taken[0] >= began + 0.099
+    job.wake(0.02)
+    job.stop()
+    job.wake()
+    assert not job.running
+    rest = Background("rest", lambda: rest.stop())
+    rest.wake()
+    until(lambda: not rest.running)
+    assert len(taken) == 1
+
+
+def test_two_steps_of_a_job_never_overlap(sim: Cluster):
+    """I-BESIDE-1: fails if a step that drives a world is taken a second time in between."""
+    under_way, most = [], []
+
+    def step() -> None:
+        under_way.append(1)
+        most.append(len(under_way))
+        if len(most) < 4:
+            job.wake()
+        with sim.turn:
+            sim.sleep(10)
+        under_way.pop()
+
+    job = Background("job", step)
+    job.wake()
+    until(lambda: not job.running)
+    assert most == [1] * 4
+
+
+@pytest.mark.usefixtures("beside")
+def test_an_end_that_takes_long_is_waited_for_no_longer_than_that():
+    """Fails if a client that cannot say farewell holds up the next run of its cell, or if a short farewell is not waited for."""
+    done: list[int] = []
+    within(10.0, "end", lambda: done.append(1))
+    assert done == [1]
