@@ -17,8 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from minikafka.lab.demos import minutes
 from tools.notebooks.build import ROOT
-from tools.teach import before_after, exam, minutes, own, plans, slides
+from tools.teach import before_after, exam, own, plans, slides
+from tools.teach.minutes import labs as sources
 
 
 def labs(text: str) -> range:
@@ -57,7 +59,7 @@ def make_test(options: argparse.Namespace) -> dict[Path, str]:
 
 
 def make_slides(options: argparse.Namespace) -> dict[Path, str]:
-    known = minutes.labs()
+    known = sources()
     if options.lab is not None and options.lab not in known:
         raise SystemExit(f"There is no lab {options.lab}. There are labs {', '.join(map(str, known))}.")
     chosen = known if options.lab is None else [options.lab]

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from minikafka.lab.demos import minutes
+from minikafka.lab.demos.minutes import DemoMinutes
 from tools.notebooks.build import ROOT
 from tools.notebooks.source import Lab
-from tools.teach.minutes import DemoMinutes, demos, labs
+from tools.teach.minutes import labs
 
 SOURCE = Path(__file__).with_name("plans.md")
 PAGE = ROOT / "docs" / "teaching" / "PLANS.md"
@@ -20,7 +22,7 @@ TEST_MINUTES = 25  # one minute for each question of a form
 
 def plans() -> str:
     """Return the page. Raises KeyError for a lab or a demo that does not exist."""
-    lab, demo = labs(), demos()
+    lab, demo = labs(), minutes.kept()
     words = {str(number): _lab(number, one) for number, one in lab.items()}
     words |= {name: f"{name} ({one.minutes})" for name, one in demo.items()}
     words |= {"demos": _table(demo), "test": str(TEST_MINUTES), "total": _total(lab, demo)}

@@ -74,6 +74,7 @@ DEMO = Demo(
     name="D1",
     title="Kill the leader",
     purpose="Failover is automatic, and it is not instant.",
+    exercise=("0.5", "count what the kill has cost: which promises were broken?"),
     question="I kill the leader of a partition with three replicas, acks=all. What will the producer notice?",
     answers=(
         Choice("Nothing: a follower takes over at once.",

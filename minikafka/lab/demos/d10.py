@@ -81,6 +81,7 @@ DEMO = Demo(
     name="D10",
     title="Decapitate the quorum",
     purpose="Who decides is not who stores: the data goes on without controllers, until something has to be decided.",
+    exercise=("9.6", "be a controller: whom do you give your vote?"),
     question="Three brokers, three controllers. I kill the active controller, then a second one. What does a producer notice?",
     answers=(
         Choice("It stops at the first: no controller, no Kafka.",

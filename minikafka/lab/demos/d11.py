@@ -91,6 +91,7 @@ DEMO = Demo(
     name="D11",
     title="Retention overtakes a reader",
     purpose="The log forgets by time, and does not ask who has read.",
+    exercise=("2.2", "write the rule by which retention deletes segments"),
     question="A topic keeps twenty seconds. A consumer is away for a minute, and comes back. What does it read next?",
     answers=(
         Choice("What it had not read yet: Kafka keeps it until the group has committed it.",

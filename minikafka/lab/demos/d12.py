@@ -96,6 +96,7 @@ DEMO = Demo(
     name="D12",
     title="Spark restarts",
     purpose="A broker fails, then Spark. Only the sink knows what was written twice, so the sink has to bear it.",
+    exercise=("13.4", "write the sink that bears a repetition"),
     question="The leader dies. Later Spark dies, after it wrote batch 1 and before it noted that. What does the restart do?",
     answers=(
         Choice("It goes on with what is new: batch 1 is in the database.",

@@ -122,6 +122,7 @@ DEMO = Demo(
     name="D13",
     title="Two rules side by side",
     purpose="A promise counts only if everybody who may lead can keep it.",
+    exercise=("6.8", "plan the night in which the weaker rule loses a record"),
     question="Three brokers have a copy. Which of them must have a record before its producer reads that it is stored?",
     answers=(
         Choice("The leader: it has written it to its log.",

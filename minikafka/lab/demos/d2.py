@@ -73,6 +73,7 @@ DEMO = Demo(
     name="D2",
     title="Cut the network",
     purpose="Two believers, one truth: the old leader cannot know that it was replaced.",
+    exercise=("8.2", "find the promises that were broken, and what stands there now"),
     question="The leader is cut off from everybody but its own writers. What do those writers get?",
     answers=(
         Choice("Errors at once: it knows that it has lost the others, and steps down.",

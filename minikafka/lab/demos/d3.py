@@ -67,6 +67,7 @@ DEMO = Demo(
     name="D3",
     title="A slow follower",
     purpose="Fetching is not enough: in sync is who has caught up within the last ten seconds.",
+    exercise=("8.6", "write the rule by which a leader removes a follower from the ISR"),
     question="Five records a second are written. A follower copies two a second and never stops. Is it in sync?",
     answers=(
         Choice("Yes: it fetches all the time, so it is alive and well.",

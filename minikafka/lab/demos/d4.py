@@ -91,6 +91,7 @@ DEMO = Demo(
     name="D4",
     title="A stuck follower, and twins",
     purpose="The rule, not the slogan: how long ago did it last have everything?",
+    exercise=("8.4", "compute the second at which a stuck follower is out"),
     question="One of two followers gets stuck: it lives, but copies nothing. What does a producer with acks=all notice?",
     answers=(
         Choice("Nothing: two of three is a majority.",

@@ -72,6 +72,7 @@ DEMO = Demo(
     name="D5",
     title="Refusal",
     purpose="Unavailable on purpose: an honest no instead of a promise that cannot be kept.",
+    exercise=("8.8", "choose min.insync.replicas for two services, and let three faults judge it"),
     question="Three replicas, min.insync.replicas=2. Two are down, the leader lives. What happens to a record with acks=all?",
     answers=(
         Choice("It is stored: all replicas in sync have it, and that is the leader alone.",

@@ -97,6 +97,7 @@ DEMO = Demo(
     name="D6",
     title="Unclean election",
     purpose="Availability bought with data, and the setting that never has to choose.",
+    exercise=("8.10", "be the follower: write where it must cut its log"),
     question="The leader has 100 acknowledged records, its followers, out of sync, 70. It dies. Suppose that unclean "
              "election were on: what would be lost?",
     answers=(

@@ -106,6 +106,7 @@ DEMO = Demo(
     name="D7",
     title="A consumer crashes",
     purpose="Position is not processing: the next consumer starts at the committed offset, not where the work ended.",
+    exercise=("5.5", "write the loop that loses nothing when it is killed"),
     question="Auto-commit every 5 s, ten rides charged a second. Consumer 1 dies after 12.5 s. Where does Consumer 2 start?",
     answers=(
         Choice("Where Consumer 1 left off, at offset 124.",

@@ -169,6 +169,7 @@ DEMO = Demo(
     name="D8",
     title="Three consumers",
     purpose="The partition is the unit of parallelism: a consumer more than partitions sits idle.",
+    exercise=("4.6", "write the rule that shares partitions out among members"),
     question="A topic has two partitions. One consumer of a group does four records a second. What do three consumers do?",
     answers=(
         Choice("Twelve: the records are shared among three.",

@@ -91,6 +91,7 @@ DEMO = Demo(
     name="D9",
     title="The lost acknowledgement",
     purpose="An error is not an absence: no answer does not mean no record.",
+    exercise=("10.3", "be the leader: recognise a batch that was sent twice"),
     question="A hundred records are sent without idempotence. Ten answers get lost. How many records are in the log?",
     answers=(
         Choice("90: what was not acknowledged is not there.",

@@ -71,12 +71,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """One demo: `question` is what the class votes on, `notes` what the speaker reads, `seeds` what it teaches,
-    `counters` what is counted below the lanes."""
+    """One demo: `purpose` is the sentence to remember, `question` what the class votes on, `notes` what the speaker reads,
+    `exercise` where students do it themselves, `seeds` what it teaches, `counters` what is counted below the lanes."""
 
     name: str
     title: str
     purpose: str
+    exercise: tuple[str, str]                  # its number, such as "8.6", and what one does there
     question: str
     answers: tuple[Choice, ...]
     notes: tuple[str, ...]

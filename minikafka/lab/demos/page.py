@@ -1,8 +1,9 @@
 """The page for the projector: it listens on loopback only, needs no internet, and answers GET requests only.
 
     /                       the page itself (page.html): list, keys, captions, the vote; /#D4/2 is scene 2 of D4
-    /presenter              a window for the speaker (presenter.html): notes, what is next, votes, clock
-    /demos.json             the demos: question, answers, notes, scenes
+    /presenter              a window for the speaker (presenter.html): notes, what is next, votes, clock; /list: the same
+                            page, which has the list of all demos only while no page for the projector is open
+    /demos.json             the demos: question, answers, notes, scenes, minutes
     /scene.json?demo&scene  one recording: begin, end, moments (recorded when first asked for)
     /frame.svg?demo&scene&t&theme&shape   shape: how many times wider than high the picture's place is
     /step.json?demo&scene&t&by     the time of the next or previous event
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from minikafka.lab.demos import minutes
 from minikafka.lab.demos.demo import Demo, Scene
 from minikafka.lab.demos.runner import Recording, record
 
@@ -46,7 +48,8 @@ class Theatre:
         self._widths: dict[tuple[str, int, float], float] = {}
         self._lock = threading.RLock()
         self.paths: dict[str, Callable[[Query], Answer]] = {
-            "/": partial(_file, PAGE), "/presenter": partial(_file, PRESENTER), "/demos.json": self._list,
+            "/": partial(_file, PAGE), "/presenter": partial(_file, PRESENTER), "/list": partial(_file, PRESENTER),
+            "/demos.json": self._list,
             "/scene.json": self._scene, "/frame.svg": self._frame, "/step.json": self._step}
 
     def recording(self, demo: str, scene: int) -> Recording:
@@ -85,7 +88,9 @@ class Theatre:
     # --- what can be asked ----------------------------------------------------------------------------------------
 
     def _list(self, query: Query) -> Answer:
+        taken = minutes.kept()
         return _json([{"name": d.name, "title": d.title, "purpose": d.purpose, "question": d.question,
+                       "exercise": d.exercise, "minutes": taken[d.name].minutes,
                        "answers": [asdict(a) for a in d.answers], "notes": d.notes,
                        "scenes": [scene.title for scene in d.scenes]} for d in self.demos.values()])
 

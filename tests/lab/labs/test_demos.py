@@ -127,6 +127,13 @@ def test_a_vote_has_one_right_answer_and_two_wrong_ones():
         assert demo(name).notes and demo(name).question.endswith("?")
 
 
+def test_each_demo_has_its_exercise():
+    """Fails if the card at a demo's end names an exercise that no lab has."""
+    sources = {path.name[:2]: path.read_text() for path in (ROOT / "solutions" / "source").glob("*.md")}
+    named = [demo(name).exercise[0] for name in names()]
+    assert all(f'check("{number}"' in sources[number.partition(".")[0].zfill(2)] for number in named), named
+
+
 def test_the_readme_lists_every_demo():
     """Fails if a demo is added, or renamed, and nobody reads of it."""
     rows = re.findall(r"^\| (D\d+) \|", (ROOT / "labs" / "README.md").read_text(), re.MULTILINE)
