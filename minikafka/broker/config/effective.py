@@ -50,7 +50,7 @@ LISTENER_PREFIX = "listener.name."
 REAUTH = "connections.max.reauth.ms"
 OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH,
                 *(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location")),
-                *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512")
+                *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
                   for what in ("sasl.jaas.config", REAUTH)))
 
 

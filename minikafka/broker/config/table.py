@@ -174,7 +174,7 @@ _BROKERS = [
     _broker("ssl.principal.mapping.rules", "STRING", "DEFAULT", None,
             "How the subject of a client's certificate becomes the name of its principal.", "LOW"),
     _broker("sasl.enabled.mechanisms", "LIST", ["GSSAPI"], None,
-            "How clients log in at a listener with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.", dynamic=True),
+            "How clients log in at a listener with SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER.", dynamic=True),
     _broker("connections.max.reauth.ms", "LONG", 0, None,
             "How long a login lasts until the client must renew it, in ms; 0: as long as the connection."),
     _broker("connection.failed.authentication.delay.ms", "INT", 100, NATURAL,

@@ -9,6 +9,8 @@ Invariants
   I-EXP-1  without `minikafka.allow.remote` only a listener where clients log in, and no password is sent as it is, is bound to
            anything but loopback; and of one where nobody logs in only programs of our own user are served (I-SRV-4).
   I-EXP-2  a listener that is configured for encryption or authentication is never opened without them.
+  I-EXP-3  a login by a token that is not signed counts as none; nor is one taken where I-EXP-1 forbids it, although the
+           mechanism was added while the broker runs.
 What Kafka does differently: clients may also use the listener of the brokers, which is then no listener of its own. Here it
 serves nodes only, every other one serves clients, and `controller.listener.names` unset means the brokers' listener, too.
 Source: kafka.server.KafkaConfig.validateValues, org.apache.kafka.network.SocketServerConfigs.listenerListToEndPoints.
@@ -24,6 +26,7 @@ from minikafka.broker.config.effective import BrokerConfig, listener_value
 from minikafka.broker.metadata.image import MetadataImage
 
 WILDCARD = "0.0.0.0"
+UNPROVEN = "OAUTHBEARER"  # its tokens are not signed: whoever comes may be whom he likes
 
 Addresses = dict[str, tuple[str, int]]
 
@@ -169,7 +172,12 @@ def logs_in(one: Listener, config: BrokerConfig, image: MetadataImage) -> bool:
     if one.name in node_listeners(config) and config["minikafka.cluster.secret.file"]:
         return True
     required = one.protocol == "SSL" and listener_value(image, config, one.name, "ssl.client.auth") == "required"
-    return required or one.protocol.startswith("SASL")
+    return required or one.protocol.startswith("SASL") and UNPROVEN not in mechanisms(one, config, image)
+
+
+def takes_unproven(one: Listener, config: BrokerConfig) -> bool:
+    """Return whether tokens that prove nothing may be taken at a listener (I-EXP-3)."""
+    return config["minikafka.allow.remote"] or is_loopback(one.host)
 
 
 def mechanisms(one: Listener, config: BrokerConfig, image: MetadataImage) -> list[str]:

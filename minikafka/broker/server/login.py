@@ -13,7 +13,6 @@ KafkaChannel.maybeBeginServerReauthentication.
 from __future__ import annotations
 
 import hmac
-from functools import partial
 from typing import NamedTuple
 
 from kafka.protocol.sasl import (
@@ -26,10 +25,12 @@ from kafka.protocol.sasl import (
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig, session_ms
 from minikafka.broker.metadata.image import MetadataImage
-from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients
+from minikafka.broker.server import jaas
+from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients, takes_unproven
 from minikafka.broker.server.node import Node
+from minikafka.broker.server.oauth import Bearer, UnsecuredTokens
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
-from minikafka.broker.server.sasl import SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
+from minikafka.broker.server.sasl import BEARER, SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
@@ -42,7 +43,8 @@ from minikafka.protocol.codec import (
 from minikafka.protocol.errors import Err, ProtocolError
 from minikafka.protocol.failure import failed_response
 
-MECHANISMS = ("PLAIN", *SCRAM)
+MECHANISMS = ("PLAIN", *SCRAM, BEARER)
+LONGEST_NS = (1 << 63) - 1
 RENEW_S = 1.0  # between the beginnings of two renewals of a login
 
 
@@ -80,7 +82,8 @@ class Login:
     """One client that has not logged in yet; or the next login of one that has, with the `former` one."""
 
     def __init__(self, users: Users, nonce: str, former: TimedLogin | None = None) -> None:
-        self.session, self.former = SaslSession(users, nonce), former
+        self.session = SaslSession(users, nonce, "authentication" if former is None else "re-authentication")
+        self.former = former
         self.lifetime_ms = 0  # of the login when it is done; 0: no end
         self._bare = False  # tokens come without a header, after SaslHandshake v0
 
@@ -136,7 +139,9 @@ class Login:
         if former is not None and former.principal != self.principal:
             one, other = (name.replace(":", ".", 1) for name in (former.principal, self.principal))
             return session.fail(f"Cannot change principals during re-authentication from {one}: {other}")
-        self.lifetime_ms = session.users.lifetime_ms(str(session.mechanism))
+        self.lifetime_ms = session.users.lifetime_ms(str(session.mechanism), step.ends_ms)
+        if self.lifetime_ms * 1_000_000 > LONGEST_NS:
+            raise ProtocolError(f"a login cannot last {self.lifetime_ms} ms")  # Kafka cannot count so far
         return step
 
 
@@ -164,20 +169,35 @@ def check_logins(config: BrokerConfig) -> None:
                               f"{listener.name} can only have {', '.join(MECHANISMS)}")
         if "PLAIN" in names:
             _plain(listener, config)
+        if BEARER in names:
+            _tokens(listener, config)
 
 
 def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
     """Return who may log in at this listener now."""
     enabled = mechanisms(listener, node.config, node.image)
-    names = tuple(name for name in enabled if name in MECHANISMS)
+    names = tuple(name for name in enabled if name in MECHANISMS and (name != BEARER or takes_unproven(listener, node.config)))
 
     def scram(user: str, mechanism: int) -> ScramKeys | None:
         kept = node.image.scram.get((user, mechanism))
         return kept and ScramKeys(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
 
     plain = _plain(listener, node.config) if "PLAIN" in names else {}
-    lifetime_ms = partial(session_ms, node.config, listener.name)
-    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), lifetime_ms)
+    def lifetime_ms(mechanism: str, ends_ms: int | None) -> int:
+        most = session_ms(node.config, listener.name, mechanism)
+        left = most if ends_ms is None else max(0, ends_ms - node.env.wall_ms())
+        return min(left, most) if most else left
+
+    def bearer(token: str) -> Bearer:
+        return _tokens(listener, node.config).check(token, node.env.wall_ms())
+
+    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), bearer, lifetime_ms)
+
+
+def _tokens(listener: Listener, config: BrokerConfig) -> UnsecuredTokens:
+    name = f"{BEARER.lower()}.sasl.jaas.config"
+    text, where = config.of_listener(listener.name, name), f"listener.name.{listener.name.lower()}.{name}"
+    return UnsecuredTokens(where, jaas.options(where, text, jaas.BEARER, "") if text is not None else {})
 
 
 def _plain(listener: Listener, config: BrokerConfig) -> dict[str, str]:

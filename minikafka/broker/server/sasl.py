@@ -1,11 +1,11 @@
-"""SASL, the login of a client: a state machine without sockets, for PLAIN and SCRAM (RFC 4616, 5802 and 7677).
+"""SASL, the login of a client: a state machine without sockets, for PLAIN, SCRAM and OAUTHBEARER (RFC 4616, 5802, 7677, 7628).
 
     SaslSession: handshake(mechanism), token(bytes)  ->  SaslStep: the answer, who logged in, or the code and text of a failure
 
-Owns: the login of one connection, and the reading of users and passwords in Kafka's JAAS text.
+Owns: the login of one connection.
 Invariants
-  I-SASL-1  nobody is logged in but by the password of the user, or by the proof of it, in one pass through the mechanism;
-            after a failure every event fails.
+  I-SASL-1  nobody is logged in but by the password of the user, the proof of it, or a token that counts, in one pass through
+            the mechanism; after a failure every event fails.
   I-SASL-2  an unknown user gets the same steps and the same texts as one with a wrong password, and the same salt each time.
   I-SASL-3  secrets are compared in constant time; the nonce of the last message is that of this session.
 What Kafka does differently: its SCRAM refuses an unknown user at the first message, so a stranger learns who has a password.
@@ -23,11 +23,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.server import jaas
+from minikafka.broker.server.oauth import Bearer, FirstMessage, TokenRefusedError
 from minikafka.protocol.errors import Err
 
 LARGEST_TOKEN = 524288  # bytes of a request before the login (sasl.server.max.receive.size)
 SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}  # their numbers in the metadata, and their hashes
+BEARER = "OAUTHBEARER"
 ITERATIONS = 4096  # of an unknown user
 INVALID = "Authentication failed: Invalid username or password"
 OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"
@@ -35,8 +37,6 @@ _NAME = r"(?:[^=,]|=2C|=3D)+"
 _FIRST = re.compile(rf"(?P<gs2>n,(?:a=(?P<id>{_NAME}))?,)"
                     rf"(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
 _FINAL = re.compile(r"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?),p=(?P<proof>[^,]+)")
-_OPTION = r'[\w.@-]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;"=]+)'
-_JAAS = re.compile(rf"\s*org\.apache\.kafka\.common\.security\.plain\.PlainLoginModule\s+required((?:\s+{_OPTION})*)\s*;\s*")
 
 
 class ScramKeys(NamedTuple):
@@ -55,6 +55,7 @@ class SaslStep(NamedTuple):
     user: str | None = None
     code: Err = Err.NONE
     text: str | None = None
+    ends_ms: int | None = None  # of what the user has shown, in ms since 1970; None: it has no end
 
 
 class Users(NamedTuple):
@@ -64,17 +65,19 @@ class Users(NamedTuple):
     plain: Mapping[str, str]  # user: password
     scram: Callable[[str, int], ScramKeys | None]
     secret: bytes  # of this server: makes the salts of unknown users
-    lifetime_ms: Callable[[str], int] = lambda _: 0  # of a login by this mechanism; 0: no end
+    bearer: Callable[[str], Bearer] | None = None  # says whose a token is; TokenRefusedError
+    lifetime_ms: Callable[[str, int | None], int] = lambda *_: 0  # of a login by this mechanism, and its end; 0: no end
 
 
 class SaslSession:
     """The login of one connection; `nonce` is new for each."""
 
-    def __init__(self, users: Users, nonce: str) -> None:
-        self.users, self.nonce = users, nonce
+    def __init__(self, users: Users, nonce: str, what: str = "authentication") -> None:
+        self.users, self.nonce, self._what = users, nonce, what
         self.mechanism: str | None = None
         self.user: str | None = None  # who has logged in
         self.failed = self.done = False
+        self._told: str | None = None  # OAUTHBEARER: what the client was told about a token that does not count
         self._first: tuple[str, str, ScramKeys, bool, str] | None = None  # SCRAM: what the first message led to
 
     def handshake(self, mechanism: str) -> SaslStep:
@@ -96,6 +99,8 @@ class SaslSession:
             return self._refuse()
         if self.mechanism == "PLAIN":
             return self._plain(text)
+        if self.mechanism == BEARER:
+            return self._bearer(text)
         return self._scram_first(text) if self._first is None else self._scram_final(text)
 
     def fail(self, text: str, code: Err = Err.SASL_AUTHENTICATION_FAILED) -> SaslStep:
@@ -104,12 +109,12 @@ class SaslSession:
         return SaslStep(code=code, text=text)
 
     def _refuse(self) -> SaslStep:
-        return self.fail("Authentication failed during authentication due to invalid credentials with SASL mechanism "
-                          f"{self.mechanism}")
+        return self.fail(f"Authentication failed during {self._what} due to invalid credentials with SASL mechanism "
+                         f"{self.mechanism}")
 
-    def _enter(self, user: str, answer: bytes = b"") -> SaslStep:
+    def _enter(self, user: str, answer: bytes = b"", ends_ms: int | None = None) -> SaslStep:
         self.done, self.user = True, user
-        return SaslStep(answer, user)
+        return SaslStep(answer, user, ends_ms=ends_ms)
 
     # --- PLAIN -----------------------------------------------------------------------------------------------------
 
@@ -130,6 +135,24 @@ class SaslSession:
         """Compare two passwords by their hashes, so that the time does not tell their lengths either."""
         key = self.users.secret
         return hmac.compare_digest(*(hmac.digest(key, text.encode(), "sha256") for text in (one, other)))
+
+    # --- OAUTHBEARER ------------------------------------------------------------------------------------------------
+
+    def _bearer(self, text: str) -> SaslStep:
+        if text == "\x01" and self._told is not None:
+            return self.fail(self._told)
+        self._told = None
+        if (message := FirstMessage.of(text)) is None or self.users.bearer is None:
+            return self._refuse()
+        try:
+            bearer = self.users.bearer(message.token)
+        except TokenRefusedError as refused:
+            self._told = refused.answer
+            return SaslStep(refused.answer.encode())
+        if message.name not in ("", bearer.user):
+            return self.fail(f"Authentication failed: Client requested an authorization id ({message.name}) that is different "
+                             f"from the token's principal name ({bearer.user})")
+        return self._enter(bearer.user, ends_ms=bearer.ends_ms)
 
     # --- SCRAM -----------------------------------------------------------------------------------------------------
 
@@ -186,13 +209,5 @@ def _from_base64(text: str) -> bytes | None:
 
 def plain_users(name: str, text: str) -> dict[str, str]:
     """Return {user: password} of the options `user_NAME="password"` in a JAAS text; ConfigError if it is no such text."""
-    found = _JAAS.fullmatch(text)
-    if found is None:
-        raise ConfigError(name, "[hidden]", 'expected org.apache.kafka.common.security.plain.PlainLoginModule required '
-                          'user_ADA="password of ada";')
-    options = (option.split("=", 1) for option in re.findall(_OPTION, found[1]))
-    return {key.strip().removeprefix("user_"): _unquoted(value.strip()) for key, value in options if key.startswith("user_")}
-
-
-def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
+    found = jaas.options(name, text, jaas.PLAIN, ' user_ADA="password of ada"')
+    return {key.removeprefix("user_"): value for key, value in found.items() if key.startswith("user_")}
