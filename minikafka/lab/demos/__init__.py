@@ -13,7 +13,8 @@ consumers), d9.py (a lost acknowledgement), d10.py (no controllers), d11.py (ret
 rules side by side). machine.py has clients elsewhere in the network. runner.py records and checks demos, facts.py answers
 what "must see" lines ask of a recording, minutes.py says how long each takes. page.py serves them to a browser (page.html;
 presenter.html: the speaker's window and the list) and board.py draws for it (chairs.py: a group; books.py: log, checkpoint
-and sink; charges.py: rides; twins.py: records written twice; halves.py: two clusters). command.py reads the options.
+and sink; charges.py: rides; twins.py: records written twice; unread.py: records skipped; deciders.py: controllers; halves.py:
+two clusters). command.py reads the options.
 
 Invariants
   I-STAGE-1  a demo's recording is a function of its story and its seed, or of the committed file that it replays

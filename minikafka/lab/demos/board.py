@@ -15,8 +15,10 @@ from dataclasses import replace
 from minikafka.lab.demos.books import draw_books
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.demos.charges import count_charges, draw_charges
+from minikafka.lab.demos.deciders import draw_deciders
 from minikafka.lab.demos.halves import FrameBeside, draw_halves
 from minikafka.lab.demos.twins import draw_twins
+from minikafka.lab.demos.unread import draw_unread
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
 from minikafka.lab.picture.draw.cells import HIGH, UNDER, Under, draw_log, draw_under, under
@@ -30,7 +32,7 @@ from minikafka.lab.picture.frame import Frame, Lane, ShownPartition
 from minikafka.lab.picture.sentences import words
 
 SIDE, CHIP, WORDS, LOG = 12, 93, 121, 246   # x of the margin, of the brokers' middle, of their words, of the log
-LANE, SINK, BAR = 58, 14, 100
+LANE, SINK, BAR = 57, 13, 100
 BOXES = 14                 # of a lane: few and large records
 NARROWEST, USUAL, WIDEST = 600.0, 760.0, 1120.0
 Entry = tuple[str, str, str]
@@ -48,7 +50,8 @@ def to_svg(frame: Frame, counters: Sequence[str], theme: str = "auto", wide: flo
 
 def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, float]:
     """Return the drawn board and its height: the lanes (with the counter "chairs", members and partitions; with
-    "books", log, checkpoint and sink; with "charges", rides and who charged them) above the counters."""
+    "books", log, checkpoint and sink; with "charges", rides and who charged them) above the counters. With "controllers" they
+    stand above the lanes."""
     paper = Paper(wide)
     if isinstance(frame, FrameBeside):
         y = draw_halves(paper, frame, 2)
@@ -59,7 +62,8 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     elif "charges" in counters and frame.chosen is not None:
         y = draw_charges(paper, frame.chosen, 4)
     else:
-        y = 4.0 if frame.chosen is None else _draw_lanes(paper, _plain(frame.chosen), 0, "twins" in counters)
+        y = draw_deciders(paper, frame, 0) if "controllers" in counters else 0
+        y = y + 4 if frame.chosen is None else _draw_lanes(paper, frame.chosen, y, counters)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
     return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
 
@@ -86,13 +90,6 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
                     for lane in sorted(frame.chosen.lanes, key=lambda lane: lane.broker) if lane.role != "leader")
     elif name == "error":
         yield from (("last error", each.last_error, "wait") for each in frame.producers if each.last_error)
-    elif name == "controllers":
-        alive = [node for node in frame.quorum.alive if node in (frame.quorum.voters or ())]
-        few = 2 * len(alive) <= len(frame.quorum.voters or ())
-        active = "nobody decides" if few else "active ?" if frame.quorum.active is None else f"active {frame.quorum.active}"
-        yield "controllers alive", f"{words.brokers(alive)}, {active}", "wait" if few else ""
-    elif name == "group":
-        yield from ((f"group {each.name}", each.state or words.UNKNOWN, "") for each in frame.groups)
     elif name == "charges" and frame.chosen is not None:
         yield from count_charges(frame.chosen)
     elif name == "speed":
@@ -126,15 +123,16 @@ def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
 # --- the lanes ------------------------------------------------------------------------------------------------------
 
 def _plain(chosen: ShownPartition) -> ShownPartition:
-    """Return the partition without what a hall does not need: the first epoch, a log start of 0, what followers know."""
-    return replace(chosen, lanes=tuple(replace(lane, high_watermark=None) for lane in chosen.lanes),
+    """Return the partition without what a hall does not need: the first epoch, a log start of 0, what followers know, sinks."""
+    return replace(chosen, queries=(), lanes=tuple(replace(lane, high_watermark=None) for lane in chosen.lanes),
                    epochs=chosen.epochs if len(chosen.epochs) > 1 else (), log_start=chosen.log_start or None,
                    min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
 
 
-def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float, twins: bool) -> float:
-    """Draw the lines, the lanes, the bracket and what stands under them; with `twins`, what was written twice; return where
-    they end."""
+def _draw_lanes(paper: Paper, whole: ShownPartition, y: float, counters: Sequence[str]) -> float:
+    """Draw the lines, the lanes, the bracket and what stands under them; with the counter "twins", what was written twice,
+    with "unread" what was skipped; return where they end."""
+    chosen = _plain(whole)
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
     axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12, BOXES)
@@ -151,7 +149,8 @@ def _draw_lanes(paper: Paper, chosen: ShownPartition, y: float, twins: bool) -> 
     for lane, (_, placed), lane_top in zip(lanes, unders, tops):
         _draw_lane(paper, lane, chosen, axis, placed, lane_top)
     draw_bracket(paper, chosen, lanes, tops, bottoms)
-    at += draw_twins(paper, lanes, axis, tops, at) if twins else 0
+    at += draw_twins(paper, lanes, axis, tops, at) if "twins" in counters else 0
+    at += draw_unread(paper, whole, axis, at) if "unread" in counters else 0
     end = draw_footing(paper, chosen, axis, at, right, 1)
     paper.close()
     return end

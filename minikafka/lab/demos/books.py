@@ -9,9 +9,9 @@ from minikafka.lab.picture.draw.paper import Paper, width
 from minikafka.lab.picture.draw.shapes import draw_broker, draw_crown, draw_level
 from minikafka.lab.picture.frame import Frame, Level, ShownBatch, ShownPartition, ShownQuery, ShownRecord
 
-SIDE, CHIPS, CHIP, LOG = 12, 116, 46, 248    # x of the margin and of the first broker; pixels a broker; x of offset 0
+SIDE, CHIPS, CHIP, LOG = 12, 104, 42, 228    # x of the margin and of the first broker; pixels a broker; x of offset 0
 LEAST = 6                                    # offsets for which there is room from the beginning
-KAFKA, FILES, ROWS, GAP = 66, 78, 98, 14     # heights of the lanes
+KAFKA, FILES, ROWS, GAP = 65, 78, 97, 12     # heights of the lanes
 STATES = {True: ("running", Level.GOOD, "good"), False: ("dead", Level.BAD, "bad"), None: ("unknown", Level.UNKNOWN, "soft")}
 
 
@@ -54,26 +54,28 @@ def _draw_log(paper: Paper, frame: Frame, chosen: ShownPartition, cell: float, y
 
 
 def _draw_checkpoint(paper: Paper, query: ShownQuery, cell: float, y: float) -> None:
-    """Draw the two files of each micro-batch over the offsets that it reads."""
+    """Draw the two files of each micro-batch over the offsets that it reads: one in the row offsets/, one in commits/."""
     state, level, look = STATES[query.running]
     paper.open("checkpoint", running=query.running)
-    paper.text(SIDE, y + 26, "Spark", "", 20, True)
-    paper.text(SIDE, y + 50, "checkpoint", "soft", 16)
-    draw_level(paper, level, CHIPS + 18, y + 30)
-    paper.text(CHIPS + 34, y + 36, state, look, 16, True)
+    paper.text(SIDE, y + 20, "Spark", "", 20, True)
+    paper.text(SIDE, y + 44, "checkpoint", "soft", 16)
+    draw_level(paper, level, SIDE + 10, y + 63)
+    paper.text(SIDE + 26, y + 69, state, look, 16, True)
+    for row, kind in enumerate(("offsets/", "commits/")):
+        paper.text(LOG - 6, y + 23 + 41 * row, kind, "soft", 16, anchor="end")
     for batch in query.batches:
         _draw_batch(paper, batch, LOG + (batch.start or 0) * cell + 3, (batch.end - (batch.start or 0)) * cell - 6, y)
     paper.close()
 
 
 def _draw_batch(paper: Paper, batch: ShownBatch, x: float, wide: float, y: float) -> None:
-    plan, mark = f"offsets/{batch.number}", f"commits/{batch.number}"
+    mark = f"no commits/{batch.number}"
     paper.open("batch", batch=batch.number, done=str(batch.done).lower())
     paper.rect(x, y, wide, 35, "c e2", 5)
-    paper.text(x + wide / 2, y + 23, plan, "", 14, False, "middle")
+    paper.text(x + wide / 2, y + 24, str(batch.number), "", 18, True, "middle")
     paper.rect(x, y + 41, wide, 35, "c e2" if batch.done else "sunk", 5)
-    missing = f"no {mark}" if width(f"no {mark}") < wide - 6 else "not yet"
-    paper.text(x + wide / 2, y + 64, mark if batch.done else missing, "" if batch.done else "wait", 14, not batch.done, "middle")
+    text = str(batch.number) if batch.done else mark if width(mark, 16, True) < wide - 6 else "not yet"
+    paper.text(x + wide / 2, y + 65, text, "" if batch.done else "wait", 18 if batch.done else 16, True, "middle")
     paper.close()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from minikafka.lab.demos.charges import coins, skipped
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
 from minikafka.lab.labs.stage import replicated
@@ -27,7 +28,7 @@ def story(stage: Stage, reset: str) -> None:
     with _reader(cluster, "earliest") as reader:
         read = 0
         while read < READ:
-            read += len(reader.poll(0.5))
+            read += len(_read(cluster, reader))
         reader.commit()
     left = cluster.now()
     cluster.sleep(2.0)
@@ -39,7 +40,7 @@ def story(stage: Stage, reset: str) -> None:
     cluster.sleep(0.2)
     stage.fact("ends", tuple(cluster.admin().offset(TOPIC, 0, where) for where in ("earliest", "latest")))
     with _reader(cluster, reset) as reader:
-        got, error = _read_on(reader)
+        got, error = _read_on(cluster, reader)
         cluster.sleep(0.5)
         stage.fact("got", got)
         stage.fact("error", error)
@@ -52,13 +53,21 @@ def _reader(cluster: Any, reset: str) -> Any:
     return cluster.watch(cluster.consumer(TOPIC, group=GROUP, reset=reset, name=GROUP, max_records=1), GROUP)
 
 
-def _read_on(reader: Any) -> tuple[list[int], str]:
+def _read(cluster: Any, reader: Any) -> list[int]:
+    """Poll once; return the offsets, which the picture gets, too."""
+    offsets = [record.offset for record in reader.poll(0.5)]
+    if offsets:
+        cluster.world.tell("written", client=GROUP, tp=TP, batch=0, rows=[(offset, 1) for offset in offsets])
+    return offsets
+
+
+def _read_on(cluster: Any, reader: Any) -> tuple[list[int], str]:
     """Return the offsets of the first records (three or more) that a reader gets when it comes back, and the name of
     the error, "" if there is none."""
     got: list[int] = []
     try:
         while len(got) < 3:
-            got += [record.offset for record in reader.poll(0.5)]
+            got += _read(cluster, reader)
     except KafkaError as error:
         return got, error.code.name
     return got, ""
@@ -78,6 +87,8 @@ def must_see(run: Any, facts: SceneFacts, reset: str) -> Iterator[MustSee]:
         return
     yield MustSee(got[0] in (first, first + 1) and not facts["error"],
                f"{reset}: it goes on at {got[0]}, and has skipped {got[0] - READ} records, {start - READ} of them deleted")
+    drawn = skipped(coins(run.at(facts.t("explain"), TP).chosen))
+    yield MustSee(drawn == [*range(READ, got[0])], f"the picture marks {len(drawn)} that were never read")
     yield MustSee(got == [*range(got[0], got[0] + 3)], f"without an error: {got}")
     at = [finger.offset for finger in run.at(facts.t("explain"), TP).chosen.fingers if finger.kind == "position"]
     yield MustSee(at == [got[-1] + 1], f"its position is {at[0] if at else 'nowhere'}, far from its flag")
@@ -107,11 +118,11 @@ DEMO = Demo(
         "The commonest wrong answers are A (a queue) and B (an error).",
         "While a minute passes, watch 'log start' walk over the flag. Nothing else happens at that moment.",
         "At the freeze: what stands at offset 12? Nothing, on no broker. Lag is a number all the same.",
-        "Scene 1 skips a hole of some forty records. Scene 2 skips twenty more, that were there to be read.",
+        "Scene 1 skips a hole of some forty records, red at the end. Scene 2 skips twenty more, that were there to be read.",
         "Scene 3 is the only one in which a person is told. Ask who has set it. (Almost nobody.)",
         "Which alarm would have come in time? (Lag in seconds, compared with retention.)",
     ),
     scenes=(_scene("earliest"), _scene("latest"), _scene("none")),
     seeds=("S1.5", "S2.9"),
-    counters=("lag",),
+    counters=("lag", "unread"),
 )

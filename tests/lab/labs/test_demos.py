@@ -185,18 +185,18 @@ def test_the_page_plays_a_scene(address):
     assert forth > scene["begin"] == back
 
 
-SHAPE = 2.5   # of the picture's place on a page of 1280x720
+SHAPE = 2.33   # of the picture's place on a page of 1280x720
 
 
 @pytest.mark.parametrize("name", names())
 def test_the_last_row_can_read_it(name):
-    """Fails if a letter of a board is smaller than 20 pixels at 1280x720, if a board is higher than its place, if a label is cut
+    """Fails if a letter of a board is smaller than 24 pixels at 1280x720, if a board is higher than its place, if a label is cut
     off or leaves the paper, or if the board grows and shrinks in the course of a scene.
     """
     theatre = Theatre([demo(name)], recorded)
     for scene in range(len(demo(name).scenes)):
         found, wide = theatre.recording(name, scene), theatre.width(name, scene, SHAPE)
-        assert 14 * 1232 / wide >= 20
+        assert 14 * 1232 / wide >= 24
         for moment in found.moments:
             paper, high = draw(found.run.at(moment.t), demo(name).counters, wide)
             assert high <= 1.03 * wide / SHAPE, f"{moment.name}: {high:.0f} units"
@@ -238,6 +238,24 @@ def test_twins_are_framed_in_each_lane():
     scenes = [theatre.recording("D9", scene) for scene in (0, 1)]
     drawn = [to_svg(found.run.at(found.end), demo("D9").counters) for found in scenes]
     assert [len(parts(ElementTree.fromstring(each), "twins")) for each in drawn] == [3, 0]
+
+
+def test_what_nobody_will_read_is_marked():
+    """I-BOARD-1: fails if D11 does not show what its reader has skipped, or shows it where the reader stopped instead."""
+    theatre = Theatre([demo("D11")], recorded)
+    found = [theatre.recording("D11", scene) for scene in range(3)]
+    roots = [ElementTree.fromstring(to_svg(each.run.at(each.end), demo("D11").counters)) for each in found]
+    bars = [[(bar.get("data-start"), bar.get("data-end")) for bar in parts(root, "unread")] for root in roots]
+    assert bars == [[("12", "48")], [("12", "72")], []]
+
+
+def test_the_controllers_of_d10_stand_above_the_brokers():
+    """I-BOARD-1: fails if a class does not see which controller is active, and that nobody is without a majority."""
+    found = Theatre([demo("D10")], recorded).recording("D10", 0)
+    roots = [ElementTree.fromstring(to_svg(found.run.at(moment.t), demo("D10").counters)) for moment in found.moments]
+    rows = [parts(root, "deciders")[0] for root in roots]
+    assert [row.get("data-alive") for row in rows] == ["3", "2", "1", "1", "2"]
+    assert [len(parts(row, "controller-crown")) for row in rows] == [1, 1, 0, 0, 1]
 
 
 def test_two_clusters_stand_side_by_side():
