@@ -20,7 +20,7 @@ export MINIKAFKA_UNSAID := $(OTHERS)
 unexport $(OTHERS) PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab play labs site student-copy quick test long judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab play labs site browser student-copy quick test long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ labs: setup  ## notebooks from solutions/source/: labs/ and solutions/ (LAB=06; 
 
 site: setup  ## the solved labs and the demos as static pages with playable pictures, in build/site (ARGS="--still")
 	@$(PY) tools/site.py $(ARGS)
+
+browser: setup  ## the course as a page that runs in a browser, with nothing to install: build/browser (ARGS=--serve shows it)
+	@$(PY) tools/browser.py $(ARGS)
 
 student-copy: setup  ## what students get, without the solutions: build/minikafka.zip
 	@$(PY) tools/student_copy.py $(ARGS)

@@ -25,15 +25,19 @@ def settings() -> dict[str, str]:
     return {name: ast.literal_eval(value) for name, value in (line.split("=", 1) for line in rows.splitlines())}
 
 
-def main() -> None:
-    """Become pip."""
+def reach() -> dict[str, str]:
+    """Return the environment in which pip has those settings only."""
     found = settings()
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     for section in SECTIONS:
         variables.update({f"PIP_{name.upper().replace('-', '_')}": found[f"{section}.{name}"]
                           for name in REACH if f"{section}.{name}" in found})
-    variables |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    os.execve(sys.executable, [*PIP, "install", "--quiet", *sys.argv[1:]], variables)
+    return variables | {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def main() -> None:
+    """Become pip."""
+    os.execve(sys.executable, [*PIP, "install", "--quiet", *sys.argv[1:]], reach())
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools.notebooks.build import FRESH, Project, student_notebook, text
 from tools.notebooks.source import LabError, read
 
-LEFT_OUT = re.compile(r"(solutions|tests/lab/(labs|website|teaching)|tests/setup|\.ci|\.github|docs/teaching)/"
-                      r"|tools/(website|teach)/|CONTRIBUTING\.md|tools/(site|teaching|student_copy)\.py|tools/notebooks/gate\.py|labs/[^/]*\.ipynb")
-NAMES = re.compile(r"\bsolutions/|docs/teaching|tests/lab/labs|tests/setup|GATE\.md|make (site|student-copy)"
+LEFT_OUT = re.compile(r"(solutions|tests/lab/(labs|website|web|teaching)|tests/setup|\.ci|\.github|docs/teaching)/"
+                      r"|tools/(website|teach|web)/|CONTRIBUTING\.md|tools/(site|browser|teaching|student_copy)\.py|tools/notebooks/gate\.py|labs/[^/]*\.ipynb")
+NAMES = re.compile(r"\bsolutions/|docs/teaching|tests/lab/labs|tests/setup|GATE\.md|make (site|browser|student-copy)"
                    r"|CONTRIBUTING\.md|\.ci/")
 SECTIONS = ("For authors",)  # of the READMEs: nothing for students
 SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z`\[])")

@@ -1,0 +1,80 @@
+"""The course in a browser tab: the page as `make browser` builds it, in a real Chromium."""
+from __future__ import annotations
+
+import base64
+import io
+from contextlib import redirect_stdout
+
+import pytest
+import zstandard
+
+from tests.lab.view.page import CHROMIUM
+from tools.browser import build
+from tools.web.parts import PartMissing, registry
+from tools.web.run import tab, words
+
+FIRST = """from minikafka import Cluster
+cluster = Cluster(engine="sim", seed=7)
+cluster.admin().create_topic("greetings", 1, 3)
+producer = cluster.producer()
+sent = [producer.send("greetings", "hello")]
+leaders = [cluster.leader("greetings", 0)]
+cluster.kill(leaders[0])
+sent.append(producer.send("greetings", "still here"))
+leaders.append(cluster.leader("greetings", 0))
+reader = cluster.consumer()
+reader.assign([("greetings", 0)])
+reader.seek(("greetings", 0), 0)
+print(sent, leaders, [record.value for record in reader.poll()])
+cluster.close()"""
+CODECS = """import base64, crc32c, lz4.frame, re2, zstandard
+stream = zstandard.ZstdDecompressor().decompressobj()
+print(stream.decompress(base64.b64decode("{zstd}")).decode(), crc32c.crc32c(b"123456789"))"""
+CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+
+
+def notebook(*sources: str) -> dict:
+    cells = [{**CELL, "id": f"cell-{number}", "source": source} for number, source in enumerate(sources)]
+    kernel = {"kernelspec": {"name": "python", "display_name": "Python", "language": "python"}}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    try:
+        folder = build(tmp_path_factory.mktemp("page"))
+    except PartMissing as missing:
+        pytest.skip(f"the page's parts are not here: {str(missing).splitlines()[-1]}")
+    assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 60e6
+    with tab(folder) as opened:
+        yield opened
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_three_brokers_run_in_a_page(page):
+    """Fails if the page does not open, if a cell of the simulated cluster differs from the same cell natively, if a codec of the
+    page cannot read what the native one wrote, if another host is asked, or if something that the page asks for is not there.
+    """
+    packed = base64.b64encode(zstandard.ZstdCompressor().compress(b"packed natively")).decode()
+    page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed)))
+    natively = io.StringIO()
+    with redirect_stdout(natively):
+        exec(FIRST, {})
+    assert "still here" in natively.getvalue()
+    assert words(page.run(0)) == natively.getvalue().strip()
+    assert words(page.run(1)) == f"packed natively {0xe3069283}"
+    assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.mark.parametrize(("environment", "settings", "address"), [
+    ({}, "", "https://registry.npmjs.org/"),
+    ({}, "fund=false\nregistry = https://mirror.example/npm\n", "https://mirror.example/npm/"),
+    ({"NPM_CONFIG_REGISTRY": "https://other.example/"}, "registry=https://mirror.example/npm\n", "https://other.example/"),
+])
+def test_npms_registry_is_the_one_that_npm_would_ask(tmp_path, environment, settings, address):
+    """Fails if a school's own registry, named where npm reads it, is not asked."""
+    (tmp_path / ".npmrc").write_text(settings)
+    assert registry(environment, tmp_path / ".npmrc") == address

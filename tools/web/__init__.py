@@ -1,0 +1,9 @@
+"""How the course becomes a page that runs by itself in a browser; the command is tools/browser.py.
+
+    page.lock      what comes from the registries: wheels for Pyodide, and JupyterLite, by version and SHA-256
+    parts.py       fetches them once, and trusts only what has the hash
+    packages.py    Pyodide's folder: its core, the wheels, this project as a wheel, and a lock that names nothing else
+    lite.py        JupyterLite around it: the application, its extensions, the labs as contents, the settings
+    fallbacks.py   runs in the page: what has no wheel for Pyodide, in plain Python
+    run.py         a notebook, run in the page by a real Chromium: what each cell put out
+"""
