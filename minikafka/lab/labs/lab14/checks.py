@@ -115,12 +115,12 @@ def own_pipeline(answer: Callable[[], Pipeline] | Pipeline) -> str:
             asked = ENDED if "stay" in said else UNREAD if night.schedule.spoiled else \
                 question(pipeline, lambda other, night=night: not against(other, night))
             raise Wrong(f"it falls in the night {night.name!r}: {said}. {asked}", str(night).splitlines()[1:],
-                        f"against(my_pipeline(), NIGHTS[{n}])")
+                        f"see(my_pipeline(), NIGHTS[{n}])")
     for seed in HIDDEN:
         report = notary(rehearse(pipeline, schedule(seed)))
         if report.valid is not True:
             raise Wrong(f"the hidden schedule {seed} breaks it", [*map(str, schedule(seed).faults), *complaint(report)],
-                        f"notary(rehearse(my_pipeline(), schedule(seed={seed})))")
+                        f"see(my_pipeline(), schedule(seed={seed}))")
     return (f"{len(PAPER)} seeds on paper, {len(NIGHTS)} nights, and the hidden schedules {', '.join(map(str, HIDDEN))}: nothing "
             "lost, nothing twice")
 

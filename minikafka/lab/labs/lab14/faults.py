@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from minikafka.cluster.errors import NotSupported
+from minikafka.lab.labs.lab14.diary import Diary
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
 
 WAIT = 120.0                                    # seconds in which Spark must have died, after it was told to
@@ -20,6 +21,7 @@ class Spark:
     deaths = 0
     dying = 0.0                                 # seconds from its next death to its next start; 0: it lives on
     inside = False                              # its next death comes before the end of a write, not after it
+    diary: Diary
 
     def look(self) -> None:
         """Notice a death, and begin again if it was asked for; a model does this by itself."""
@@ -32,12 +34,15 @@ class Spark:
 def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
     """Let every fault happen at its second, and wait for the schedule's end. Return what did not happen."""
     began, missed = cluster.now(), list[str]()
+    spark.diary.say("starts")
     for fault in schedule.faults:
         cluster.sleep(max(0.0, began + fault.at - cluster.now()))
+        spark.diary.say("begins", what=fault.what)
         try:
             missed += strike(cluster, spark, fault, topic)
         except NotSupported:
             missed.append(f"{fault} (not on this engine)")
+        spark.diary.say("ends")
     cluster.sleep(max(0.0, began + schedule.seconds - cluster.now()))
     return tuple(missed)
 

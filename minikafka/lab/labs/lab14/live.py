@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import taxi_trips
+from minikafka.lab.labs.lab14.diary import Diary, ToldSink
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
-from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
+from minikafka.lab.labs.lab14.pipeline import Pipeline
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule, spoil
 from minikafka.lab.spark import kafka_format
 from minikafka.lab.waiting import waiting
@@ -50,7 +51,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
     topic = create(cluster, pipeline.min_insync)
     home = Path(tempfile.mkdtemp(prefix=f"{topic}-", dir=folder))
     history = History(cluster.now)
-    with contextlib.closing(Sink(pipeline, str(home / "sink.db"))) as sink:
+    with contextlib.closing(ToldSink(pipeline, Diary(cluster.now), str(home / "sink.db"))) as sink:
         query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
         batches = cluster.watch(query.checkpoint, topic)
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
@@ -67,7 +68,8 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
             batches.stop()
         read_everything(cluster, history, {topic: len(PARTS)})
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, dead=sink.dead(),
-                   file=str(home / "sink.db"))
+                   file=str(home / "sink.db"),
+                   events=sink.diary.beside(cluster.trace, topic, ahead=time.monotonic() - cluster.now()))
 
 
 def create(cluster: Any, min_insync: int) -> str:
@@ -117,9 +119,10 @@ class TripWriter(threading.Thread):
 class LiveQuery(Spark):
     """Spark's streaming query over the topic, started again after each death that was asked for."""
 
-    def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: Sink, checkpoint: Path) -> None:
+    def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: ToldSink,
+                 checkpoint: Path) -> None:
         self.spark, self.cluster, self.topic = spark, cluster, topic
-        self.pipeline, self.sink, self.checkpoint = pipeline, sink, checkpoint
+        self.pipeline, self.sink, self.checkpoint, self.diary = pipeline, sink, checkpoint, sink.diary
         self.query = self._start("earliest")
 
     def at_rest(self, patience: float) -> bool:
@@ -144,6 +147,7 @@ class LiveQuery(Spark):
             shutil.rmtree(self.checkpoint)
         self.query, self.dying = self._start(self.pipeline.starting), 0.0
         self.deaths += 1
+        self.diary.say("query", running=True, why="")
 
     def stop(self) -> None:
         self.query.stop()
@@ -156,9 +160,11 @@ class LiveQuery(Spark):
                 .option("checkpointLocation", str(self.checkpoint)).start())
 
     def _write(self, rows: DataFrame, batch: int) -> None:
+        self.diary.say("batch", batch=batch)
         found = [Row(*row) for row in rows.collect()]
         self.sink.take(found, batch)
         if self.dying and found:
+            self.diary.say("query", running=False, why="")
             raise QueryDied(f"after the write of batch {batch}")
 
     def _reached(self) -> bool:

@@ -57,7 +57,7 @@ class Run:
     What a rehearsal measures and the notary does not judge: `waited`, the most seconds from a trip to a price that counts it;
     `stayed`, the rows that a write left in the sink that died before its end; `prices`, the surge of each window; `dead`, the
     places in the log that stand in the table of that name; `died`, the error of a `write` that ended the query again and again.
-    `file`: the sink, where it is a file.
+    `file`: the sink, where it is a file. `events`: the diary and the trace (diary.py), for the picture of the line.
     """
 
     history: Iterable[dict[str, Any]]
@@ -72,6 +72,7 @@ class Run:
     dead: tuple[Place, ...] = ()
     died: str = ""
     file: str = ""
+    events: tuple[dict[str, Any], ...] = ()
 
 
 class Sealed(Report):
@@ -130,6 +131,15 @@ def _read(value: str) -> tuple[Any, ...]:
 def readable(row: Row) -> bool:
     """Return whether a row is a trip, whole."""
     return None not in row
+
+
+@dataclass
+class AboutTrip(Evidence):
+    """A piece of evidence, and the trip or the window that it is about."""
+
+    trip: int | None = None
+    cell: Cell | None = None
+    place: Place | None = None                  # of a further row
 
 
 # --- what was sent, and what became of it ----------------------------------------------------------------------------
@@ -204,18 +214,19 @@ class Facts:
 
 # --- the five questions ----------------------------------------------------------------------------------------------
 
-def lost(facts: Facts) -> Iterator[Evidence]:
+def lost(facts: Facts) -> Iterator[AboutTrip]:
     """Find trips that had to come and did not. What the log does not have will not come either, settled or not."""
     there = {row.trip for row in facts.run.rows or ()}
     for trip in sorted(facts.must - there):
         if trip in facts.in_log and facts.run.settled:
-            yield Evidence(f"trip {trip}: in the log, {facts.in_log[trip]}, and not in the sink", facts.sends[trip].tp)
+            where = facts.in_log[trip]
+            yield AboutTrip(f"trip {trip}: in the log, {where}, and not in the sink", facts.sends[trip].tp, trip=trip)
         elif trip not in facts.in_log and (facts.log_is_whole or facts.run.settled):
             where = "not in the log" if facts.log_is_whole else "not in the sink"
-            yield Evidence(f"trip {trip}: acknowledged, and {where}", facts.sends[trip].tp)
+            yield AboutTrip(f"trip {trip}: acknowledged, and {where}", facts.sends[trip].tp, trip=trip)
 
 
-def duplicate(facts: Facts) -> Iterator[Evidence]:
+def duplicate(facts: Facts) -> Iterator[AboutTrip]:
     """Find every further row of a trip."""
     first: dict[int, Row] = {}
     for row in facts.run.rows or ():
@@ -223,10 +234,10 @@ def duplicate(facts: Facts) -> Iterator[Evidence]:
         if other is not row:
             same = (other.part, other.off) == (row.part, row.off)
             why = "the same record again" if same else f"another record: {other.part}/{other.off} and {row.part}/{row.off}"
-            yield Evidence(f"trip {row.trip} of {row.taxi} is there again, {why}")
+            yield AboutTrip(f"trip {row.trip} of {row.taxi} is there again, {why}", trip=row.trip, place=(row.part, row.off))
 
 
-def reordered(facts: Facts) -> Iterator[Evidence]:
+def reordered(facts: Facts) -> Iterator[AboutTrip]:
     """Find trips whose first row stands behind that of a later trip of the same taxi."""
     place = {trip: n for n, trip in enumerate(facts.sends)}
     latest: dict[str, int] = {}
@@ -235,22 +246,23 @@ def reordered(facts: Facts) -> Iterator[Evidence]:
             continue
         before = latest.setdefault(row.taxi, trip)
         if place[before] > place[trip]:
-            yield Evidence(f"{row.taxi}: trip {before} stands before trip {trip}, and was sent after it")
+            yield AboutTrip(f"{row.taxi}: trip {before} stands before trip {trip}, and was sent after it", trip=trip)
         latest[row.taxi] = max(before, trip, key=lambda n: place[n])
 
 
-def phantom(facts: Facts) -> Iterator[Evidence]:
+def phantom(facts: Facts) -> Iterator[AboutTrip]:
     """Find rows that nothing that was sent explains."""
     for row in facts.run.rows or ():
         send = facts.sends.get(row.trip)
         if send is None:
-            yield Evidence(f"trip {row.trip} of {row.taxi}: nobody sent it")
+            yield AboutTrip(f"trip {row.trip} of {row.taxi}: nobody sent it", trip=row.trip, place=(row.part, row.off))
         elif row_of(send.fields["value"], row.part, row.off) != row:
             sent = row_of(send.fields["value"], row.part, row.off)
-            yield Evidence(f"trip {row.trip}: sent {sent[1:4]}, the sink has {row[1:4]}")
+            yield AboutTrip(f"trip {row.trip}: sent {sent[1:4]}, the sink has {row[1:4]}", trip=row.trip,
+                          place=(row.part, row.off))
 
 
-def totals(facts: Facts) -> Iterator[Evidence]:
+def totals(facts: Facts) -> Iterator[AboutTrip]:
     """Find windows whose number lies outside of what is possible."""
     least, most = bounds(facts)
     said = facts.run.totals or {}
@@ -259,7 +271,7 @@ def totals(facts: Facts) -> Iterator[Evidence]:
         if number > most[cell] or number < least[cell] and facts.run.settled:
             zone, window = cell
             were = verb(least[cell], "was", "were")
-            yield Evidence(f"{zone} from {str(window)[11:16]}: {counted(number, 'trip')}, there {were} {least[cell]}")
+            yield AboutTrip(f"{zone} from {str(window)[11:16]}: {counted(number, 'trip')}, there {were} {least[cell]}", cell=cell)
 
 
 def bounds(facts: Facts) -> tuple[Counter[Cell], Counter[Cell]]:

@@ -18,10 +18,11 @@ from typing import Any
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
+from minikafka.lab.labs.lab14.diary import Diary, ToldSink
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
-from minikafka.lab.labs.lab14.pipeline import Pipeline, Sink
+from minikafka.lab.labs.lab14.pipeline import Pipeline
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule, spoil
 from minikafka.lab.labs.stage import simulated
 from minikafka.lab.waiting import waiting
@@ -41,8 +42,8 @@ def nobody(*_: Any) -> None: ...
 
 def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTripWriter, ModelOfSpark], Any] = nobody) -> Run:
     """Return the run of a pipeline under a schedule; `watch` it is called when producer and query have begun."""
-    sink = Sink(pipeline)
-    with waiting(f"{schedule.trips} simulated trips"), contextlib.closing(sink), simulated(schedule.seed) as cluster:
+    with waiting(f"{schedule.trips} simulated trips"), simulated(schedule.seed) as cluster, \
+            contextlib.closing(ToldSink(pipeline, Diary(cluster.now))) as sink:
         history = History(cluster.now)
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
@@ -58,7 +59,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
         waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
-                   prices=sink.prices(), dead=sink.dead(), died=spark.died)
+                   prices=sink.prices(), dead=sink.dead(), died=spark.died, events=sink.diary.beside(cluster.trace, TOPIC))
 
 
 def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
@@ -105,13 +106,14 @@ class SimTripWriter:
 class ModelOfSpark(Spark):
     """Plans, reads, writes, notes; dies at a write when a schedule has it so."""
 
-    def __init__(self, cluster: Any, pipeline: Pipeline, sink: Sink, row_seconds: float) -> None:
+    def __init__(self, cluster: Any, pipeline: Pipeline, sink: ToldSink, row_seconds: float) -> None:
         self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
+        self.diary = sink.diary
         self.came, self.stayed = dict[int, float](), 0      # when a price first counted a trip; rows of a write that died
         self.died = ""                          # the error of a `write`
         self.newest = dict[int, int]()          # of each partition, the last such trip
         self.checkpoint: Checkpoint | None = None
-        self.over, self.at_rest, self.dead_until = False, False, 0.0
+        self.over, self.at_rest, self.dead, self.dead_until = False, False, False, 0.0
         env = self.world.client_env()
         self.admin = Admin(env, self.world.bootstrap, timeout=REQUEST, name="spark ends")
         self.consumer = Consumer(env, self.world.bootstrap, request_timeout=REQUEST, reset="none", name="spark")
@@ -125,6 +127,9 @@ class ModelOfSpark(Spark):
         while not self.over:
             await self.world.sleep(TRIGGER)
             if self.world.now() >= self.dead_until:
+                if self.dead:
+                    self.dead = False
+                    self.diary.say("query", running=True, why="")
                 with contextlib.suppress(KafkaError):   # nobody leads: the next trigger asks again
                     await self._batch()
 
@@ -137,6 +142,7 @@ class ModelOfSpark(Spark):
         self.at_rest = plan is None and not self.dying
         if plan is None:
             return
+        self.diary.say("batch", batch=plan.batch)
         rows = await self._read(plan)
         await self.world.sleep(self.row_seconds * len(rows))
         inside = self.dying and self.inside
@@ -144,14 +150,21 @@ class ModelOfSpark(Spark):
             self._write(rows, plan.batch, inside)
         except Exception as error:              # the query ends; whoever starts it again gets the same batch
             self.died = f"{type(error).__name__}: {error}"
-            self.dead_until = self.world.now() + AGAIN
+            self._die(AGAIN, self.died)
             return
         if self.dying:
             self.deaths += 1
-            self.dead_until, self.dying = self.world.now() + self.dying, 0.0
+            self._die(self.dying)
+            self.dying = 0.0
             self.checkpoint = self.checkpoint if self.pipeline.checkpoint else None
             return
         self.checkpoint.done(plan)
+        self.diary.say("batch_done", batch=plan.batch)
+
+    def _die(self, seconds: float, why: str = "") -> None:
+        """End the query; it begins again some seconds later."""
+        self.dead_until, self.dead = self.world.now() + seconds, True
+        self.diary.say("query", running=False, why=why)
 
     def _write(self, rows: list[Row], batch: int, inside: bool) -> None:
         if inside:

@@ -1,0 +1,125 @@
+"""Lab 14: the picture of the whole line of a run."""
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from minikafka.lab.labs.lab14.line.draw import LETTER, SMALL, LinePicture
+from minikafka.lab.labs.lab14.line.facts import RunLine
+from minikafka.lab.labs.lab14.line.findings import findings
+from minikafka.lab.labs.lab14.line.frames import at
+from minikafka.lab.labs.lab14.line.player import LinePlayer
+from minikafka.lab.labs.lab14.line.rings import looks, rings
+from minikafka.lab.labs.lab14.nights import CHOICES, NIGHTS, TripNight
+from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE
+from minikafka.lab.labs.lab14.rehearsal import rehearse
+from minikafka.lab.labs.lab14.schedule import Fault, Schedule
+
+STANDS = TripNight("stands still", Schedule(32, 120, (Fault(1.0, "kill a follower", 0, 4.0),)), limit=3.0)
+NIGHT = {night.name: night for night in (*NIGHTS, STANDS)}
+SOUND, AGAIN, HALF, UNREAD, STOOD = "sound", 'key=("part", "off")', "a commit inside", "each row is a trip", "min_insync=3"
+CASES = {SOUND: ("the caller repeats", {}), AGAIN: ("the caller repeats", CHOICES[AGAIN]), HALF: ("half a write", CHOICES[HALF]),
+         UNREAD: ("not to be read", CHOICES[UNREAD]), STOOD: (STANDS.name, CHOICES[STOOD])}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Five small nights: one that passes, and four that fall, each for a reason of its own."""
+    return {name: rehearse(EFFECTIVELY_ONCE.but(**change), NIGHT[night].schedule) for name, (night, change) in CASES.items()}
+
+
+def found_in(runs, name):
+    return findings(RunLine(runs[name]), NIGHT[CASES[name][0]].limit)
+
+
+def test_the_line_ends_where_the_run_ended(runs):
+    """Fails if the curves lead to other numbers than the evidence has."""
+    for run in runs.values():
+        line = RunLine(run)
+        in_log = len(line.facts.log)
+        assert (line.at(line.log_end, line.end), line.at(line.readable, line.end)) == (in_log, in_log)
+        assert line.done_until(line.end) == in_log
+        assert line.rows.last == len(run.rows)
+
+
+@pytest.mark.parametrize("name, kinds", [(SOUND, set()), (AGAIN, {"duplicate", "totals"}), (HALF, {"stays"}), (STOOD, {"waits"}),
+                                         (UNREAD, {"unreadable", "phantom", "duplicate", "totals"})])
+def test_each_pipeline_falls_for_its_reason(runs, name, kinds):
+    """Fails if a night's finding has no mark, or a sound pipeline has one."""
+    assert {each.name for each in found_in(runs, name)} == kinds
+
+
+def test_a_finding_leads_to_the_write_that_brought_the_row(runs):
+    """Fails if a duplicate's moment is another than that of a write of its offset."""
+    line = RunLine(runs[AGAIN])
+    twice = [each for each in found_in(runs, AGAIN) if each.name == "duplicate"]
+    for each in twice:
+        off, part = map(int, re.search(r"wrote offset (\d+) of partition (\d)", each.text).groups())
+        wrote = [batch.written for batch in line.batches if part in batch.read
+                 and batch.read[part][0] <= off < batch.read[part][1]]
+        assert each.t in wrote and f"another record: {part}/" in each.text
+
+
+def test_a_lost_trip_says_who_had_it(runs):
+    """Fails if a trip that is not in the sink has no moment, or its story names no place."""
+    run = runs[SOUND]
+    victim = run.rows[40]
+    lost = [each for each in findings(RunLine(replace(run, rows=run.rows[:40] + run.rows[41:]))) if each.name == "lost"]
+    assert len(lost) == 1
+    assert lost[0].t == RunLine(run).promised[victim.trip].t
+    assert f"partition {victim.part}" in lost[0].text and "Its write left it out" in lost[0].text
+
+
+def test_a_frame_knows_nothing_of_what_comes_later(runs):
+    """Fails if a word at a moment depends on a later event."""
+    run = runs[STOOD]
+    whole = RunLine(run)
+    for t in (0.4, 1.7, 3.3, 5.1, 6.6):
+        now = whole.began + t
+        until = replace(run, events=tuple(event for event in run.events if event["t"] <= now),
+                        history=tuple(event for event in run.history if event["t"] <= now))
+        told, known = at(RunLine(until), t), at(whole, t)
+        assert told.sentence == known.sentence
+        assert {**told.values, "wait": ""} == {**known.values, "wait": ""}
+
+
+def test_labels_stand_apart_and_can_be_read(runs):
+    """Fails if two words of the drawing cover each other, or letters are too small for a class."""
+    for name, run in runs.items():
+        found = found_in(runs, name)
+        picture = LinePicture(RunLine(run), found, 8.0, [(1.0, 2.5, "isr"), (1.2, 5.0, "freshness")])
+        svg = picture.draw(at(picture.line, picture.end), "FAIL", "lost 0")
+        sizes = {float(size) for size in re.findall(r'<text[^>]*font-size="([\d.]+)"', svg)}
+        assert sizes <= {LETTER, SMALL}
+        labels = [label for label in picture.sheet.labels if label.text]
+        for number, one in enumerate(labels):
+            for other in labels[number + 1:]:
+                apart = one.right <= other.left or other.right <= one.left or one.bottom <= other.top or other.bottom <= one.top
+                assert apart, (one, other)
+
+
+def test_the_player_has_a_moment_for_each_finding(runs):
+    """Fails if a finding cannot be reached, or the drawing is no XML."""
+    player = LinePlayer(runs[AGAIN], 8.0)
+    assert ElementTree.fromstring(player.svg).tag.endswith("svg")
+    moments = player.moments()
+    assert moments == sorted(moments) and all(any(abs(t - found.t) < 0.011 for t in moments) for found in player.found)
+    assert player.verdict == "FAIL" and "duplicate 10" in repr(player)
+    assert "</script>" not in player.data()
+
+
+def test_alarms_get_the_looks_until_now(runs):
+    """Fails if an alarm sees a later look, or its bar has other seconds than those in which it rang."""
+    line, lengths = RunLine(runs[STOOD]), []
+
+    def alarms(seen):
+        lengths.append(len(seen))
+        return ["isr"] if seen[-1].isr < 3 else []
+    found = rings(line, alarms)
+    seen = looks(line)
+    assert lengths == list(range(1, len(seen) + 1))
+    rang = [look.second for look in seen if look.isr < 3]
+    assert rang and all(any(since <= second <= until for since, until, _ in found) for second in rang)
