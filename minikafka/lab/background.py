@@ -11,6 +11,8 @@ Owns: when each step is due.
 Invariants
   I-BESIDE-1  two steps of a job never overlap, also where the first one drives a world
   I-BESIDE-2  a job that is woken during a step takes one more, whatever that step returns
+  I-BESIDE-3  no step is taken in a turn that a cell gives to the loop while it drives a world, but right after it: a step that
+              drives the world ends before the cell goes on
 """
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ import time
 from asyncio import events
 from collections.abc import Callable
 
+IN_THE_PAGE = sys.platform == "emscripten"  # a browser's page has this Python inside
 PULSE = 32  # steps of a world between two looks at what is due
+TURN = 0.05  # seconds between two turns of the page's event loop while a cell drives a world
 LOOP: asyncio.AbstractEventLoop | None = None  # where there are no threads: the event loop in whose turns the steps are taken
 planned: dict[Background, asyncio.TimerHandle] = {}
-_world_steps = 0
+_world_steps, _last_turn, _cell_is_aside = 0, 0.0, False
 
 
 class Background:
@@ -103,6 +107,8 @@ class Background:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._in_a_step:  # I-BESIDE-1
             return
+        if _cell_is_aside:  # I-BESIDE-3
+            return self._plan(loop)
         self._forget_plan()
         if self._due is not None:
             self._take()
@@ -112,18 +118,23 @@ class Background:
 
 def pulse() -> None:
     """Take the steps that are due; every simulated world calls this after each of its own, where there are no threads."""
-    global _world_steps
+    global _world_steps, _last_turn, _cell_is_aside
     _world_steps += 1
     if _world_steps % PULSE or LOOP is None:
         return
-    now = time.monotonic()
-    for job in [job for job in planned if job._due is not None and job._due <= now]:
-        world = events._get_running_loop()
-        events._set_running_loop(LOOP)  # a step is taken as in a turn of the page's loop
-        try:
+    world, now = events._get_running_loop(), time.monotonic()
+    events._set_running_loop(LOOP)  # what follows is done as in a turn of the page's loop
+    try:
+        if now > _last_turn + TURN:
+            _last_turn, _cell_is_aside = now, True
+            try:
+                _give_a_turn()
+            finally:
+                _cell_is_aside = False
+        for job in [job for job in planned if job._due is not None and job._due <= now]:
             job._turn(LOOP)
-        finally:
-            events._set_running_loop(world)
+    finally:
+        events._set_running_loop(world)
 
 
 def within(seconds: float, name: str, act: Callable[[], None]) -> None:
@@ -135,12 +146,16 @@ def within(seconds: float, name: str, act: Callable[[], None]) -> None:
     return thread.join(seconds)
 
 
-def without_threads(loop: asyncio.AbstractEventLoop | None) -> None:
-    """Take the steps from now on in turns of this loop and in pulses of each world that is made; None: with threads again."""
-    global LOOP
+def without_threads(loop: asyncio.AbstractEventLoop | None, give_a_turn: Callable[[], None] = lambda: None) -> None:
+    """Take the steps from now on in turns of this loop and in pulses of each world that is made; None: with threads again.
+
+    `give_a_turn` lets the loop take in what the page has sent while a cell runs.
+    """
+    global LOOP, _give_a_turn
     from minikafka.sim.world.loop import Timeline
-    LOOP, Timeline.beside = loop, [] if loop is None else [pulse]
+    LOOP, _give_a_turn, Timeline.beside = loop, give_a_turn, [] if loop is None else [pulse]
 
 
-if sys.platform == "emscripten":
-    without_threads(asyncio.get_event_loop())
+if IN_THE_PAGE:
+    from pyodide.ffi import can_run_sync, run_sync
+    without_threads(asyncio.get_event_loop(), lambda: run_sync(asyncio.sleep(0)) if can_run_sync() else None)

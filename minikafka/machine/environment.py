@@ -53,7 +53,9 @@ UNSAID, SAID = "MINIKAFKA_UNSAID", "MINIKAFKA_SET_ASIDE"  # names: those that th
 
 
 def settle() -> None:
-    """Make this process's environment ours, and say in a line what was set aside."""
+    """Make this process's environment ours, and say in a line what was set aside. In a browser's page it is ours alone."""
+    if sys.platform == "emscripten":
+        return
     gone = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     aside = foreign(os.environ)
     for name in aside:

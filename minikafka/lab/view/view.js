@@ -506,7 +506,11 @@ function statusLine(model, fixed, place) {
 function render({model, el}) {
   const fixed = model.get("fixed");
   let gone = false, shownMode = null, place = null;
-  const tell = message => { if (!gone) model.send(message); };
+  // where the kernel is in the page, it takes the messages of widgets only between two cells
+  const channel = fixed.channel ? new BroadcastChannel(fixed.id) : null;
+  const tell = message => {
+    if (!gone) channel ? channel.postMessage(JSON.stringify(message)) : model.send(message);
+  };
   const ask = asking({send: tell});
   const order = (name, args) => tell({do: "order", name, args});
   const bar = fixed.controls && fixed.engine ? controlBar(fixed, order) : null;
@@ -570,6 +574,7 @@ function render({model, el}) {
   return () => {
     unwatch();
     unheard();
+    channel?.close();
     place.leave();
     for (const [name, handler] of Object.entries(handlers)) model.off(name, handler);
   };

@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from minikafka.lab.background import Background
+from minikafka.lab.background import IN_THE_PAGE, Background
 from minikafka.lab.picture.draw.group import picture as picture_of_groups
 from minikafka.lab.picture.draw.head import LOOKS
 from minikafka.lab.picture.draw.tasks import picture as picture_of_tasks
@@ -190,11 +190,10 @@ class View:
 
     def _make_widget(self) -> None:
         if self._widget is None:
-            from minikafka.lab.view.widget import Picture, listen_beside_cells, plain
+            from minikafka.lab.view.widget import Picture, listen
             name = uuid.uuid4().hex
-            self._widget = Picture(model_id=name, fixed={**self._fixed, "id": name})
-            listen_beside_cells(self._widget)
-            self._widget.on_msg(lambda _, message, __: self._from_page(plain(message)))
+            self._widget = Picture(model_id=name, fixed={**self._fixed, "id": name, "channel": IN_THE_PAGE})
+            listen(self._widget, self._from_page)
 
     def _show_frame(self, frame: Frame, cursor: Cursor, granted: int) -> None:
         widget = self._widget

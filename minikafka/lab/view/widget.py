@@ -2,12 +2,15 @@
 
 To the page (traits): `svg` the picture, `state` what the controls need to know, `marks` [[t, kind, level, text], ...],
 `said` the line below the picture, `fixed` what never changes (the widget's own id among it). From the page (custom messages):
-{"do": ..., ...}; the words are those of cursor.py ("go", "step", ...) and "order", "hello", "ack", "visible".
+{"do": ..., ...}; the words are those of cursor.py ("go", "step", ...) and "order", "hello", "ack", "visible". A kernel inside of
+the page takes them only between two cells, so there (`fixed.channel`) they come by a BroadcastChannel named as the widget's id.
 
 The page's half is one module in three files: motion.js, dock.js, and view.js, which uses both.
 """
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +33,16 @@ class Picture(anywidget.AnyWidget):
     fixed = traitlets.Dict({}).tag(sync=True)
 
 
-def plain(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a page's message with None for null: Python in a browser has a value of its own for that."""
-    return {name: None if type(value).__name__ == "JsNull" else value for name, value in message.items()}
+def listen(widget: Any, take: Callable[[dict[str, Any]], None]) -> None:
+    """Have `take` called with each message of the page, also while a cell runs."""
+    if widget.fixed.get("channel"):
+        from js import BroadcastChannel
+        from pyodide.ffi import create_proxy
+        widget.channel = BroadcastChannel.new(widget.fixed["id"])
+        widget.channel.onmessage = create_proxy(lambda event: take(json.loads(event.data)))
+    else:
+        widget.on_msg(lambda _, message, __: take(message))
+        listen_beside_cells(widget)
 
 
 def listen_beside_cells(widget: Any) -> None:

@@ -1,8 +1,10 @@
 """A view without a browser: its thread, its stops, what it can be asked."""
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
+from asyncio import events
 from collections import Counter
 from dataclasses import replace
 
@@ -192,6 +194,24 @@ def test_the_picture_and_its_orders_go_on_while_a_cell_drives_the_world(sim):
         sim.wait(lambda order=order: view._widget.said.get("text") == f"{order} broker 2: done", timeout=1e6)
         sim.wait(lambda process=process: dict(view._widget.state["brokers"])[2] == process, timeout=1e6)
         assert sim.wait(lambda end=view.run.end: view._widget.state["end"] > end, timeout=1e6)
+
+
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_what_a_page_sends_while_a_cell_drives_the_world_is_done_before_the_cell_goes_on(sim):
+    """I-BESIDE-3: fails if Restart waits for the end of the cell, or drives the world while the cell's own step is open."""
+    loop = background.LOOP
+
+    def give_a_turn() -> None:
+        steps = sim.world.loop.timeline.steps
+        events._set_running_loop(None)
+        loop.run_until_complete(asyncio.sleep(0.002))
+        assert sim.world.loop.timeline.steps == steps
+
+    background.without_threads(loop, give_a_turn)
+    view, before = page(sim.view()), sim.pid(2)
+    loop.call_later(0.1, view._from_page, {"do": "order", "name": "restart", "args": [2]})
+    sim.wait(lambda: view._widget.said.get("text") == "restart broker 2: done", timeout=1e5)
+    assert sim.pid(2) != before
 
 
 @pytest.mark.parametrize("size", ["page", "projector"])
