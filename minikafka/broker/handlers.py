@@ -2,6 +2,7 @@
 # ruff: noqa: F401
 
 import minikafka.broker.authorizer.api.acls
+import minikafka.broker.compat.api.delegation_tokens
 import minikafka.broker.compat.api.scram
 import minikafka.broker.compat.api.security_disabled
 import minikafka.broker.config.api.alter

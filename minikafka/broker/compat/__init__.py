@@ -2,7 +2,8 @@
 
     scram.py   the credentials of users, kept as metadata, by which they log in (server/login.py)
     api/       scram.py: AlterUserScramCredentials and DescribeUserScramCredentials
-               security_disabled.py: access lists, SASL and delegation tokens, each answered with Kafka's refusal
+               delegation_tokens.py: tokens in place of passwords, decided in metadata/delegation_tokens.py
+               security_disabled.py: SASL where it is not, answered with Kafka's refusal
 
 It promises: nothing derived from a password is ever described. It knows metadata/ only.
 """

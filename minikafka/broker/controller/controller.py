@@ -46,6 +46,7 @@ from minikafka.broker.controller.heartbeats import (
 )
 from minikafka.broker.controller.leader_election import Election, Rules, Target, change
 from minikafka.broker.controller.reassignment_steps import Assignment, Replicas
+from minikafka.broker.metadata.delegation_tokens import expired
 from minikafka.broker.metadata.image import BrokerRegistration, MetadataImage, PartitionRegistration
 from minikafka.broker.metadata.records import (
     BROKER_RESOURCE,
@@ -103,6 +104,8 @@ class Controller:
         self._unclean_s = config["unclean.leader.election.interval.ms"] / 1000
         self._next_balance = now + self._imbalance_s if config["auto.leader.rebalance.enable"] else NEVER
         self._next_unclean = now + self._unclean_s
+        self._sweep_s = config["delegation.token.expiry.check.interval.ms"] / 1000
+        self._next_sweep = now + self._sweep_s if config["delegation.token.secret.key"] is not None else NEVER
         self._idle_s = config["metadata.max.idle.interval.ms"] / 1000 or NEVER
         self._next_no_op = now + self._idle_s
 
@@ -301,11 +304,13 @@ class Controller:
 
     def next_deadline(self) -> float:
         """Return the time of the next tick() that has something to do, if no request comes before."""
-        return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean, self._next_no_op)
+        return min(self.heartbeats.next_deadline(), self._next_balance, self._next_unclean, self._next_no_op,
+                   self._next_sweep)
 
-    def tick(self, now: float) -> Records:
+    def tick(self, now: float, wall_ms: int = 0) -> Records:
         """Return the records of one thing that is due: a silent broker is fenced, preferred leaders come back, an unclean
-        election is held, or the log is shown to move. The caller applies them and calls again, until nothing is due."""
+        election is held, tokens have ended, or the log is shown to move. The caller applies them and calls again, until nothing
+        is due; `wall_ms` is the time of the tokens."""
         silent = self.heartbeats.stale(now)
         if silent is not None:
             self.heartbeats.fence(silent)
@@ -317,6 +322,10 @@ class Controller:
             self._next_unclean = now + self._unclean_s
             return self._elect(p for p in self.image.partitions()
                                if p.leader == NO_LEADER and self._election(p.topic) is Election.UNCLEAN)
+        if now >= self._next_sweep and not (ended := expired(self.image.tokens, wall_ms)):
+            self._next_sweep = now + self._sweep_s
+        elif now >= self._next_sweep:
+            return ended
         if now >= self._next_no_op:
             self._next_no_op = now + self._idle_s
             return [NoOpRecord()]

@@ -33,6 +33,7 @@ from minikafka.broker.metadata.records import (
     ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     MetadataRecord,
     NoOpRecord,
@@ -42,6 +43,7 @@ from minikafka.broker.metadata.records import (
     QuotaEntityData,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -67,6 +69,7 @@ class MetadataImage:
         self.features: dict[str, int] = {}
         self.client_quotas: dict[QuotaEntity, dict[str, float]] = {}
         self.scram: dict[tuple[str, int], UserScramCredentialRecord] = {}       # by (user, mechanism)
+        self.tokens: dict[str, DelegationTokenRecord] = {}                     # by id
         self.acls: dict[Uuid, AccessControlEntryRecord] = {}
         self.next_producer_id = 0
         self._names: dict[Uuid, str] = {}
@@ -156,6 +159,7 @@ class MetadataImage:
             records += [ClientQuotaRecord(parts, key, value, False) for key, value in quotas.items()]
         records += self.scram.values()
         records += self.acls.values()
+        records += self.tokens.values()
         if self.next_producer_id:
             records.append(ProducerIdsRecord(-1, -1, self.next_producer_id))
         return records
@@ -167,7 +171,7 @@ class MetadataImage:
             new.apply(record)
         self._note_differences(new)
         self.brokers, self.topics, self.configs, self.features = new.brokers, new.topics, new.configs, new.features
-        self.client_quotas, self.scram, self.acls = new.client_quotas, new.scram, new.acls
+        self.client_quotas, self.scram, self.acls, self.tokens = new.client_quotas, new.scram, new.acls, new.tokens
         self.next_producer_id, self._names = new.next_producer_id, new._names
         self.offset, self.epoch = last_offset, epoch
 
@@ -191,7 +195,7 @@ class MetadataImage:
         twin.topics = {t.name: TopicImage(t.name, t.id, dict(t.partitions)) for t in self.topics.values()}
         twin.configs = {resource: dict(values) for resource, values in self.configs.items()}
         twin.client_quotas = {entity: dict(quotas) for entity, quotas in self.client_quotas.items()}
-        twin.scram, twin.acls = dict(self.scram), dict(self.acls)
+        twin.scram, twin.acls, twin.tokens = dict(self.scram), dict(self.acls), dict(self.tokens)
         return twin
 
     def _register_broker(self, r: RegisterBrokerRecord, offset: int) -> None:
@@ -293,6 +297,12 @@ class MetadataImage:
         del self.acls[r.id]
         self._changes.acls[r.id] = None
 
+    def _set_token(self, r: DelegationTokenRecord) -> None:
+        self.tokens[r.token_id] = r
+
+    def _remove_token(self, r: RemoveDelegationTokenRecord) -> None:
+        self.tokens.pop(r.token_id, None)
+
     def _producer_ids(self, r: ProducerIdsRecord) -> None:
         self.next_producer_id = r.next_producer_id
 
@@ -306,7 +316,8 @@ class MetadataImage:
         ProducerIdsRecord: _producer_ids, NoOpRecord: _nothing,
         ClearElrRecord: _clear_elr, ClientQuotaRecord: _set_quota, UserScramCredentialRecord: _set_scram,
         RemoveUserScramCredentialRecord: _remove_scram, AccessControlEntryRecord: _add_acl,
-        RemoveAccessControlEntryRecord: _remove_acl}
+        RemoveAccessControlEntryRecord: _remove_acl, DelegationTokenRecord: _set_token,
+        RemoveDelegationTokenRecord: _remove_token}
 
 
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:

@@ -4,7 +4,7 @@ Owns: one frozen dataclass per record type (values are tuples, never lists, so t
 Sentinels of PartitionChangeRecord: None = list unchanged, leader NO_LEADER_CHANGE = unchanged, recovery -1 = unchanged.
 
 Invariants: I-REC-1, I-REC-2 (record_codec.py).
-What Kafka does differently: it has more records (tokens, controllers) and older versions of these.
+What Kafka does differently: it has more records (controllers) and older versions of these.
 Source: metadata/src/main/resources/common/metadata/*.json; KIP-500, KIP-631, KIP-858 (directories), KIP-966 (ELR).
 """
 
@@ -150,6 +150,19 @@ class RemoveTopicRecord:
     topic_id: Uuid = wire(UUID)
 
 
+@record(key=10, version=0)
+class DelegationTokenRecord:
+    """A delegation token is made, or ends at another time; its password is computed from the id. Principals are User:NAME."""
+
+    owner: str = wire(STRING)
+    requester: str = wire(STRING)
+    renewers: tuple[str, ...] = wire(array(STRING))
+    issue_timestamp: int = wire(INT64)
+    max_timestamp: int = wire(INT64)
+    expiration_timestamp: int = wire(INT64)
+    token_id: str = wire(STRING)
+
+
 @record(key=11, version=0)
 class UserScramCredentialRecord:
     """The data by which a server checks a user's password (SCRAM); the password cannot be computed from it."""
@@ -242,6 +255,13 @@ class RemoveUserScramCredentialRecord:
     mechanism: int = wire(INT8)
 
 
+@record(key=26, version=0)
+class RemoveDelegationTokenRecord:
+    """A delegation token is removed."""
+
+    token_id: str = wire(STRING)
+
+
 @record(key=28, version=0)
 class ClearElrRecord:
     """The eligible leaders outside the ISR (ELR) of the topic's partitions are cleared; of all topics if the name is empty."""
@@ -254,7 +274,7 @@ MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | Top
                              | ProducerIdsRecord | BrokerRegistrationChangeRecord | NoOpRecord | ClearElrRecord
                              | ClientQuotaRecord | UserScramCredentialRecord
                              | RemoveUserScramCredentialRecord | AccessControlEntryRecord
-                             | RemoveAccessControlEntryRecord)
+                             | RemoveAccessControlEntryRecord | DelegationTokenRecord | RemoveDelegationTokenRecord)
 __all__ += [cls.__name__ for cls in RECORDS.values()]
 __all__ += [
     "BROKER_LOGGER",

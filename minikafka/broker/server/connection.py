@@ -104,6 +104,7 @@ class Connection(asyncio.Protocol):
         self.host = "unknown"
         self.principal = ANONYMOUS  # until it has logged in, or its certificate is read
         self.guest = server.guest(listener)  # until it has logged in, or proven that it belongs to the cluster; then None
+        self.by_token = False  # it has logged in with a delegation token
         self.entry: TimedLogin | None = None  # the last login, if it has an end
         self.buffer = bytearray()
         self.busy: asyncio.Task[None] | None = None
@@ -371,6 +372,7 @@ class Connection(asyncio.Protocol):
         if reply.refused is None:
             self.transport.write(reply.frame)
             if login.done:
+                self.by_token = login.session.by_token
                 self.guest, self.principal, self.entry = None, login.principal, TimedLogin.of(login, self.env.now())
         else:
             self.muted = True
@@ -414,6 +416,7 @@ class Connection(asyncio.Protocol):
             in_run=bool(self.owed) or self._piles_up(),
             listener_name=self.listener.name,
             principal=principal,
+            by_token=self.by_token,
         )
 
     def _call(self, header: RequestHeader, context: Context, served: ApiHandler, request: ApiMessage | None) -> None:

@@ -12,6 +12,7 @@ KafkaChannel.maybeBeginServerReauthentication.
 
 from __future__ import annotations
 
+import base64
 import hmac
 from typing import NamedTuple
 
@@ -24,13 +25,24 @@ from kafka.protocol.sasl import (
 
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig, session_ms
+from minikafka.broker.metadata.delegation_tokens import is_over, token_hmac
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server import jaas
 from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients, takes_unproven
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.oauth import Bearer, UnsecuredTokens
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
-from minikafka.broker.server.sasl import BEARER, SCRAM, SaslSession, SaslStep, ScramKeys, Users, plain_users
+from minikafka.broker.server.sasl import (
+    BEARER,
+    SCRAM,
+    SaslSession,
+    SaslStep,
+    ScramKeys,
+    TokenLogin,
+    Users,
+    derived_keys,
+    plain_users,
+)
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
@@ -183,6 +195,13 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
         return kept and ScramKeys(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
 
     plain = _plain(listener, node.config) if "PLAIN" in names else {}
+    def token(name: str, mechanism: int) -> TokenLogin | None:
+        kept, behind = node.image.tokens.get(name), node.config["delegation.token.secret.key"]
+        if kept is None or behind is None or is_over(kept, node.env.wall_ms()):
+            return None
+        password, salt = base64.b64encode(token_hmac(behind, name)), hmac.digest(secret, name.encode(), "sha256")
+        return TokenLogin(kept.owner.removeprefix(USER), kept.expiration_timestamp, derived_keys(password, salt[:16], mechanism))
+
     def lifetime_ms(mechanism: str, ends_ms: int | None) -> int:
         most = session_ms(node.config, listener.name, mechanism)
         left = most if ends_ms is None else max(0, ends_ms - node.env.wall_ms())
@@ -191,7 +210,7 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
     def bearer(token: str) -> Bearer:
         return _tokens(listener, node.config).check(token, node.env.wall_ms())
 
-    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), bearer, lifetime_ms)
+    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), token, bearer, lifetime_ms)
 
 
 def _tokens(listener: Listener, config: BrokerConfig) -> UnsecuredTokens:

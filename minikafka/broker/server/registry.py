@@ -49,6 +49,7 @@ class Context:
     in_run: bool = False  # enough requests wait behind this one for its answer to be a DeferredResponse
     listener_name: str = ""  # as in `listeners`: the client learns the addresses of this listener
     principal: str = ANONYMOUS  # who sends it: User:NAME
+    by_token: bool = False  # the sender has logged in with a delegation token
     throttle_ms: int = 0  # set by the handler: for how long no request of this connection is served after the answer
 
     @property

@@ -21,6 +21,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from minikafka.broker.server import jaas
@@ -30,12 +31,12 @@ from minikafka.protocol.errors import Err
 LARGEST_TOKEN = 524288  # bytes of a request before the login (sasl.server.max.receive.size)
 SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}  # their numbers in the metadata, and their hashes
 BEARER = "OAUTHBEARER"
-ITERATIONS = 4096  # of an unknown user
+ITERATIONS = 4096  # of an unknown user, and of tokens
 INVALID = "Authentication failed: Invalid username or password"
 OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"
 _NAME = r"(?:[^=,]|=2C|=3D)+"
 _FIRST = re.compile(rf"(?P<gs2>n,(?:a=(?P<id>{_NAME}))?,)"
-                    rf"(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?:,.*)?)")
+                    rf"(?P<bare>n=(?P<user>{_NAME}),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)(?P<more>,.*)?)")
 _FINAL = re.compile(r"(?P<bare>c=(?P<binding>[^,]+),r=(?P<nonce>[^,]+)(?:,.*)?),p=(?P<proof>[^,]+)")
 
 
@@ -58,6 +59,14 @@ class SaslStep(NamedTuple):
     ends_ms: int | None = None  # of what the user has shown, in ms since 1970; None: it has no end
 
 
+class TokenLogin(NamedTuple):
+    """A delegation token as a login needs it: whose it is, its end in ms since 1970, and its password."""
+
+    owner: str
+    ends_ms: int
+    keys: ScramKeys
+
+
 class Users(NamedTuple):
     """The users of one listener, and the mechanisms by which they log in."""
 
@@ -65,6 +74,7 @@ class Users(NamedTuple):
     plain: Mapping[str, str]  # user: password
     scram: Callable[[str, int], ScramKeys | None]
     secret: bytes  # of this server: makes the salts of unknown users
+    token: Callable[[str, int], TokenLogin | None] = lambda *_: None  # the delegation token with this id, for a mechanism
     bearer: Callable[[str], Bearer] | None = None  # says whose a token is; TokenRefusedError
     lifetime_ms: Callable[[str, int | None], int] = lambda *_: 0  # of a login by this mechanism, and its end; 0: no end
 
@@ -77,6 +87,8 @@ class SaslSession:
         self.mechanism: str | None = None
         self.user: str | None = None  # who has logged in
         self.failed = self.done = False
+        self.by_token = False  # SCRAM: with a delegation token
+        self._ends_ms: int | None = None  # of that token
         self._told: str | None = None  # OAUTHBEARER: what the client was told about a token that does not count
         self._first: tuple[str, str, ScramKeys, bool, str] | None = None  # SCRAM: what the first message led to
 
@@ -163,13 +175,23 @@ class SaslSession:
         user = _plain_name(first["user"])
         if first["id"] is not None and _plain_name(first["id"]) != user:
             return self.fail(OTHER_ID)
-        kept = self.users.scram(user, number)
+        if "tokenauth=true" in (first["more"] or "").split(","):
+            kept, user = self._token_of(user, number)
+        else:
+            kept = self.users.scram(user, number)
         keys = kept or self._made_up(user, digest)
         nonce = first["nonce"] + self.nonce
         told = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
         self._first = (user, first["gs2"], keys, kept is not None, f"{first['bare']},{told}")
         self.nonce = nonce
         return SaslStep(told.encode())
+
+    def _token_of(self, name: str, number: int) -> tuple[ScramKeys | None, str]:
+        """Return the keys of a delegation token, and its owner; without keys if there is no such token."""
+        if (token := self.users.token(name, number)) is None:
+            return None, name
+        self.by_token, self._ends_ms = True, token.ends_ms
+        return token.keys, token.owner
 
     def _made_up(self, user: str, digest: str) -> ScramKeys:
         """Return keys for a user without any: no password has them, and they are the same each time (I-SASL-2)."""
@@ -193,7 +215,7 @@ class SaslSession:
         bound = _from_base64(final["binding"]) == gs2.encode()
         if not (right and fresh and bound and known):
             return self._refuse()
-        return self._enter(user, b"v=" + base64.b64encode(hmac.digest(keys.server_key, signed, digest)))
+        return self._enter(user, b"v=" + base64.b64encode(hmac.digest(keys.server_key, signed, digest)), self._ends_ms)
 
 
 def _plain_name(name: str) -> str:
@@ -205,6 +227,15 @@ def _from_base64(text: str) -> bytes | None:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return None
+
+
+@lru_cache(maxsize=1000)
+def derived_keys(password: bytes, salt: bytes, number: int) -> ScramKeys:
+    """Return what a server keeps of a password for the mechanism with this number; the cache spares each login the iterations."""
+    digest = next(digest for mechanism, digest in SCRAM.values() if mechanism == number)
+    salted = hashlib.pbkdf2_hmac(digest, password, salt, ITERATIONS)
+    stored = hashlib.new(digest, hmac.digest(salted, b"Client Key", digest)).digest()
+    return ScramKeys(salt, stored, hmac.digest(salted, b"Server Key", digest), ITERATIONS)
 
 
 def plain_users(name: str, text: str) -> dict[str, str]:

@@ -39,11 +39,16 @@ SHORT = {
     "transactional.id.expiration.ms": 1000, "transaction.remove.expired.transaction.cleanup.interval.ms": 300,
 }
 GROUPS = "tests/wire/consumer_groups/test_timeouts.py"
+TOKENS = "tests/broker/security/test_delegation_tokens.py"
 # The test that shows each; a name alone is a test of this file.
 SHOWN = {
     "connection.failed.authentication.delay.ms": "tests/broker/security/test_login.py::test_garbage_ends_the_connection",
     "connections.max.reauth.ms": "tests/broker/security/test_reauthentication.py::"
                                  "test_after_its_end_nothing_but_a_new_login_is_served",
+    "delegation.token.max.lifetime.ms": f"{TOKENS}::test_a_token_is_made",
+    "delegation.token.expiry.time.ms": f"{TOKENS}::test_a_token_is_made",
+    "delegation.token.expiry.check.interval.ms":
+        "tests/broker/controller/test_controller.py::test_tokens_that_have_ended_are_removed_at_the_next_look",
     "producer.id.expiration.ms": "test_a_silent_producer_is_forgotten",
     "producer.id.expiration.check.interval.ms": "test_a_silent_producer_is_forgotten",
     "retention.ms": "test_old_records_go", "log.retention.check.interval.ms": "test_old_records_go",

@@ -15,7 +15,13 @@ from minikafka.broker.controller.admin.create_topics import CreateTopicsContext,
 from minikafka.broker.controller.heartbeats import Heartbeats
 from minikafka.broker.controller.placement import place
 from minikafka.broker.metadata.image import BrokerRegistration
-from minikafka.broker.metadata.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, NoOpRecord
+from minikafka.broker.metadata.records import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    ConfigRecord,
+    DelegationTokenRecord,
+    NoOpRecord,
+)
 from minikafka.broker.server.turns import at_once, collected
 from minikafka.proof.small_worlds.controller.lone_controller import LoneController as World
 from minikafka.protocol.errors import Err, KafkaError
@@ -91,6 +97,17 @@ def test_an_idle_controller_shows_that_its_log_moves(interval_ms, written):
         w.now = due
         w.append(w.core.tick(w.now))
     assert w.log[before:] == [NoOpRecord()] * written
+
+
+def test_tokens_that_have_ended_are_removed_at_the_next_look():
+    """Fails if a token outlives its end, or one that has not ended is removed."""
+    w = World(brokers=0, config={"delegation.token.secret.key": "x", "delegation.token.expiry.check.interval.ms": "20000",
+                                 "metadata.max.idle.interval.ms": "0"})
+    w.append([DelegationTokenRecord("User:a", "User:a", (), 0, 9000, end, f"t{end}") for end in (1000, 2000, 3000)])
+    w.now = w.core.next_deadline()
+    while records := w.core.tick(w.now, wall_ms=2500):
+        w.append(records)
+    assert [*w.image.tokens] == ["t3000"] and w.core.next_deadline() == w.now + 20
 
 
 def test_a_late_unclean_setting_takes_effect_at_the_next_look():

@@ -25,11 +25,13 @@ SAMPLES = [
     r.FeatureLevelRecord("metadata.version", 30), r.ProducerIdsRecord(1, 5, 1000),
     r.BrokerRegistrationChangeRecord(1, 5, fenced=-1, in_controlled_shutdown=1),
     r.ClearElrRecord("t"),
+    r.DelegationTokenRecord("User:a", "User:b", ("User:c", "User:d"), 1, 3, 2, "id"), r.RemoveDelegationTokenRecord("id"),
     r.ClientQuotaRecord((r.QuotaEntityData("client-id", "c"), r.QuotaEntityData("user", None)), "producer_byte_rate", 0.1,
                         False),
     r.AccessControlEntryRecord(U, 2, "t", 3, "User:a", "*", 3, 3), r.RemoveAccessControlEntryRecord(U),
     r.UserScramCredentialRecord("u", 2, b"salt", b"stored", b"", 4096), r.RemoveUserScramCredentialRecord("u", 1),
 ]
+TOKEN = r.DelegationTokenRecord("User:a", "User:b", (), 1, 3, 2, "id")
 ACL = r.AccessControlEntryRecord(UUID(int=5), 2, "t", 3, "User:a", "*", 3, 3)
 
 
@@ -60,6 +62,9 @@ def test_what_was_written_is_read_and_no_prefix_is(record):
      "010e000205757365720261001370726f64756365725f627974655f7261746540140000000000000000"),
     (r.UserScramCredentialRecord("u", 1, b"salt", b"\1" * 3, b"\2" * 2, 4096),
      "010b00027501" + "0573616c74" + "04010101" + "030202" + "00001000" + "00"),
+    (r.DelegationTokenRecord("User:a", "b", ("c",), 1, 3, 2, "id"),
+     "010a00" + "07557365723a61" + "0262" + "020263" + "".join(f"{n:016x}" for n in (1, 3, 2)) + "036964" + "00"),
+    (r.RemoveDelegationTokenRecord("id"), "011a00" + "036964" + "00"),
     (r.RemoveUserScramCredentialRecord("ok", 2), "011600036f6b0200"),
     (r.AccessControlEntryRecord(U, 2, "t", 4, "User:a", "*", 3, 2),
      "011200" + U.hex + "02" + "0274" + "04" + "07557365723a61" + "022a" + "03" + "02" + "00"),
@@ -102,6 +107,7 @@ def test_equal_logs_make_equal_images():
     twin.apply(dataclasses.replace(SAMPLES[-5], key="consumer_byte_rate"))
     twin.apply(r.RemoveUserScramCredentialRecord("u", 2))
     twin.apply(r.RemoveAccessControlEntryRecord(ACL.id))
+    twin.apply(TOKEN)
     assert _state(replayed) == _state(w.image)
 
 

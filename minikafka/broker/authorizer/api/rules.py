@@ -86,6 +86,6 @@ FREE: tuple[type[ApiMessage], ...] = (
     producer.ProduceRequest, consumer.FetchRequest,  # they check rights themselves, partition by partition
     metadata.ApiVersionsRequest, sasl.SaslHandshakeRequest, sasl.SaslAuthenticateRequest,
     apis.CreateDelegationTokenRequest, apis.RenewDelegationTokenRequest, apis.ExpireDelegationTokenRequest,
-    apis.DescribeDelegationTokenRequest,  # nobody gets a token
+    apis.DescribeDelegationTokenRequest,  # compat/api/delegation_tokens.py
 )
 GUARDS = {request.API_KEY: guard for request, guard in RULES.items()}

@@ -162,7 +162,7 @@ class ActiveController:
 
     def _tick(self) -> None:
         try:
-            while self.controller is not None and (records := self.controller.tick(self.env.now())):
+            while self.controller is not None and (records := self.controller.tick(self.env.now(), self.env.wall_ms())):
                 self._append(records)
         except KafkaError as error:         # the quorum has another leader; on_leadership() follows
             log.info("the controller's tick was refused: %s", error)
