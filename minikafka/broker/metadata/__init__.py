@@ -8,6 +8,7 @@ In reading order:
     topic_names.py      which names a topic may have, and which topics are internal
     expressions.py      regular expressions of clients over names, in the language of RE2
     features.py         the features of the cluster, and the levels that this code supports
+    delegation_tokens.py   passwords for one job: who may have, see, renew and end one
     api/                the requests that are answered from the image: metadata.py (Metadata), describe_topic_partitions.py
                         and describe_cluster.py
 
