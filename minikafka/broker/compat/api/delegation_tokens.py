@@ -1,6 +1,7 @@
 """CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, decided by the controller; DescribeDelegationToken.
 
-Versions: 2 flexible; 3 tokens for another owner (KIP-373).
+Versions of CreateDelegationToken, RenewDelegationToken, ExpireDelegationToken, DescribeDelegationToken
+  2 flexible; 3 tokens for another owner (KIP-373).
 
 Owns: the way between the wire and broker/metadata/delegation_tokens.py, and who may use these APIs at all: those who have logged
 in, but not with a token.
