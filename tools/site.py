@@ -1,7 +1,8 @@
 """Makes the course a folder of static pages, build/site/: the solved labs and the demos, their pictures playable. `make site`.
 
-    tools/site.py              every lab and every demo; a notebook runs the first time (minutes), its run is kept
-    tools/site.py 06 08        pages of these labs and the first page; no demos
+    tools/site.py              every lab, its slides, and every demo; a notebook runs the first time (minutes), its run is kept
+    tools/site.py 06 08        pages of these labs and the first page; no slides, no demos
+    tools/site.py --unsolved   no solutions, no guesses, and no answers to votes: a site for students
     tools/site.py --still      runs no notebook: the labs as they are in solutions/, their pictures standing still
     tools/site.py --again      runs the notebooks although their runs are kept
 
@@ -26,6 +27,7 @@ def main(argv: list[str], project: Project | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("labs", nargs="*", metavar="NN", help="numbers of labs; none: all, and the demos")
     parser.add_argument("--still", action="store_true", help="run no notebook; pictures of labs stand still")
+    parser.add_argument("--unsolved", action="store_true", help="no solutions, guesses and answers to votes")
     parser.add_argument("--again", action="store_true", help="run the notebooks again")
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="default: build/site")
     options = parser.parse_args(argv)
@@ -38,8 +40,10 @@ def main(argv: list[str], project: Project | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     demos = [] if options.labs else [demo(name) for name in names()]
-    site = Site(options.to or project.root / "build" / "site", labs, demos)
+    site = Site(options.to or project.root / "build" / "site", labs, demos, solutions=not options.unsolved)
     site.begin()
+    for lab in [] if options.labs else labs:
+        site.slides(lab)
     for lab, notebook in zip(labs, notebooks):
         site.lab(lab, notebook)
     for each in demos:

@@ -1,6 +1,7 @@
 """Slides of a lab, one idea each: the questions to vote on, its demos stop by stop, and what was seen.
 
-    deck(8)      the page: 1280x720 a slide, on a screen or as PDF; it asks nothing of a network
+    deck(8)                  the page: 1280x720 a slide, on a screen or as PDF; it asks nothing of a network
+    deck(8, answers=False)   the same without the answers to the votes
 
 Owns: what becomes a slide, and their style. Everything on a slide stands in the lab's source, in labs/README.md or in a recorded
 demo. Invariants
@@ -43,10 +44,10 @@ ol {{ list-style: lower-alpha; font-size: 32px; }}
 """
 
 
-def deck(number: int) -> str:
+def deck(number: int, answers: bool = True) -> str:
     """Return the page. Raises KeyError for a lab that does not exist."""
     lab = labs()[number]
-    return page(f"Lab {number} · {lab.title}", [*opening(lab), *questions(lab), *shown(lab), *seen(lab)], STYLE)
+    return page(f"Lab {number} · {lab.title}", [*opening(lab), *questions(lab), *shown(lab, answers), *seen(lab)], STYLE)
 
 
 def slide(body: str, foot: str = "", kind: str = "") -> str:
@@ -97,8 +98,8 @@ def of_labs() -> dict[int, list[str]]:
     return found
 
 
-def shown(lab: Lab) -> Iterator[str]:
-    """Each demo of the lab: the vote, a slide for each stop, the answer."""
+def shown(lab: Lab, answers: bool) -> Iterator[str]:
+    """Each demo of the lab: the vote, a slide for each stop, the answer if it is wanted."""
     for name in of_labs().get(lab.number, ()):
         demo = demos.demo(name)
         options = "".join(f"<li>{escape(one.text)}</li>" for one in demo.answers)
@@ -108,6 +109,8 @@ def shown(lab: Lab) -> Iterator[str]:
             for moment in played.moments:
                 picture = board.to_svg(played.run.at(moment.t), demo.counters, theme="light", wide=UNITS)
                 yield slide(f"<p>{escape(moment.caption)}</p>{picture}", f"{name} · {scene.title}", "picture")
+        if not answers:
+            continue
         right = next(one for one in demo.answers if one.right)
         answer = f"<p><b>{escape(right.text)}</b></p><p>{escape(right.why)}</p>"
         yield slide(f"<p class=label>{escape(demo.question)}</p>{answer}", name)

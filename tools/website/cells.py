@@ -1,10 +1,12 @@
 """A solved notebook's cells as HTML: text, code, what the code put out, and a place for each film.
 
-An exercise shows what students get; its solution is folded. Code and words are those of the notebook, nothing is drawn anew.
+An exercise shows what students get; its solution is folded, or, on a page without solutions, not there. Code and words are those
+of the notebook, nothing is drawn anew.
 
 Owns: the HTML of one cell.
 Invariants
   I-CELLS-1  every output of the notebook is on the page: as a film, as HTML, or as text
+  I-CELLS-2  a page without solutions has no solution and no guess, and no output of a cell that students fill in
 """
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from minikafka.lab.view.front import RUN
-from tools.notebooks.student import BEGIN, END, TEST_MARK, unsolved
+from tools.notebooks.student import BEGIN, END, GUESS, TEST_MARK, unsolved
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
 MARKER = re.compile("|".join(each.pattern for each in (BEGIN, END, TEST_MARK)))
@@ -29,9 +31,10 @@ HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 Place = Callable[[dict[str, Any]], str]  # what a mime bundle with a run becomes
 
 
-def rendered(cells: list[NotebookNode], place: Place) -> str:
+def rendered(cells: list[NotebookNode], place: Place, solutions: bool = True) -> str:
     """All cells in order."""
-    return "\n".join(text(cell.source) if cell.cell_type == "markdown" else code(cell, place) for cell in cells)
+    shown = (cell for cell in cells if solutions or "solution-only" not in cell.metadata.get("tags", []))
+    return "\n".join(text(cell.source) if cell.cell_type == "markdown" else code(cell, place, solutions) for cell in shown)
 
 
 def text(source: str) -> str:
@@ -57,15 +60,17 @@ def title(body: str) -> str:
     return re.sub("<[^>]*>", "", found[1]) if found else ""
 
 
-def code(cell: NotebookNode, place: Place) -> str:
+def code(cell: NotebookNode, place: Place, solutions: bool) -> str:
     """A cell of code and its outputs."""
-    lines = cell.source.splitlines()
+    lines, name = cell.source.splitlines(), html.escape(cell.id)
+    if not solutions and any(BEGIN.match(line) or GUESS.match(line) for line in lines):
+        return f'<div class="cell" id="{name}">{python(unsolved(cell.source))}</div>'
     solved = GUESSED.sub("", "\n".join(line for line in lines if not MARKER.match(line)))
     shown = python(solved)
     if any(BEGIN.match(line) for line in lines):
         shown = f'{python(unsolved(cell.source))}<details class="solution"><summary>A solution</summary>{shown}</details>'
     outputs = "".join(f'<div class="out">{output(each, place)}</div>' for each in cell.outputs)
-    return f'<div class="cell" id="{html.escape(cell.id)}">{shown}{outputs}</div>'
+    return f'<div class="cell" id="{name}">{shown}{outputs}</div>'
 
 
 def python(source: str) -> str:

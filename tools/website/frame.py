@@ -54,17 +54,21 @@ def _link(to: Link, before: str = "", after: str = "") -> str:
     return f'<a href="{to[0]}">{before}{html.escape(to[1])}{after}</a>' if to else ""
 
 
-def figure(name: str, number: int, still: str, shown: Moment, words: str, caption: bool = False) -> str:
+def figure(name: str, number: int, still: str, shown: Moment, words: str, caption: bool = False,
+           least: int = 0) -> str:
     """The place of a film: without JavaScript the frame `number`, with it the player.
 
-    `caption`: what a frame says does not stand in the picture already.
+    `caption`: what a frame says does not stand in the picture already. `least`: pixels of width below which a phone lets one
+    push the picture sideways, so that its letters stay large enough.
     """
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', shown.svg)
     wide, high = size.groups() if size else ("960", "600")
+    push = f' style="--least: {least}px"' if least else ""
     in_words = f"<details><summary>This picture in words</summary><pre>{html.escape(words)}</pre></details>" if words else ""
     text = html.escape(shown.text)
     return f"""<figure class="film" data-film="{name}" data-shows="{number}">
-<div data-part="screen"><img src="{still}" alt="{text}" width="{wide}" height="{high}" style="width:100%;height:auto"></div>
+<div class="pan"{push}><div data-part="screen">
+<img src="{still}" alt="{text}" width="{wide}" height="{high}" style="width:100%;height:auto"></div></div>
 <div data-part="bar" hidden>
 {_button("back", "to the mark before", "M3 2v12M14 2 5 8l9 6z")}
 <button type="button" data-part="play">▶ Play</button>
@@ -88,8 +92,10 @@ def card(address: str, title: str, text: str, more: str = "") -> str:
     return f'<li><a href="{address}"><b>{html.escape(title)}</b><span class="ask">{html.escape(text)}</span>{small}</a></li>'
 
 
-def answer(answer: Choice) -> str:
-    """One answer to a demo's question; what is to be said about it is folded."""
+def answer(answer: Choice, told: bool) -> str:
+    """One answer to a demo's question; what is to be said about it is folded, or not there if it is not told."""
+    if not told:
+        return f'<p class="answer">{html.escape(answer.text)}</p>'
     style, mark = ("answer right", "✔ ") if answer.right else ("answer", "")
     return (f'<details class="{style}"><summary>{html.escape(answer.text)}</summary><p>{mark}{html.escape(answer.why)}</p>'
             "</details>")

@@ -27,13 +27,18 @@ from minikafka.lab.picture.facts.run import RecordedRun
 from minikafka.lab.view.front import RUN
 from tools.notebooks import here
 from tools.notebooks.source import Lab
+from tools.teach.slides import deck
 from tools.website import cells, films, frame
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 MOTION = ROOT / "minikafka" / "lab" / "view" / "motion.js"
-ROW = re.compile(r"^\| \[(\d+ · [^\]]+)\]\(([\w-]+)\.ipynb\) \| (\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| \[((?:Elective )?\d+ · [^\]]+)\]\(([\w-]+)\.ipynb\) \| (\d+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 TEXTS = {"labs/WORDS.md": "words", "labs/COVERAGE.md": "misconceptions"}  # pages made of one text
+SOLVED = ("These pages are the notebooks with their answers: what the cells put out when they ran, each picture with its run. "
+          "Fold-outs hide the solutions.")
+UNSOLVED = ("These pages are the notebooks as students get them, with what the cells put out when they ran. Cells that you fill "
+            "in are empty.")
 HERO = (ROOT / "labs" / "pictures" / "readme.mk", "flights-2", 36.2)     # the run of the README's picture
 
 
@@ -51,8 +56,10 @@ class Shot:
 class Site:
     """The folder that is written."""
 
-    def __init__(self, folder: Path, labs: Sequence[Lab], demos: Sequence[Demo]) -> None:
-        self.folder, self.labs, self.demos = folder, labs, demos
+    def __init__(self, folder: Path, labs: Sequence[Lab], demos: Sequence[Demo], solutions: bool = True) -> None:
+        self.folder, self.labs, self.demos, self.solutions = folder, labs, demos, solutions
+        self._decks: dict[int, str] = {}       # number of a lab -> page of its slides
+        self._least: dict[str, int] = {}       # of each film: the pixels that it needs on a phone, if that has fewer
 
     def write(self, name: str, content: str) -> None:
         path = self.folder / name
@@ -76,13 +83,14 @@ class Site:
         made = {place: make(place) for place in films.PLACES}
         for place, film in made.items():
             self.write(f"films/{name}-{place}.js", film.script(f"{name}-{place}"))
+        self._least[name] = made["slim"].least
         return made["wide"]
 
     def _figure(self, name: str, film: films.Film, t: float, words: str, caption: bool = False) -> str:
         number = film.at(t)
         still = f"films/{name}-{number}.svg"
         self.write(still, film.moments[number].svg)
-        return frame.figure(name, number, still, film.moments[number], words, caption)
+        return frame.figure(name, number, still, film.moments[number], words, caption, self._least[name])
 
     # --- pages ------------------------------------------------------------------------------------------------------
 
@@ -96,14 +104,22 @@ class Site:
             still = bundle[RUN]
             return self.figure(shots[still["run"], still["tp"]], still["t"], bundle["text/plain"])
 
+        body = cells.rendered(notebook.cells, place, self.solutions)
+        slides = self._decks.get(lab.number)
+        link = f'<p><a href="{slides}">Slides of this lab</a></p>' if slides else ""
         at = [each.name for each in self.labs].index(lab.name)
         before, after = neighbours([(f"{each.name}.html", f"Lab {each.number} · {each.title}") for each in self.labs], at)
-        self._page(f"{lab.name}.html", f"Lab {lab.number} · {lab.title}", cells.rendered(notebook.cells, place), before, after)
+        self._page(f"{lab.name}.html", f"Lab {lab.number} · {lab.title}", body + link, before, after)
+
+    def slides(self, lab: Lab) -> None:
+        """The slides of a lab, to which its page links; call it before `lab`."""
+        self._decks[lab.number] = f"slides-{lab.number:02}.html"
+        self.write(self._decks[lab.number], deck(lab.number, self.solutions))
 
     def demo(self, demo: Demo) -> None:
-        """The page of a demo: the question, the answers, and a film of each scene."""
+        """The page of a demo: the question, the answers, a film of each scene, and with solutions what to say."""
         parts = [f"<h1>{demo.name} · {html.escape(demo.title)}</h1><p class=lead>{html.escape(demo.question)}</p>",
-                 *map(frame.answer, demo.answers)]
+                 *(frame.answer(each, self.solutions) for each in demo.answers)]
         for number, scene in enumerate(demo.scenes):
             recording, name = record(scene), f"demo-{demo.name.lower()}-{number}"
             film = self._film(name, partial(films.of_scene, recording, demo.counters, name=f"mk-{name}"))
@@ -111,8 +127,10 @@ class Site:
             parts += [f'<h2 id="scene-{number}">{html.escape(scene.title)}</h2>', self._figure(name, film, 0.0, "", caption=True),
                       f"<details><summary>What there was to see</summary><ul>{seen}</ul></details>"]
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in demo.notes)
-        parts += [f'<h2 id="notes">In front of a class</h2><p>{html.escape(demo.purpose)}</p><ul>{notes}</ul>'
-                  f"<p><code>.venv/bin/python -m minikafka demos {demo.name}</code> shows it on a projector.</p>"]
+        parts += [f"<p>Do it yourself: exercise {demo.exercise[0]}, {html.escape(demo.exercise[1])}</p>"]
+        if self.solutions:
+            parts += [f'<h2 id="notes">In front of a class</h2><p>{html.escape(demo.purpose)}</p><ul>{notes}</ul>'
+                      f"<p><code>.venv/bin/python -m minikafka demos {demo.name}</code> shows it on a projector.</p>"]
         at = [each.name for each in self.demos].index(demo.name)
         before, after = neighbours([(f"{demo_page(each)}", f"{each.name} · {each.title}") for each in self.demos], at)
         self._page(demo_page(demo), f"{demo.name} · {demo.title}", "\n".join(parts), before, after)
@@ -133,9 +151,11 @@ class Site:
         labs = "".join(frame.card(f"{lab.name}.html", rows[lab.name][0], rows[lab.name][3], f"{lab.minutes} minutes")
                        for lab in self.labs)
         demos = "".join(frame.card(demo_page(demo), f"{demo.name} · {demo.title}", demo.question) for demo in self.demos)
-        text = (HERE / "index.md").read_text()
-        body = cells.text(text)
-        for word, made in (("hero", hero), ("labs", f"<ul class=cards>{labs}</ul>"), ("demos", f"<ul class=cards>{demos}</ul>")):
+        decks = ", ".join(f'<a href="{page}">lab {number}</a>' for number, page in self._decks.items())
+        body = cells.text((HERE / "index.md").read_text())
+        for word, made in (("hero", hero), ("labs", f"<ul class=cards>{labs}</ul>"), ("demos", f"<ul class=cards>{demos}</ul>"),
+                           ("about", f"<p>{SOLVED if self.solutions else UNSOLVED}</p>"),
+                           ("slides", f"<p>Slides: {decks}.</p>" if decks else "")):
             body = body.replace(f"<p>[{word}]</p>", made)
         self._page("index.html", "minikafka", body)
 
