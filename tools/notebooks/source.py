@@ -27,7 +27,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import nbformat
 from nbformat import NotebookNode
 
 from . import here
@@ -164,6 +163,13 @@ def numbered(cells: list[Cell], name: str) -> list[NotebookNode]:
             raise LabError(f"{name}: two cells have the id {own}")
         taken.add(own)
         metadata = {key: words for key in LISTS if (words := getattr(cell, key))}
-        make = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
-        made.append(make(cell.text, id=own, metadata=metadata))
+        made.append(as_nbformat(cell, own, metadata))
+    return made
+
+
+def as_nbformat(cell: Cell, own: str, metadata: dict[str, list[str]]) -> NotebookNode:
+    """Return what `new_code_cell` or `new_markdown_cell` return; those judge each cell by a schema, and `write` the whole again."""
+    made = NotebookNode(id=own, cell_type=cell.kind, metadata=NotebookNode(metadata), source=cell.text)
+    if cell.kind == "code":
+        made |= NotebookNode(execution_count=None, outputs=[])
     return made
