@@ -212,8 +212,18 @@ def _place(code: CodeType) -> Place:
 def _living(modules: list[ModuleType]) -> list[FunctionType]:
     """Return the functions that were made by these modules' sources: those that the modules reach, and what the collector
     knows, which leaves out objects from before a `gc.freeze()`."""
+    files = {module.__file__ for module in modules}
+    collected = (one for one in gc.get_objects() if type(one) is FunctionType and one.__code__.co_filename in files)
+    found = {id(one): one for one in _reached(frozenset(modules), gc.get_freeze_count())}
+    return list((found | {id(one): one for one in collected}).values())
+
+
+@cache
+def _reached(modules: frozenset[ModuleType], frozen: int) -> list[FunctionType]:
+    """Return the functions of these modules that they reached when they were first walked over with `frozen` frozen objects:
+    what is made later is not frozen, so that the collector knows it."""
     files, names = {module.__file__ for module in modules}, {module.__name__ for module in modules}
-    found: dict[int, FunctionType] = {}
+    found: list[FunctionType] = []
     seen: set[int] = set()
     todo: list[Any] = [vars(module) for module in modules]
     while todo:
@@ -222,12 +232,11 @@ def _living(modules: list[ModuleType]) -> list[FunctionType]:
             continue
         seen.add(id(one))
         if isinstance(one, FunctionType) and one.__code__.co_filename in files:
-            found[id(one)] = one
+            found.append(one)
         elif not (isinstance(one, HOLDERS) or isinstance(one, type) and one.__module__ in names):
             continue
-        todo += gc.get_referents(one)
-    collected = (one for one in gc.get_objects() if type(one) is FunctionType and one.__code__.co_filename in files)
-    return list((found | {id(one): one for one in collected}).values())
+        todo += [held for held in gc.get_referents(one) if isinstance(held, (FunctionType, type, *HOLDERS))]
+    return found
 
 
 # --- constants ----------------------------------------------------------------------------------------------------------
