@@ -2,7 +2,8 @@
 
 A worker takes whole files: what a file's fixtures start is started once. On top of that:
 
-- The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end.
+- The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end;
+  all files with a test on an engine come after the others: the brokers that a worker keeps for such tests cost while they rest.
 - One worker takes all files that start Spark, beginning at once, so that a run has one Spark session.
 - Each notebook goes by itself: nbval gives it a kernel of its own. So does each lab of the gate: it has a process of its own.
 
@@ -26,6 +27,7 @@ WITH_SPARK = ("tests/lab/spark/", "tests/lab/labs/test_lab12.py", "tests/lab/lab
               "tests/machine/test_time_zone.py")
 ONE_BY_ONE = "tests/lab/labs/test_gate.py::test_every_exercise"
 SPARK = "one Spark session"
+ON_ENGINE = re.compile(r"\[(.*-)?(minikafka|apache)[-\]]")
 SHORT = 0.01  # seconds for each test of a file that is not in the list
 
 
@@ -49,7 +51,8 @@ def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[s
     files: dict[str, list[str]] = {}
     for nodeid in nodeids:
         files.setdefault(file_of(nodeid), []).append(nodeid)
-    one_by_one = sorted(files, key=lambda file: -seconds.get(file, SHORT * len(files[file])))
+    one_by_one = sorted(files, key=lambda file: (any(map(ON_ENGINE.search, files[file])),
+                                                 -seconds.get(file, SHORT * len(files[file]))))
     spark = [test for file in one_by_one if file.startswith(WITH_SPARK) for test in files[file]]
     return ({SPARK: spark} if spark else {}) | {file: files[file] for file in one_by_one if not file.startswith(WITH_SPARK)}
 

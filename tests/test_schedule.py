@@ -16,9 +16,10 @@ SECONDS = {LONG: 100.0, BOTH: 5.0, f"{BOTH}@apache": 9.0}
 
 
 def test_one_worker_takes_all_that_starts_spark_and_the_longest_files_come_first() -> None:
-    """Fails if a run starts a second Spark session, or ends with one worker in a long file, the others idle."""
+    """Fails if a run starts a second Spark session, ends with one worker in a long file, the others idle, or lets brokers that
+    tests share rest while others run."""
     made = units(TESTS, SECONDS)
-    assert list(made) == [SPARK, LONG, f"{BOTH}@apache", BOTH, SHORT]
+    assert list(made) == [SPARK, LONG, SHORT, f"{BOTH}@apache", BOTH]
     assert made[f"{BOTH}@apache"] == [f"{BOTH}::test_x[apache]"]
     assert made[SPARK] == ["tests/lab/spark/test_s.py::test_s", "tests/lab/spark/test_t.py::test_t"]
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
