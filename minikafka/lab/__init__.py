@@ -58,6 +58,8 @@ Invariants
   I-LAB-1  a notebook with unsolved exercises runs from top to bottom: no function here raises unless LAB_STRICT is set
   what is right is decided by importable functions (`minikafka/lab/labs/labNN/checks.py`), never by code in a cell
 """
+from typing import Any
+
 from minikafka.lab.beside import install
 from minikafka.lab.exercise import Todo, check, strict, todo
 from minikafka.lab.hints import hint
@@ -65,10 +67,18 @@ from minikafka.lab.inside import Night, inside
 from minikafka.lab.prediction import predict, reveal
 from minikafka.lab.recall import recall
 from minikafka.lab.report import progress
-from minikafka.lab.twins import check_simulated
 from minikafka.lab.verdict import Verdict
 
 __all__ = ["Night", "Todo", "Verdict", "check", "check_simulated", "hint", "inside", "predict", "progress", "recall", "reveal",
            "strict", "todo"]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: it imports the brokers' code, which a lab on real brokers has no use for.
+    if name == "check_simulated":
+        from minikafka.lab.twins import check_simulated
+        return check_simulated
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 install()
