@@ -117,6 +117,8 @@ def prints(*args: Any) -> None:
     print("a line\n" * 3000)
 
 
+SPREAD = 4  # an exercise has each fourth of the common errors, the next exercise the next ones
+ODD_ERRORS = (AssertionError, StopIteration, StopAsyncIteration, MemoryError, RecursionError, KeyError, OSError, TimeoutError)
 ERRORS = sorted({kind for kind in vars(builtins).values() if isinstance(kind, type) and issubclass(kind, BaseException)}
                 - {KeyboardInterrupt}, key=lambda kind: kind.__name__)  # Ctrl-C ends the check, as it should
 UNREACHED = "a return in an if"
@@ -133,10 +135,13 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def answers(name: str) -> Iterator[tuple[str, Any]]:
-    """Every odd value as the answer, and every odd function; several of it where several are wanted."""
+    """Every odd value as the answer, and every odd function but for three of four common errors; several of it where several
+    are wanted."""
     yield from ((what, make()) for what, make in VALUES.items())
-    many = len(wants.parts(wants.wanted(exercise.CHECKS[name])))
-    yield from ((what, (function,) * many if many else function) for what, function in FUNCTIONS.items())
+    many, place = len(wants.parts(wants.wanted(exercise.CHECKS[name]))), sorted(exercise.CHECKS).index(name)
+    common = [kind for kind in ERRORS if issubclass(kind, Exception) and kind not in ODD_ERRORS]
+    elsewhere = {f"raises {kind.__name__}" for number, kind in enumerate(common) if (number + place) % SPREAD}
+    yield from ((what, (function,) * many if many else function) for what, function in FUNCTIONS.items() if what not in elsewhere)
 
 
 @pytest.mark.slow

@@ -305,6 +305,7 @@ def told(cluster, query):
     return ends, [event["batch"] for event in events if event["k"] == "batch_done"]
 
 
+@pytest.mark.judge_first
 def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
     """The demo's job over a morning whose first ten flights are reported last, behind the watermark; then a batch is
     written again.
