@@ -26,7 +26,7 @@ from nbval.plugin import NbCellError
 
 ROOT = Path(__file__).parent
 WHOLE = os.environ.get("MINIKAFKA_NOTEBOOKS") == "whole"
-TWICE = ("06",)  # brokers that are killed, a view, exercises; `make long` has all
+TWICE = ("00",)  # brokers that are killed, a view, exercises; `make long` has all
 SENTENCE = re.compile(r"\n(?!.*(lambda|Traceback)).{20,500} \(The whole error: `%tb`\)")  # minikafka/lab/trouble.py
 START = re.compile(r"^cluster = Cluster\(", re.MULTILINE)
 NOT_COMPARED = ("text/html", "image/svg+xml", "application/javascript", "application/vnd.jupyter.widget-view+json", "stderr")

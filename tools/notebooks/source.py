@@ -168,7 +168,7 @@ def numbered(cells: list[Cell], name: str) -> list[NotebookNode]:
 
 
 def as_nbformat(cell: Cell, own: str, metadata: dict[str, list[str]]) -> NotebookNode:
-    """Return what `new_code_cell` or `new_markdown_cell` return; those judge each cell by a schema, and `write` the whole again."""
+    """Return what `new_code_cell` or `new_markdown_cell` return; those judge each cell by a schema, `write` the whole."""
     made = NotebookNode(id=own, cell_type=cell.kind, metadata=NotebookNode(metadata), source=cell.text)
     if cell.kind == "code":
         made |= NotebookNode(execution_count=None, outputs=[])
