@@ -5,5 +5,7 @@
     packages.py    Pyodide's folder: its core, the wheels, this project as a wheel, and a lock that names nothing else
     lite.py        JupyterLite around it: the application, its extensions, the labs as contents, the settings
     fallbacks.py   runs in the page: what has no wheel for Pyodide, in plain Python
+    table.py       runs in the page: what the labs use of pandas
+    start.py       runs in the page before a notebook's first cell
     run.py         a notebook, run in the page by a real Chromium: what each cell put out
 """

@@ -10,6 +10,8 @@ What differs: re2's expressions run in `re`, whose time is not linear. In a page
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import cramjam
@@ -84,6 +86,16 @@ class Lz4Frame:
         return bytes(cramjam.lz4.decompress(bytes(data)))
 
 
+def fill() -> None:
+    """Give the empty modules that JupyterLite puts there what the project calls of them: a page has one process, no limits."""
+    locks, limits = sys.modules["fcntl"], sys.modules["resource"]
+    locks.LOCK_EX, locks.LOCK_NB, locks.LOCK_SH, locks.LOCK_UN = 2, 4, 1, 8  # type: ignore[attr-defined]
+    locks.flock = lambda *_: None  # type: ignore[attr-defined]
+    limits.RLIM_INFINITY, limits.RLIMIT_NOFILE, limits.RLIMIT_AS, limits.RUSAGE_SELF = -1, 7, 9, 0  # type: ignore[attr-defined]
+    limits.getrlimit = lambda *_: (-1, -1)  # type: ignore[attr-defined]
+    limits.setrlimit = lambda *_: None  # type: ignore[attr-defined]
+
+
 try:
     from compression import zstd
 except ImportError:  # Python 3.13 and older: no page, and its tests are left out
@@ -113,6 +125,95 @@ class ZstdDecompressor:
 class Zstandard:
     ZstdError = zstd.ZstdError if zstd else Exception
     ZstdCompressor, ZstdDecompressor = ZstdCompressor, ZstdDecompressor
+
+
+class Greenlet:
+    """A call that is put aside and goes on later, over the browser's own way to do that (JSPI): while one runs, each other waits
+    for a promise. Only promises are waited for, so nothing else of the page runs between two of them.
+    """
+
+    current: Greenlet
+
+    def __init__(self, run: Callable[[], Any] | None = None) -> None:
+        self.parent: Greenlet | None = None
+        self.dead, self._run, self._goes_on = False, run, None
+        self._fell: BaseException | None = None
+
+    def switch(self) -> None:
+        """Let this one run until another is switched to, or until it has ended, which goes on with its parent."""
+        from js import Promise, queueMicrotask
+        from pyodide.ffi import can_run_sync, create_proxy, run_sync
+        if not can_run_sync():
+            raise RuntimeError("kafka-python's clients and threads need a browser that can put a call aside (JSPI): "
+                               "Chrome or Edge")
+        me, Greenlet.current = Greenlet.current, self
+        me._goes_on = Promise.withResolvers()
+        if self._goes_on is None and self._run is not None:
+            self._goes_on = me._goes_on  # not None: it has begun
+            self._start = create_proxy(self._live)
+            queueMicrotask(promising(self._start))
+        else:
+            self._goes_on.resolve()
+        run_sync(me._goes_on.promise)
+        error, me._fell = me._fell, None
+        if error is not None:  # of one that has just ended
+            raise error
+
+    def _live(self) -> None:
+        try:
+            self._run()
+        except GreenletExit:
+            pass
+        except BaseException as error:
+            self.parent._fell = error
+        self.dead = True
+        self._start.destroy()
+        Greenlet.current = self.parent
+        self.parent._goes_on.resolve()
+
+
+Greenlet.current = Greenlet()
+
+
+def promising(call: Any) -> Any:
+    """Return a function of JavaScript that calls one of Python so that it can be put aside."""
+    from pyodide.code import run_js
+    return run_js("call => () => call.callPromising()")(call)
+
+
+class GreenletExit(BaseException):
+    pass
+
+
+class Greenlets:
+    greenlet, GreenletExit = Greenlet, GreenletExit
+
+    @staticmethod
+    def getcurrent() -> Greenlet:
+        return Greenlet.current
+
+
+class NotHere:
+    """Stands for a class that needs a process, or code of the machine."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise RuntimeError("librdkafka does not run in a browser: this cell needs `make lab`, on a machine")
+
+
+class ConfluentKafka:
+    Producer = Consumer = ShareConsumer = Message = TopicPartition = KafkaError = NotHere
+    KafkaException = RuntimeError
+
+
+class ConfluentAdmin:
+    AdminClient = NewTopic = NotHere
+
+
+class Psutil:
+    """A browser tells nothing of its machine."""
+
+    Error = NoSuchProcess = AccessDenied = LookupError
+    Process = NotHere
 
 
 class Re2Error(Exception):

@@ -16,12 +16,15 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tools.web.parts import ROOT
+from tools.web.packages import START
+from tools.web.parts import PYTHON, ROOT
 
 EXTENSION = re.compile(r"(?:^|/)share/jupyter/labextensions/(?P<path>.+)$")
 UNUSED = re.compile(r"\.map$|/fa-[^/]*\.svg$|rspack\.config|(^|/)(repl|consoles|edit|tree|notebooks)/")
 SETTINGS = ROOT / "minikafka" / "lab" / "jupyter" / "overrides.json"
 OWN_SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}  # cells out of sight are there, too
+ENVIRONMENT = {"PYTHONSTARTUP": f"/lib/python{PYTHON}/site-packages/{START}.py",  # before a notebook's first cell
+               "MINIKAFKA_PROGRESS": "/drive/progress.json"}  # /drive is what the browser keeps
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 LANGUAGES: dict[str, Any] = {"all": {"en": {"displayName": "English", "nativeName": "English"}}, "en": {}}
 BEGINNING = "2026-01-01T00:00:00Z"  # of every file, so that the same sources make the same page
@@ -84,7 +87,7 @@ def settings(folder: Path, loads: list[dict[str, Any]], packages: list[str]) -> 
              "contentsAllJsonFile": "all.json", "defaultKernelName": "python"}
     data["litePluginSettings"] = {KERNEL: {
         "pyodideUrl": "./static/pyodide/pyodide.mjs", "disablePyPIFallback": True, "pipliteUrls": [],
-        "loadPyodideOptions": {"packages": packages, "lockFileURL": "./static/pyodide/pyodide-lock.json"}}}
+        "loadPyodideOptions": {"packages": packages, "lockFileURL": "./static/pyodide/pyodide-lock.json", "env": ENVIRONMENT}}}
     path.write_text(json.dumps(config, indent=1, sort_keys=True))
     for name in ("all", "en"):  # the languages: English
         _write(folder / "api" / "translations" / f"{name}.json", json.dumps({"data": LANGUAGES[name], "message": ""}).encode())
@@ -94,11 +97,11 @@ def settings(folder: Path, loads: list[dict[str, Any]], packages: list[str]) -> 
 def _schemas(folder: Path) -> list[dict[str, Any]]:
     """Return the settings of the extensions, as JupyterLab asks for them."""
     found = []
-    for path in sorted(folder.rglob("schemas/**/*.json")):
-        top = next(up for up in path.parents if (up / "package.json").exists() and up.name != path.parent.name)
-        about = json.loads((top / "package.json").read_text())
-        found.append({"id": f"{about['name']}:{path.stem}", "raw": "{}", "settings": {}, "version": about["version"],
-                      "schema": json.loads(path.read_text())})
+    for package in sorted(folder.rglob("package.json")):
+        about = json.loads(package.read_text())
+        for path in sorted((package.parent / "schemas").rglob("*.json")):
+            found.append({"id": f"{about['name']}:{path.stem}", "raw": "{}", "settings": {}, "version": about["version"],
+                          "schema": json.loads(path.read_text())})
     return found
 
 

@@ -20,10 +20,13 @@ from typing import Any
 from tools.web.parts import CORE, ROOT
 
 DATE = (1980, 1, 1, 0, 0, 0)  # of every file in our wheel
-OURS = "minikafka"
-FALLBACKS = Path(__file__).with_name("fallbacks.py")
+OURS, START = "minikafka", "minikafka_start"
+HERE = Path(__file__).parent
+OWN = {"fallbacks": "fallbacks", "pandas": "table", START: "start"}  # a module of the page, and its file here
 # A file of the wheel, and the class of fallbacks.py whose names it has.
-STAND_INS = {"crc32c.py": "Crc32c", "lz4/frame.py": "Lz4Frame", "zstandard.py": "Zstandard", "re2.py": "Re2"}
+STAND_INS = {"psutil.py": "Psutil", "greenlet.py": "Greenlets", "confluent_kafka/__init__.py": "ConfluentKafka",
+             "confluent_kafka/admin.py": "ConfluentAdmin", "crc32c.py": "Crc32c",
+             "lz4/frame.py": "Lz4Frame", "zstandard.py": "Zstandard", "re2.py": "Re2"}
 LATER = ("plotly", "narwhals", "packaging")  # loaded by the first cell that wants them
 UNUSED = re.compile(r"\.data/|django-stubs")
 NOT_PYTHON = ("jupyterlite-core", "jupyterlite-pyodide-kernel")  # parts of the site, not of its Python
@@ -67,7 +70,7 @@ def sources() -> dict[str, bytes]:
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "minikafka", "datasets"],
                             cwd=ROOT, check=True, capture_output=True, text=True).stdout
     found = {name: (ROOT / name).read_bytes() for name in sorted(listed.split("\0")) if name and (ROOT / name).is_file()}
-    found |= {"fallbacks.py": FALLBACKS.read_bytes(), "lz4/__init__.py": b""}
+    found |= {f"{name}.py": (HERE / f"{source}.py").read_bytes() for name, source in OWN.items()} | {"lz4/__init__.py": b""}
     for name, of in STAND_INS.items():
         found[name] = f"import fallbacks\nglobals().update(fallbacks.names(fallbacks.{of}))\n".encode()
     return found

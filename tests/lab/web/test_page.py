@@ -30,6 +30,22 @@ cluster.close()"""
 CODECS = """import base64, crc32c, lz4.frame, re2, zstandard
 stream = zstandard.ZstdDecompressor().decompressobj()
 print(stream.decompress(base64.b64decode("{zstd}")).decode(), crc32c.crc32c(b"123456789"))"""
+ASIDE = """from greenlet import getcurrent, greenlet
+said = []
+def count(name):
+    for number in range(2):
+        said.append(f"{name}{number}")
+        getcurrent().parent.switch()
+    if name == "b":
+        raise KeyError(name)
+both = [greenlet(lambda name=name: count(name)) for name in "ab"]
+for green in both * 3:
+    green.parent = getcurrent()
+    try:
+        green.switch()
+    except KeyError as error:
+        said.append(str(error))
+print(said, [green.dead for green in both])"""
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
@@ -37,6 +53,14 @@ def notebook(*sources: str) -> dict:
     cells = [{**CELL, "id": f"cell-{number}", "source": source} for number, source in enumerate(sources)]
     kernel = {"kernelspec": {"name": "python", "display_name": "Python", "language": "python"}}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
+
+
+def _natively(cell: str) -> str:
+    """What the same cell prints here."""
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(cell, {})
+    return said.getvalue().strip()
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +80,14 @@ def page(tmp_path_factory):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
 def test_three_brokers_run_in_a_page(page):
     """Fails if the page does not open, if a cell of the simulated cluster differs from the same cell natively, if a codec of the
-    page cannot read what the native one wrote, if another host is asked, or if something that the page asks for is not there.
+    page cannot read what the native one wrote, if a greenlet of the page goes on elsewhere than a real one, if another host is
+    asked, or if something that the page asks for is not there.
     """
     packed = base64.b64encode(zstandard.ZstdCompressor().compress(b"packed natively")).decode()
-    page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed)))
-    natively = io.StringIO()
-    with redirect_stdout(natively):
-        exec(FIRST, {})
-    assert "still here" in natively.getvalue()
-    assert words(page.run(0)) == natively.getvalue().strip()
+    page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed), ASIDE))
+    assert "still here" in words(page.run(0)) == _natively(FIRST)
     assert words(page.run(1)) == f"packed natively {0xe3069283}"
+    assert words(page.run(2)) == _natively(ASIDE)
     assert len(page.asked) == 1 and page.complaints == []
 
 
