@@ -7,6 +7,7 @@
     replication/   one replica, and the fetch sessions of one broker
     transactions/  one transactional id
     partition_chaos.py   three brokers, one partition, and leaders that change all the time
+    doors/               three brokers, users who log in, and rights that change all the time
     checks.py      what a small world says when a rule falls
     worlds.py      the table of the small worlds
 """

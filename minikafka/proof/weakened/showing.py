@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minikafka.proof.small_worlds.doors.life import doors
 from minikafka.proof.small_worlds.partition_chaos import partition_chaos, partition_moves
 from minikafka.proof.small_worlds.raft.campaign import run_raft_seed
 from minikafka.proof.small_worlds.worlds import WORLDS
@@ -36,7 +37,7 @@ def groups_struck(seed: int) -> tuple[str, ...]:
 
 
 BY_NAME: dict[str, World] = {world.__name__: world for worlds in WORLDS.values() for world in worlds} | {
-    world.__name__: world for world in (partition_chaos, partition_moves, quorum_campaign, groups_struck)}
+    world.__name__: world for world in (partition_chaos, partition_moves, quorum_campaign, groups_struck, doors)}
 
 
 def fallen(one: Weakened, seed: int) -> tuple[str, ...]:
