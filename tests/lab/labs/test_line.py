@@ -3,14 +3,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
+from minikafka.lab.labs.lab14.diary import Diary
 from minikafka.lab.labs.lab14.line.draw import LETTER, SMALL, LinePicture
 from minikafka.lab.labs.lab14.line.facts import RunLine
 from minikafka.lab.labs.lab14.line.findings import findings
 from minikafka.lab.labs.lab14.line.frames import at
+from minikafka.lab.labs.lab14.line.grow import so_far
+from minikafka.lab.labs.lab14.line.page import NightPage
 from minikafka.lab.labs.lab14.line.player import LinePlayer
 from minikafka.lab.labs.lab14.line.rings import looks, rings
 from minikafka.lab.labs.lab14.nights import CHOICES, NIGHTS, TripNight
@@ -123,3 +127,29 @@ def test_alarms_get_the_looks_until_now(runs):
     assert lengths == list(range(1, len(seen) + 1))
     rang = [look.second for look in seen if look.isr < 3]
     assert rang and all(any(since <= second <= until for since, until, _ in found) for second in rang)
+
+
+def test_a_run_that_goes_on_is_drawn_as_far_as_it_is(runs):
+    """Fails if the growing picture needs the end of a run, or shows less than the trace has told."""
+    run, half = runs[STOOD], 3.0
+    line = RunLine(run)
+    diary = Diary(lambda: line.began + half)
+    diary.told = [event for event in run.events if "b" not in event and event["t"] <= line.began + half]
+    writer = SimpleNamespace(topic="trips", schedule=STANDS.schedule,
+                             history=[event for event in run.history if event["t"] <= line.began + half])
+    svg, said = so_far(diary, [event for event in run.events if "b" in event and event["t"] <= line.began + half], writer)
+    assert said.endswith(at(line, half).sentence)
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert f">{at(line, half).values['log']}</text>" in svg
+
+
+def test_the_page_has_name_verdict_choices_and_film(runs, tmp_path, monkeypatch):
+    """Fails if a page needs something from elsewhere, runs a name as markup, or is written without a name."""
+    monkeypatch.setenv("PATH", str(tmp_path))          # a machine without a browser
+    night = NightPage(EFFECTIVELY_ONCE.but(min_insync=3), runs[STOOD], limit=STANDS.limit)
+    assert night.save("", tmp_path).startswith("not written: give a name")
+    assert night.save("Ada <b>", tmp_path) == "written: night-Ada-b.html; a browser prints it as a PDF"
+    page = (tmp_path / "night-Ada-b.html").read_text()
+    assert "Ada &lt;b&gt;&#x27;s pipeline did not survive" in page and "<b>" not in page
+    assert "<tr><th>min_insync</th><td>3</td></tr>" in page and "data-plays" in page and "kill 1" in page
+    assert set(re.findall(r'(?:https?|file):[^"\s]*', page)) == {"http://www.w3.org/2000/svg"}

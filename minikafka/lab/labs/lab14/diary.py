@@ -12,7 +12,7 @@ Owns: the events of one run, in the order in which they were told. Invariants: n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from minikafka.lab.labs.lab14.notary import Row
@@ -32,11 +32,12 @@ class Diary:
         """Note an event, by its last whole microsecond: the trace has no finer times, and what an event causes comes after it."""
         self.told.append({"t": math.floor(self.now() * 1e6) / 1e6, "k": kind, **fields})
 
-    def beside(self, trace: Any, topic: str, ahead: float = 0.0) -> tuple[Event, ...]:
-        """Return the diary and what the trace has of this topic and of the brokers, in the order of time; the trace's clock is
-        `ahead` of the diary's."""
-        traced = [{**event, "t": event["t"] - ahead} for event in trace.events(*TRACED) if _concerns(event, topic)]
-        return tuple(sorted([*traced, *self.told], key=lambda event: (event["t"], "b" in event)))
+
+def told_by(diary: Diary, traced: Iterable[Event], topic: str, ahead: float = 0.0) -> tuple[Event, ...]:
+    """Return a diary and what a trace has of this topic and of the brokers, in the order of time; the trace's clock is `ahead` of
+    the diary's."""
+    events = [{**event, "t": event["t"] - ahead} for event in traced if event["k"] in TRACED and _concerns(event, topic)]
+    return tuple(sorted([*events, *diary.told], key=lambda event: (event["t"], "b" in event)))
 
 
 def _concerns(event: Event, topic: str) -> bool:

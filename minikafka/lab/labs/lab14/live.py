@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab14.diary import Diary, ToldSink
+from minikafka.lab.labs.lab14.diary import Diary, ToldSink, told_by
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
+from minikafka.lab.labs.lab14.line.grow import GrowingLine
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline
 from minikafka.lab.labs.lab14.schedule import RATE, Schedule, spoil
@@ -55,6 +56,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
         query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
         batches = cluster.watch(query.checkpoint, topic)
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
+        growing = GrowingLine(cluster, query, writer)
         try:
             with waiting(f"{schedule.trips} trips, {len(schedule.faults)} faults"):
                 query.at_rest(WAKES)            # Spark's first batch takes seconds: the schedule begins when it is awake
@@ -66,10 +68,11 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
         finally:
             query.stop()
             batches.stop()
+            growing.stop()
         read_everything(cluster, history, {topic: len(PARTS)})
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, dead=sink.dead(),
                    file=str(home / "sink.db"),
-                   events=sink.diary.beside(cluster.trace, topic, ahead=time.monotonic() - cluster.now()))
+                   events=told_by(sink.diary, cluster.trace, topic, ahead=time.monotonic() - cluster.now()))
 
 
 def create(cluster: Any, min_insync: int) -> str:
@@ -123,6 +126,7 @@ class LiveQuery(Spark):
                  checkpoint: Path) -> None:
         self.spark, self.cluster, self.topic = spark, cluster, topic
         self.pipeline, self.sink, self.checkpoint, self.diary = pipeline, sink, checkpoint, sink.diary
+        self.under_way: int | None = None       # a batch that was written and not noted as done
         self.query = self._start("earliest")
 
     def at_rest(self, patience: float) -> bool:
@@ -131,6 +135,7 @@ class LiveQuery(Spark):
         while time.monotonic() < until:
             self.look()
             if not self.dying and self._reached():
+                self._end_batch()
                 return True
             time.sleep(0.2)
         return False
@@ -160,12 +165,20 @@ class LiveQuery(Spark):
                 .option("checkpointLocation", str(self.checkpoint)).start())
 
     def _write(self, rows: DataFrame, batch: int) -> None:
+        self._end_batch()
         self.diary.say("batch", batch=batch)
         found = [Row(*row) for row in rows.collect()]
         self.sink.take(found, batch)
         if self.dying and found:
             self.diary.say("query", running=False, why="")
             raise QueryDied(f"after the write of batch {batch}")
+        self.under_way = batch
+
+    def _end_batch(self) -> None:
+        """Note that a batch is done, at the latest when the next one begins; the checkpoint mostly tells it sooner."""
+        if self.under_way is not None:
+            self.diary.say("batch_done", batch=self.under_way)
+            self.under_way = None
 
     def _reached(self) -> bool:
         """Return whether the last batch ended where the log ends now; without a batch, whether Spark waits at an empty log."""

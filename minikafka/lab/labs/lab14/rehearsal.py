@@ -18,7 +18,7 @@ from typing import Any
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab14.diary import Diary, ToldSink
+from minikafka.lab.labs.lab14.diary import Diary, ToldSink, told_by
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
@@ -59,7 +59,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
         waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
-                   prices=sink.prices(), dead=sink.dead(), died=spark.died, events=sink.diary.beside(cluster.trace, TOPIC))
+                   prices=sink.prices(), dead=sink.dead(), died=spark.died, events=told_by(sink.diary, cluster.trace, TOPIC))
 
 
 def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:

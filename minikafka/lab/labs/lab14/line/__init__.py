@@ -6,5 +6,7 @@
     rings.py      which alarms of a student ring, second by second
     frames.py     what the picture says at a moment
     draw.py       the drawing of a whole run; player.py the slider under it, as HTML that needs no kernel
-    show.py       what a cell calls
+    grow.py       the same drawing while a run goes on
+    page.py       one page about a pipeline and its night, as a film and on paper
+    show.py       a night as a picture, for a cell
 """

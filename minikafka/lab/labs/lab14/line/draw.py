@@ -31,12 +31,13 @@ Bar = tuple[float, float, str]
 
 
 class LinePicture:
-    """The drawing as it grows, from the top; `found` are the findings, `rings` what rang when; None: there were no alarms."""
+    """The drawing as it grows, from the top. `found`: the findings; `rings`: what rang when, None if there were no alarms; `end`:
+    the second at which the clock ends, at least."""
 
     def __init__(self, line: RunLine, found: Sequence[Found] = (), limit: float | None = None,
-                 rings: Sequence[Bar] | None = None) -> None:
+                 rings: Sequence[Bar] | None = None, end: float = 1.0) -> None:
         self.line, self.found, self.limit, self.rings = line, found, limit, rings
-        self.sheet, self.end, self.y = Sheet(WIDE), max(1.0, line.end), 4.0
+        self.sheet, self.end, self.y = Sheet(WIDE), max(end, line.end), 4.0
         self.places: dict[str, tuple[float, str]] = {}           # of the words at the right: the line they stand on, their colour
 
     def x(self, t: float) -> float:
@@ -52,7 +53,7 @@ class LinePicture:
         self._notary(verdict, counts)
         bottom = self.y + 2
         below = Sheet(WIDE)
-        for since, until, _ in self._faulty():
+        for since, until, _ in self.faulty():
             below.rect(self.x(since), 2, self.x(until) - self.x(since), bottom - 2, CARD)
         self.sheet.parts[bands:bands] = below.parts
         self._clock(bottom)
@@ -71,16 +72,16 @@ class LinePicture:
         if value:
             self.places[value] = y, fill
 
-    def _faulty(self) -> list[Bar]:
+    def faulty(self) -> list[Bar]:
         """Return when something was broken: a broker, a link, Spark."""
-        brokers = [(since, until, struck(fault, short=True)) for since, until, fault in self.line.struck.bars(0, self.end)
+        brokers = [(since, until, struck(fault, short=True)) for since, until, fault in self.line.struck.bars(0, self.line.end)
                    if fault is not None and fault.what in ON_BROKER]
-        dead = [(since, until, "kill Spark") for since, until, alive in self.line.query.bars(0, self.end) if not alive]
+        dead = [(since, until, "kill Spark") for since, until, alive in self.line.query.bars(0, self.line.end) if not alive]
         return sorted([*brokers, *dead])
 
     def _faults(self) -> None:
         self._label(self.y + 27, "faults")
-        self._rows(self._faulty())
+        self._rows(self.faulty())
 
     def _rows(self, bars: Sequence[Bar]) -> None:
         """Draw bars that say what was wrong, in as few rows as they need."""
@@ -115,7 +116,7 @@ class LinePicture:
         """Draw who leads: a bar for each leader, red where nobody does, with a red line where another still believes it leads."""
         for part in PARTS:
             self._label(self.y + 26, f"partition {part}", value=f"part {part}")
-            found = list(_leaders(self.line, part, self.end))
+            found = list(_leaders(self.line, part, self.line.end))
             for since, until, (leader, also) in found:
                 fill, edge = (BAD, VERMILLION) if leader is None else (BROKERS.get(leader, DEAD), "none")
                 self._bar(since, until, fill, edge)
@@ -129,24 +130,22 @@ class LinePicture:
 
     def _trips(self) -> None:
         """Draw how many trips were sent, are in the log, were read by Spark and are in the sink."""
-        curves = _curves(self.line, self.end)
+        curves = _curves(self.line, self.line.end)
         most = max((value for curve in curves.values() for _, value in curve), default=1) or 1
         for number, (name, curve) in enumerate(curves.items()):
             self._label(self.y + 22 + LINES * number, CALLED[name], CURVES[name], value=name)
             shape = "".join(f"{'H' if at else 'M'}{self.x(t)}{'V' if at else ' '}{self.y + HIGH - value / most * (HIGH - 6):.1f}"
                             for at, (t, value) in enumerate(curve))
-            self.sheet.path(shape + f"H{self.x(self.end)}", CURVES[name], wide=4 - 0.6 * number)
+            self.sheet.path(shape + f"H{self.x(self.line.end)}", CURVES[name], wide=4 - 0.6 * number)
         self.y += HIGH
 
     def _batches(self) -> None:
         """Draw a box for each try of a batch: full when it is done, dashed when its rows were written and nothing was noted, red
-        where it is a further try."""
+        where it reads again what was read."""
         self._label(self.y + 26, "batches", value="spark")
-        tries: dict[int, int] = {}
         for batch in self.line.batches:
-            tries[batch.number] = tries.get(batch.number, 0) + 1
             if (until := batch.done or batch.written) is not None and until >= 0:
-                self._batch(batch, until, tries[batch.number] > 1 or batch.done is None)
+                self._batch(batch, until, batch.again or batch.done is None)
         self.y += ROW
 
     def _batch(self, batch: LineBatch, until: float, twice: bool) -> None:
@@ -193,10 +192,11 @@ class LinePicture:
         names = list(dict.fromkeys(each.name for each in self.found))
         names = [name for name in names if name != "totals"] or names
         names.sort(key=lambda name: -sum(each.name == name for each in self.found))
-        self.places["verdict"] = self.y + 23, VERMILLION if self.found else GREEN
+        look = {"PASS": GREEN, "FAIL": VERMILLION}.get(verdict, ORANGE)
+        self.places["verdict"] = self.y + 23, look
         if not names:
-            self._label(self.y + 23, "notary", GREEN)
-            self.sheet.text(LEFT, self.y + 23, counts, GREEN, size=LETTER, room=RIGHT - LEFT)
+            self._label(self.y + 23, "notary", look)
+            self.sheet.text(LEFT, self.y + 23, counts, look, size=LETTER, room=RIGHT - LEFT)
             self.y += LINES
         for name in names[:KINDS]:
             self._label(self.y + 23, f"{name} {sum(each.name == name for each in self.found)}", VERMILLION)
@@ -206,7 +206,7 @@ class LinePicture:
     def _marks(self, numbers: Sequence[int]) -> None:
         marks: list[tuple[float, list[int]]] = []
         for number in numbers:
-            x = min(RIGHT - NEAR, max(LEFT + 8, self.x(self.found[number].t)))
+            x = min(RIGHT - 60, max(LEFT + 8, self.x(self.found[number].t)))
             if not marks or x - marks[-1][0] > NEAR + 14 * len(str(len(marks[-1][1]))):
                 marks.append((x, []))
             marks[-1][1].append(number)

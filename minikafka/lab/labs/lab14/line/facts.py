@@ -42,14 +42,15 @@ class Struck(NamedTuple):
 
 
 class LineBatch(NamedTuple):
-    """One try of a micro-batch. `read`: {partition: (first, end)}; `written`, `done` None: it never came so far; `stays`: the
-    rows of a write that died inside."""
+    """One try of a micro-batch. `read`: {partition: (first, end)}; `written`, `done` None: it never came so far; `again`: it read
+    offsets that were read before; `stays`: the rows of a write that died inside."""
 
     number: int
     planned: float
     written: float | None = None
     done: float | None = None
     read: dict[int, tuple[int, int]] = {}
+    again: bool = False
     stays: int | None = None
 
 
@@ -71,7 +72,7 @@ class RunLine:
         self.log_end, self.readable = ({part: Track(0) for part in PARTS} for _ in range(2))
         self.struck, self.query, self.rows = Track(None), Track(True), Track(0)
         self.batches, self.counted = list[LineBatch](), dict[int, float]()
-        self._state, self.end = RunState(), 0.0
+        self._state, self._read, self.end = RunState(), dict[int, int](), 0.0
         for event in run.events:
             self._take(event, event["t"] - self.began)
         self.sent, self.promised = self._producer()
@@ -123,11 +124,14 @@ class RunLine:
         self.batches.append(LineBatch(event["batch"], t))
 
     def _done(self, event: Event, t: float) -> None:
-        self._change(event["batch"], done=t)
+        if any(each.number == event["batch"] and each.done is None for each in self.batches[-1:]):
+            self._change(event["batch"], done=t)
 
     def _written(self, event: Event, t: float) -> None:
         read = {int(part): (first, end) for part, (first, end) in event["read"].items()}
-        self._change(event["batch"], written=t, read=read, stays=event.get("stays"))
+        again = any(first < self._read.get(part, 0) for part, (first, _) in read.items())
+        self._read |= {part: max(end, self._read.get(part, 0)) for part, (_, end) in read.items()}
+        self._change(event["batch"], written=t, read=read, again=again, stays=event.get("stays"))
         self.rows.put(t, event["rows"])
         for trip in event["counted"]:
             self.counted[trip] = t

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minikafka.lab.labs.lab14.line.facts import PARTS, LineBatch, RunLine, Struck
-from minikafka.lab.picture.sentences.phrases import listed
+from minikafka.lab.picture.sentences.phrases import listed, offsets
 
 NAMES = ("part 0", "part 1", "part 2", "sent", "log", "done", "sink", "spark", "wait")
 ON_BROKER = {                                   # a fault in a bar, and in a sentence
@@ -77,6 +77,6 @@ def _sentence(line: RunLine, t: float, batch: LineBatch | None) -> str:
     said += [f"nobody leads partition {listed(parts)}"] if parts else []
     said += [f"broker {listed(nodes)} still believes that it leads partition {part}" for part, nodes in also.items()]
     if not said and batch is not None and batch.read:
-        read = ", ".join(f"{first}-{end - 1} of {part}" for part, (first, end) in sorted(batch.read.items()))
-        said = [f"batch {batch.number} reads offsets {read}"]
+        read = ", ".join(f"{offsets(first, end)} of {part}" for part, (first, end) in sorted(batch.read.items()))
+        said = [f"batch {batch.number} reads offsets {read.replace(' of ', ' of partition ', 1)}"]
     return "; ".join(said) or "nothing is wrong"

@@ -42,6 +42,8 @@
       if (t >= known.end) stop();
     }, 50);
   });
+  addEventListener("beforeprint", () => { stop(); show(known.frames.length - 1); });
+  if (document.body.hasAttribute("data-plays")) play.click();
   choose?.addEventListener("change", () => choose.value !== "" && tell(+choose.value));
   for (const mark of root.querySelectorAll("[data-found]")) mark.addEventListener("click", () => tell(+mark.dataset.found));
 })();

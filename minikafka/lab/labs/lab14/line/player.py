@@ -38,7 +38,8 @@ class LinePlayer:
         rang = None if alarms is None else rings(self.line, alarms)
         last = at(self.line, self.line.end)
         last.values["verdict"] = self.verdict
-        self.svg = LinePicture(self.line, self.found, limit, rang).draw(last, self.verdict, self.counts)
+        self.picture = LinePicture(self.line, self.found, limit, rang)
+        self.svg = self.picture.draw(last, self.verdict, self.counts)
 
     @property
     def verdict(self) -> str:
@@ -48,7 +49,9 @@ class LinePlayer:
 
     @property
     def counts(self) -> str:
-        """Return the notary's counters in one line, and what else was found."""
+        """Return the notary's counters in one line and what else was found, or why nobody can know."""
+        if self.verdict == "UNKNOWN":
+            return next(verdict.reason for verdict in self.report if verdict.valid is None)
         more = sorted({each.name for each in self.found} - {*COUNTERS})
         counts = [f"{name} {'?' if count == 'unknown' else count}" for name, count in self.report.cries.items()]
         return " · ".join([*counts, *(f"{name} {sum(each.name == name for each in self.found)}" for name in more)])
@@ -59,7 +62,8 @@ class LinePlayer:
     def moments(self) -> list[float]:
         """Return the moments that have words of their own, in order."""
         step = max(self.line.end, 1.0) / MOMENTS
-        return sorted({*(round(step * number, 2) for number in range(MOMENTS + 1)), *(_moment(found) for found in self.found)})
+        evenly = (round(step * number, 2) for number in range(MOMENTS))
+        return sorted({*evenly, *(_hundredth(found.t) for found in self.found), _hundredth(self.line.end)})
 
     def data(self) -> str:
         """Return what the player knows: moments, findings, and where the clock begins and ends in the drawing."""
@@ -67,18 +71,17 @@ class LinePlayer:
         return json.dumps({
             "names": NAMES, "left": LEFT, "right": RIGHT, "end": max(1.0, self.line.end),
             "frames": [[frame.t, frame.sentence, *frame.values.values()] for frame in frames],
-            "found": [[_moment(found), found.name, found.text] for found in self.found],
+            "found": [[_hundredth(found.t), found.name, found.text] for found in self.found],
         }, separators=(",", ":")).replace("<", "\\u003c")
 
     def html(self) -> str:
         """Return the picture and its controls."""
         last = len(self.moments()) - 1
-        return (f'<div class="mk-line {NO_FORMULA}" data-line><style>{(HERE / "player.css").read_text()}</style>'
-                f"<div data-says>{html.escape(self.tally())}</div>{self.svg}"
-                '<div data-bar><button type="button" data-play>&#9654; play</button>'
-                f'<input type="range" min="0" max="{last}" value="{last}" aria-label="time">{self._choice()}</div>'
-                f'<script type="application/json">{self.data()}</script>'
-                f'<script>{(HERE / "player.js").read_text()}</script></div>')
+        controls = ('<div data-bar><button type="button" data-play>&#9654; play</button>'
+                    f'<input type="range" min="0" max="{last}" value="{last}" aria-label="time">{self._choice()}</div>'
+                    f'<script type="application/json">{self.data()}</script>'
+                    f'<script>{(HERE / "player.js").read_text()}</script>')
+        return around(self.tally(), self.svg, controls)
 
     def _choice(self) -> str:
         """Return the list of findings, from which one is chosen."""
@@ -95,6 +98,12 @@ class LinePlayer:
         return self.tally()
 
 
-def _moment(found: Found) -> float:
-    """Return the hundredth of a second by which a finding has happened."""
-    return math.ceil(found.t * 100) / 100
+def around(says: str, svg: str, controls: str = "") -> str:
+    """Return a drawing below its sentence; with controls it is a player."""
+    return (f'<div class="mk-line {NO_FORMULA}"{" data-line" if controls else ""}><style>{(HERE / "player.css").read_text()}'
+            f"</style><div data-says>{html.escape(says)}</div>{svg}{controls}</div>")
+
+
+def _hundredth(t: float) -> float:
+    """Return the hundredth of a second by which something has happened."""
+    return math.ceil(t * 100) / 100
