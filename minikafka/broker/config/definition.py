@@ -32,6 +32,7 @@ class ConfigError(Exception):
     """A configuration was refused; str() is the text Kafka would give."""
 
     def __init__(self, name: str, value: object, reason: str | None = None) -> None:
+        self.name, self.value = name, value
         shown = "null" if value is None else to_text(value) if isinstance(value, float) else value
         super().__init__(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
 

@@ -47,10 +47,10 @@ class UnknownConfigError(ConfigError):
 
 
 LISTENER_PREFIX = "listener.name."
+_FILES = tuple(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location"))
 REAUTH = "connections.max.reauth.ms"
 OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH,
-                *(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location")),
-                *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+                *_FILES, *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
                   for what in ("sasl.jaas.config", REAUTH)))
 
 
@@ -290,6 +290,9 @@ def validate_broker_configs(configs: Mapping[str, str], everywhere: bool,
                     f"[{', '.join(single)}]")
     if fixed:
         raise plain(f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    if files := sorted((name for name in configs if name in _FILES), reverse=True):
+        raise plain("These security configs can be dynamically updated only per-listener using the listener prefix: "
+                    f"[{', '.join(files)}]")
     values = {name: config.parse(configs[name]) for name, config in known.items()}
     for name, value in values.items():
         holds, text = _REQUIRED.get(name, (lambda _: True, ""))

@@ -9,9 +9,10 @@ With `listener.name.NAME.` before it a setting is that of one listener. All of t
 Owns: the two contexts of OpenSSL of a listener, for connections that this node accepts and opens.
 Invariants: I-TLS-3 only TLS 1.2 and 1.3; the node that opens a connection checks the other's certificate and host name.
             I-TLS-4 a new connection gets what the settings and their files say now; open ones stay. Files that cannot be used
-              change nothing: the certificates of before stay, and the log says why.
+              change nothing: an alteration to them is refused; where they were replaced, the certificates of before stay, and
+              the log says why.
 What Kafka does differently: it also reads JKS and PKCS #12. It reads a file again only when its setting is altered, and
-refuses an alteration to one that it cannot use, or whose names are others.
+refuses an alteration to one whose names are others.
 Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, SslFactory; KIP-226, KIP-651 (PEM).
 """
 
@@ -20,10 +21,11 @@ from __future__ import annotations
 import logging
 import os
 import ssl
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError
-from minikafka.broker.config.effective import BrokerConfig, listener_value
+from minikafka.broker.config.effective import LISTENER_PREFIX, BrokerConfig, listener_value
 from minikafka.broker.metadata.image import MetadataImage
 
 log = logging.getLogger("minikafka.tls")
@@ -61,6 +63,12 @@ class CertificateFiles:
             except ConfigError as error:
                 log.warning("%s keeps the certificates that it has: %s", self.listener, error)
         return self._certificates
+
+    def check(self, image: MetadataImage, altered: Mapping[str, str | None]) -> None:
+        """Raise ConfigError if some of these new values are this listener's, and name a file that cannot be used."""
+        names = {f"{LISTENER_PREFIX}{self.listener.lower()}.{name}": name for name in SETTINGS}
+        if changed := {names[name]: value for name, value in altered.items() if name in names}:
+            read_certificates(self._look(image)[1] | changed)
 
     def _look(self, image: MetadataImage) -> tuple[object, Settings]:
         """Return the settings, and what differs as soon as one of them, or a file that it names, is another."""

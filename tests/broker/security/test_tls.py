@@ -15,9 +15,11 @@ import confluent_kafka
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import ConfigResource
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from minikafka import Cluster
+from minikafka.broker.config.api.alter import REFUSED_FILE
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.image import MetadataImage
@@ -171,6 +173,34 @@ def test_certificates_are_renewed_while_a_broker_runs(closed: Cluster, certifica
         assert shown(closed.address(2, "ASKS"), certificates).split() == old
         assert shown(closed.address(1, "TLS"), certificates).split() == old
         assert open_one.ask(ApiVersionsRequest(), ApiVersionsResponse, 0).error_code == 0
+
+
+def test_an_alteration_to_a_file_that_cannot_be_used_is_refused(closed: Cluster, certificates: Path, tmp_path: Path) -> None:
+    """Fails if a broker takes a name of a file that leaves its listener without a certificate, or refuses in other words."""
+    half, ca, both = tmp_path / "half.pem", certificates / "ca.pem", str(certificates / "both.pem")
+    half.write_text("half a certificate")
+    listener = "listener.name.asks.ssl"
+    row = IncrementalAlterConfigsRequest.AlterConfigsResource
+
+    def alter(raw: Raw, prefix: str, file: object, kind: str = "PEM", validate: bool = False) -> tuple[int, str]:
+        configs = [row.AlterableConfig(name=f"{prefix}.{what}", config_operation=0, value=str(value))
+                   for what, value in (("location", file), ("type", kind))]
+        request = IncrementalAlterConfigsRequest(resources=[row(resource_type=4, resource_name="2", configs=configs)],
+                                                 validate_only=validate)
+        answer = raw.ask(request, 1).responses[0]
+        return answer.error_code, answer.error_message
+
+    with Raw(closed.address(2)) as raw:
+        for store, file in (("keystore", "/nowhere.pem"), ("keystore", half), ("keystore", ca), ("truststore", half),
+                            ("truststore", "/nowhere.pem")):
+            for validate in (True, False):
+                assert alter(raw, f"{listener}.{store}", file, validate=validate) == (42, REFUSED_FILE.format(
+                    f"Failed to load PEM SSL keystore {file}"))
+        assert alter(raw, f"{listener}.keystore", both, "JKS")[0] == 42
+        assert alter(raw, "ssl.keystore", both) == (42, "These security configs can be dynamically updated only per-listener "
+                                                    "using the listener prefix: [ssl.keystore.type, ssl.keystore.location]")
+        assert alter(raw, "listener.name.none.ssl.keystore", "/nowhere.pem") == (0, None)
+    assert shown(closed.address(2, "ASKS"), certificates).split() == (certificates / "both.crt").read_text().split()
 
 
 def test_files_that_cannot_be_used_change_nothing(certificates: Path, tmp_path: Path) -> None:

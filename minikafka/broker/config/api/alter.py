@@ -26,6 +26,7 @@ from kafka.protocol.admin import (
 )
 
 from minikafka.broker.config.alter import SET, Alteration, AlterConfigOp, refused_by_broker, without_effect
+from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.controller.api.forwarding import forward
 from minikafka.broker.controller.controller import Controller, Records
 from minikafka.broker.controller.shell.active_controller import ActiveController
@@ -41,6 +42,9 @@ Request: TypeAlias = AlterConfigsRequest | IncrementalAlterConfigsRequest
 Response: TypeAlias = AlterConfigsResponse | IncrementalAlterConfigsResponse
 RESPONSES: dict[int, type[Response]] = {AlterConfigsRequest.API_KEY: AlterConfigsResponse,
                                         IncrementalAlterConfigsRequest.API_KEY: IncrementalAlterConfigsResponse}
+REFUSED_FILE = ("Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory "
+                "failed: org.apache.kafka.common.errors.InvalidConfigurationException: {} for configuration Invalid dynamic "
+                "configuration")
 WITHOUT_TEXT = (Err.UNKNOWN_SERVER_ERROR, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER)    # refused without a text, as in Kafka
 Row: TypeAlias = AlterConfigsResponse.AlterConfigsResourceResponse
 
@@ -52,6 +56,7 @@ async def alter_configs(ctx: Context, request: Request, channel: Channel) -> Res
     resources = list(request.resources)
     refusals = await each(
         lambda refusal: refusal, refused_by_broker(ctx.node.image, ctx.node.config, _alterations(request)))
+    refusals = [refusal or _refused_files(ctx, one) for refusal, one in zip(refusals, _alterations(request), strict=True)]
     left = [r for r, refusal in zip(resources, refusals, strict=True) if refusal is None]
     for name in without_effect(_alterations(request)):
         log.warning("the configuration %s has no effect here", name)
@@ -78,6 +83,20 @@ async def alter_configs_on_controller(ctx: Context, request: Request, active: Ac
     except KafkaError as error:
         refusals = [error] * len(request.resources)
     return _response(request, refusals)
+
+
+def _refused_files(ctx: Context, one: Alteration) -> KafkaError | None:
+    """Return the refusal of certificates that this broker could not use, in Kafka's words."""
+    if (one.kind, one.name) != (BROKER_RESOURCE, str(ctx.node.node_id)):
+        return None
+    altered = {op.name: op.value for op in one.ops if op.kind == SET}
+    try:
+        for files in ctx.node.env.certificates.values():
+            files.check(ctx.node.image, altered)
+    except ConfigError as error:
+        why = f"Failed to load PEM SSL keystore {error.value}" if error.name.endswith(".location") else str(error)
+        return KafkaError(Err.INVALID_REQUEST, REFUSED_FILE.format(why))
+    return None
 
 
 def _alterations(request: Request) -> list[Alteration]:
