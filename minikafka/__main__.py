@@ -57,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--port", type=int,
                        help="port of the first broker of a new --data folder; the others take the next ports")
     start.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka", help="brokers (default: %(default)s)")
+    start.add_argument("--security", choices=["tls", "scram", "tls+scram"],
+                       help="close the cluster: clients need TLS, a password or both (default: whoever comes is served)")
     start.set_defaults(run=_start)
     doctor = commands.add_parser("doctor", help="check versions, Java, ports and jars; print a remedy for each problem")
     doctor.add_argument("--spark", action="store_true", help="check only that Spark starts and stops")
@@ -76,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _start(options: argparse.Namespace) -> int:
     from . import Cluster
+    from .cluster.client_files import write_client_files
     from .cluster.errors import ClusterError
     from .cluster.plan import new_plan
     over = threading.Event()
@@ -88,9 +91,9 @@ def _start(options: argparse.Namespace) -> int:
             if not (folder / "cluster.json").exists():
                 new_plan(folder, options.engine, options.brokers, options.controllers, {}).listen_from(options.port)
         with Cluster(options.brokers, config, options.preset, options.data, options.engine,
-                     options.controllers) as cluster:
+                     options.controllers, security=options.security) as cluster:
             print(f"{len(cluster.ids)} brokers of {cluster.engine} at {cluster.bootstrap}\n"
-                  f"files in {cluster.folder}\nCtrl-C ends them", flush=True)
+                  f"files in {cluster.folder}", *write_client_files(cluster), "Ctrl-C ends them", sep="\n", flush=True)
             while not over.wait(0.5):
                 cluster.sleep(0)  # raises when a broker has died
     except (ClusterError, RuntimeError, ValueError) as error:

@@ -13,6 +13,7 @@
     wire.py        the few requests that a cluster itself sends; poll.py: events of brokers that write no trace
     remote.py      a cluster that somebody else runs
     closed.py      a cluster that needs TLS or a password; security.py: such settings, in the names of each client
+    client_files.py   those settings as files, for Java's tools and kcat
     doctor.py      `python -m minikafka doctor`: what this machine has and lacks
 
 The simulated engine is sim/engine/cluster.py. Promised: if a broker ends that no call has ended, the next call raises

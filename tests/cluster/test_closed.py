@@ -7,6 +7,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -169,3 +170,20 @@ def test_words_that_fit_no_cluster_are_refused() -> None:
         Cluster(brokers=1, security="ssl")
     with pytest.raises(NotSupported, match="no sockets"):
         Cluster(engine="sim", security="tls")
+
+
+def test_the_command_closes_a_cluster_and_says_how_to_get_in(tmp_path: Path) -> None:
+    """Fails if `start --security` leaves the doors open, or the file that it names for kcat is not all that librdkafka needs."""
+    command = [sys.executable, "-m", "minikafka", "start", "--brokers", "1", "--security", "scram", "--data", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        try:
+            assert running.stdout is not None
+            told = [running.stdout.readline().strip() for _ in range(4)]
+            file = Path(told[3].removeprefix("kcat needs: -F "))
+            settings = dict(line.split("=", 1) for line in file.read_text().splitlines() if not line.startswith("#"))
+            assert confluent_kafka.Producer(settings).list_topics(timeout=WAIT).brokers
+            with pytest.raises(ClusterError):
+                wire.live_brokers(settings["bootstrap.servers"])
+            assert file.stat().st_mode & 0o77 == 0
+        finally:
+            running.terminate()
