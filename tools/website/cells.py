@@ -6,7 +6,8 @@ of the notebook, nothing is drawn anew.
 Owns: the HTML of one cell.
 Invariants
   I-CELLS-1  every output of the notebook is on the page: as a film, as HTML, or as text
-  I-CELLS-2  a page without solutions has no solution and no guess, and no output of a cell that students fill in
+  I-CELLS-2  a page without solutions has no solution and no guess, and no output of a cell that students fill in; what
+             answers a guess is folded
 """
 from __future__ import annotations
 
@@ -70,6 +71,8 @@ def code(cell: NotebookNode, place: Place, solutions: bool) -> str:
     if any(BEGIN.match(line) for line in lines):
         shown = f'{python(unsolved(cell.source))}<details class="solution"><summary>A solution</summary>{shown}</details>'
     outputs = "".join(f'<div class="out">{output(each, place)}</div>' for each in cell.outputs)
+    if not solutions and "reveal(" in cell.source:
+        outputs = f'<details class="solution"><summary>What came out</summary>{outputs}</details>'
     return f'<div class="cell" id="{name}">{shown}{outputs}</div>'
 
 

@@ -24,7 +24,7 @@ def draw_chairs(paper: Paper, frame: Frame, y: float) -> float:
             _draw_member(paper, member, y, idle=not progress, dead=group.process(member) in DEAD)
             if not progress:
                 paper.text(SIDE + MEMBER + 40, y + 38, "idle: there is no partition left", "wait", 18, True)
-            _draw_partitions(paper, progress, y)
+            _draw_partitions(paper, progress, y, dead=group.process(member) in DEAD)
             y += HIGH + GAP
         free = [p for p in group.progress if p.member not in group.members]
         if free:
@@ -48,8 +48,9 @@ def _draw_member(paper: Paper, member: str, y: float, idle: bool, dead: bool) ->
     paper.close()
 
 
-def _draw_partitions(paper: Paper, progress: Sequence[ShownProgress], y: float) -> None:
-    """Draw the partitions beside each other, each with its position and a block for each record of the last second."""
+def _draw_partitions(paper: Paper, progress: Sequence[ShownProgress], y: float, dead: bool = False) -> None:
+    """Draw the partitions beside each other, each with its position and a block for each record of the last second; that of a
+    dead member stands still."""
     left, room = SIDE + MEMBER + 40.0, paper.width - SIDE - MEMBER - 40 - SIDE
     wide = (room - GAP * max(0, len(progress) - 1)) / max(1, len(progress))
     for place, each in enumerate(progress):
@@ -62,4 +63,6 @@ def _draw_partitions(paper: Paper, progress: Sequence[ShownProgress], y: float) 
             paper.text(x + wide - 14, y + 28, label, "soft", 16, anchor="end")
         for block in range(each.rate):
             paper.rect(x + 14 + block * (BLOCK + 5), y + 38, BLOCK, 14, "fgood", 3)
+        if dead and not each.rate:
+            paper.text(x + 14, y + 53, "stands still", "bad", 18, True, room=wide - 28)
         paper.close()

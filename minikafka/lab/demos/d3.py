@@ -82,7 +82,7 @@ DEMO = Demo(
     notes=(
         "Ask, vote, run. The commonest wrong answers are A (it fetches) and B (it counts records).",
         "At 'behind': the lane of broker 3 grows, only more slowly than the leader's. Show the stopwatch beside it.",
-        "At the freeze: more than ten seconds, and still in the bracket. The small tick on the bar is the leader's next look.",
+        "At the freeze: more than ten seconds, and still in the bracket. The leader looks every five seconds: when next?",
         "At 'out' look at the high watermark: it stands at the end of broker 2 now. Before, it waited for broker 3.",
         "At the end: it was fast again at once, but was let in only at the end of the log.",
     ),

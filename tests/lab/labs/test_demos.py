@@ -240,6 +240,13 @@ def test_twins_are_framed_in_each_lane():
     assert [len(parts(ElementTree.fromstring(each), "twins")) for each in drawn] == [3, 0]
 
 
+def test_the_partition_of_a_dead_member_stands_still():
+    """I-BOARD-1: fails if a class of D8 does not see that nobody reads a partition, or reads it where the member lives."""
+    found = Theatre([demo("D8")], recorded).recording("D8", 0)
+    boards = {moment.name: to_svg(found.run.at(moment.t), demo("D8").counters) for moment in found.moments}
+    assert [name for name, board in boards.items() if "stands still" in board] == ["killed"]
+
+
 def test_what_nobody_will_read_is_marked():
     """I-BOARD-1: fails if D11 does not show what its reader has skipped, or shows it where the reader stopped instead."""
     theatre = Theatre([demo("D11")], recorded)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbformat.v4 import new_code_cell, new_output
 
 from minikafka.lab.demos import demo
 from minikafka.lab.picture.facts.run import RecordedRun
@@ -16,7 +17,7 @@ from tools import site
 from tools.notebooks.build import Project
 from tools.notebooks.source import read
 from tools.teach.minutes import labs
-from tools.website import films
+from tools.website import cells, films
 from tools.website.pages import HERO, ROW, Site
 
 NAME = "06-replication"  # a lab that the first page knows
@@ -145,6 +146,14 @@ def test_a_site_for_students_has_no_solution(folder, tmp_path):
     assert "x + x" not in page and "guess = 3" not in page and ">42\n<" not in pages[0]
     assert demo("D8").answers[2].text in vote and not any(each in vote for each in (demo("D8").notes[0], "✔", "Right."))
     assert labs()[1].title in (tmp_path / "slides-01.html").read_text()
+
+
+@pytest.mark.parametrize("solutions", [True, False])
+def test_what_answers_a_guess_is_folded_for_students(solutions):
+    """I-CELLS-2. Fails if a student reads the answer before the guess, or if a page with solutions hides it."""
+    cell = new_code_cell('reveal("1.1", 46)', outputs=[new_output("stream", text="46")])
+    before, folded, _ = cells.code(cell, pytest.fail, solutions).partition("<details")
+    assert bool(folded) is not solutions and ("<pre>46" in before) is solutions
 
 
 def test_the_first_page_knows_every_lab():
