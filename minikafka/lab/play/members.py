@@ -3,9 +3,7 @@
 As a program (`python -m minikafka.lab.play.members`): one member. It reads, works on each record for a while, commits, and prints
 how many records it has worked on. Its standard input has the milliseconds that a record needs, a line for each change.
 
-Owns: the processes, in the order of their numbers.
-Invariants
-  a member that was killed stays dead until somebody restarts it, or its number goes
+Owns: its process.
 """
 from __future__ import annotations
 
@@ -20,10 +18,8 @@ from contextlib import suppress
 from typing import Any
 
 from minikafka.lab.labs.lab05.member import Member, tell_the_picture
+from minikafka.lab.play.traffic import BATCH, SESSION
 
-GROUP = "billing"
-SESSION = 6000  # milliseconds
-BATCH = 0.2     # seconds of work that a member takes on at once
 CLASSIC_ONLY = {"session.timeout.ms": SESSION, "heartbeat.interval.ms": 1000}  # of the other protocol the brokers have them
 FAREWELL = 4.0  # seconds
 
@@ -34,6 +30,9 @@ class Player(Member):
     program = __name__
     delivered = 0
     _takes = 0
+
+    def __init__(self, name: str, cluster: Any, topic: str, group: str, protocol: str) -> None:
+        super().__init__(name, cluster, topic, group, protocol=protocol)
 
     def _worked(self, number: int) -> None:
         self.delivered += number
@@ -60,52 +59,6 @@ class Player(Member):
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-
-class Crew:
-    """Brings the number of members to what the settings say. One thread calls `step`; `kill` may come from another."""
-
-    def __init__(self, cluster: Any, topic: str) -> None:
-        self._cluster, self._topic = cluster, topic
-        self._members: list[Player] = []
-        self._gone = 0  # records of members that are no more
-        self._protocol, self._work = "classic", -1
-        self._lock, self._over = threading.Lock(), False
-
-    @property
-    def delivered(self) -> int:
-        """Return how many records were delivered to members that finished their work on them."""
-        return self._gone + sum(member.delivered for member in tuple(self._members))
-
-    def step(self, members: int, protocol: str, work: int) -> None:
-        """Make it so: a member more joins, the last one leaves; with another protocol all leave first."""
-        while self._members and (len(self._members) > members or protocol != self._protocol):
-            member = self._members[-1]
-            member.end()
-            self._gone += member.delivered
-            self._members.pop()
-            self._cluster.members.pop(member.name, None)
-        self._protocol = protocol
-        while len(self._members) < members and not self._over:
-            self._start(protocol, work)
-        if work != self._work:
-            self._work = work
-            for member in self._members:
-                member.work(work)
-
-    def _start(self, protocol: str, work: int) -> None:
-        with self._lock:
-            if not self._over:
-                name = f"C{len(self._members) + 1}"
-                self._members.append(Player(name, self._cluster, self._topic, GROUP, protocol=protocol))
-                self._members[-1].work(work)
-
-    def kill(self) -> None:
-        """End all processes at once, for good."""
-        with self._lock:
-            self._over = True
-            for member in tuple(self._members):
-                member.kill()
 
 
 class Work:

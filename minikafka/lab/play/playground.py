@@ -5,9 +5,9 @@
 
 A second run of the cell stops the first one's playground, and so does the end of its notebook, closed or with its kernel.
 
-Owns: the cluster, the picture, the panel, the clients, and two threads: one sends, one lets members join and leave.
+Owns: the cluster, the picture, the panel, the clients, and its jobs: one sends, one lets members join and leave.
 Invariants
-  no exception leaves a thread: its first line stands below the numbers
+  no exception leaves a job: its first line stands below the numbers
 """
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from kafka import KafkaAdminClient
-
 from minikafka import Cluster
-from minikafka.lab.play.members import SESSION, Crew
+from minikafka.lab.background import Background
+from minikafka.lab.play.crew import Crew
 from minikafka.lab.play.panel import Sliders
-from minikafka.lab.play.producer import Taxis
-from minikafka.lab.play.traffic import Settings, Traffic
-from minikafka.lab.view.orders import first_line
+from minikafka.lab.play.simulated import Pace
+from minikafka.lab.play.traffic import SESSION, Settings, Traffic
+from minikafka.lab.view.orders import first_line, turn_of
 
 TOPIC = "rides"
 TICK, TELL = 0.02, 0.4  # seconds: between two steps of the traffic, between two lines of numbers
@@ -39,37 +39,41 @@ class Playground:
     `min_insync_replicas=2`. `settings`: where the sliders stand first."""
 
     def __init__(self, brokers: int = 3, partitions: int = 3, replication: int = 3, settings: Settings | None = None,
-                 **configs: Any) -> None:
+                 engine: str = "minikafka", **configs: Any) -> None:
         with contextlib.redirect_stdout(io.StringIO()):  # what the preset has changed: here no text
-            self.cluster = Cluster(brokers, config=GROUPS, preset="class")
+            self.cluster = Cluster(brokers, config=GROUPS, preset="class", engine=engine)
         try:
-            with contextlib.closing(KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap)) as admin:
-                named = {name.replace("_", "."): str(value) for name, value in configs.items()}
-                admin.create_topics({TOPIC: {"num_partitions": partitions, "replication_factor": replication,
-                                             "configs": named}}, wait_for_metadata=True)
-            self._begin(settings or Settings())
+            create_topic, sender, member = _clients_of(self.cluster)
+            create_topic(self.cluster, TOPIC, partitions, replication,
+                         {name.replace("_", "."): str(value) for name, value in configs.items()})
+            self.traffic = Traffic(settings or Settings())
+            self._sender, self._crew = sender(self.cluster, TOPIC, self.traffic), Crew(self.cluster, TOPIC, member)
+            self._begin()
         except BaseException:
             self.cluster.close()
             raise
 
-    def _begin(self, settings: Settings) -> None:
-        self._lock, self._over, self.closed = threading.Lock(), threading.Event(), False
-        self._trouble: dict[str, str] = {}  # by thread: what went wrong in its last step
-        self.traffic, self._told_at = Traffic(settings), 0.0
+    def _begin(self) -> None:
+        self._lock, self.closed = threading.Lock(), False
+        self._trouble: dict[str, str] = {}  # by job: what went wrong in its last step
+        self._told_at = 0.0
         self._seen = float("inf")  # when the picture last had a place in a page: a program or a slow page has none yet
-        self._sender, self._crew = Taxis(self.cluster, TOPIC, self.traffic), Crew(self.cluster, TOPIC)
         self.view = self.cluster.view(f"{TOPIC}-0")
-        self._panel = Sliders(settings, self.change)
+        self._panel = Sliders(self.traffic.settings, self.change)
         self._panel.show()
-        self._threads = [threading.Thread(target=self._go_on, args=(name, step, pause), name=f"play-{name}", daemon=True)
-                         for name, step, pause in (("sender", self._send, TICK), ("crew", self._muster, 0.1))]
-        for thread in self._threads:
-            thread.start()
+        self._now = time.monotonic
+        steps: dict[str, tuple[Callable[[], None], float]] = {"sender": (self._send, TICK), "crew": (self._muster, 0.1)}
+        if self.cluster.engine == "sim":
+            self._now = self.cluster.now
+            steps["time"] = (Pace(self.cluster).go_on, TICK)
+        self._jobs = [Background(f"play-{name}", partial(self._go_on, name, *step)) for name, step in steps.items()]
+        for job in self._jobs:
+            job.wake()
 
     def change(self, name: str, value: Any) -> None:
         """Change one setting, as its slider does."""
         with self._lock:
-            self.traffic.change(time.monotonic(), **{name: value})
+            self.traffic.change(self._now(), **{name: value})
 
     @property
     def numbers(self) -> dict[str, int | None]:
@@ -82,19 +86,19 @@ class Playground:
         lags = [p.lag for group in self.view.at().groups for p in group.progress if p.lag is not None]
         return {**counts, "delivered": self._crew.delivered, "lag": sum(lags) if lags else None}
 
-    def _go_on(self, name: str, step: Callable[[], None], pause: float) -> None:
-        while not self._over.wait(pause):
-            try:
+    def _go_on(self, name: str, step: Callable[[], None], pause: float) -> float:
+        try:
+            with turn_of(self.cluster):
                 step()
-                self._trouble.pop(name, None)
-            except Exception as error:
-                self._trouble[name] = first_line(error)
+            self._trouble.pop(name, None)
+        except Exception as error:
+            self._trouble[name] = first_line(error)
+        return pause
 
     def _send(self) -> None:
-        now = time.monotonic()
         with self._lock:
-            self._sender.step(now)
-        if now - self._told_at > TELL:
+            self._sender.step(self._now())
+        if (now := time.monotonic()) - self._told_at > TELL:
             self._told_at = now
             numbers = {name: "?" if number is None else f"{number:,}" for name, number in self.numbers.items()}
             last = self.traffic.last_error
@@ -114,12 +118,21 @@ class Playground:
         if self.closed:
             return
         self.closed = True
-        self._over.set()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(1.0)
+        for job in self._jobs:
+            job.stop(1.0)
         self._crew.kill()
         self._sender.close()
         self._panel.close()
         self.view.stop()
         self.cluster.close()
+
+
+def _clients_of(cluster: Any) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return how a topic, the producer and a member are made: clients of real brokers, or of a simulated world."""
+    if cluster.engine == "sim":
+        from minikafka.lab.play.simulated import SimulatedPlayer, SimulatedTaxis, create_topic
+        return create_topic, SimulatedTaxis, SimulatedPlayer
+    from minikafka.lab.play.members import Player
+    from minikafka.lab.play.producer import Taxis
+    from minikafka.lab.play.producer import create_topic as create
+    return create, Taxis, Player

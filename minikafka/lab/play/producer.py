@@ -6,18 +6,25 @@ Invariants
 """
 from __future__ import annotations
 
+import contextlib
 import logging
 from typing import Any
 
 import confluent_kafka
+from kafka import KafkaAdminClient
 
-from minikafka.lab.play.traffic import ToSend, Traffic
+from minikafka.lab.play.traffic import NAME, ToSend, Traffic
 
-NAME = "taxis"
 GIVES_UP_AFTER = 10_000  # milliseconds (delivery.timeout.ms): short enough to see it happen
 SILENT = logging.getLogger("minikafka.lab.play")  # librdkafka's lines about dead brokers: the picture shows these
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
+
+
+def create_topic(cluster: Any, name: str, partitions: int, replication: int, configs: dict[str, str]) -> None:
+    with contextlib.closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+        admin.create_topics({name: {"num_partitions": partitions, "replication_factor": replication, "configs": configs}},
+                            wait_for_metadata=True)
 
 
 class Taxis:

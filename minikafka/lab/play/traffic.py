@@ -20,6 +20,9 @@ from typing import Any
 MOST_WAITING = 2000  # records
 CATCH_UP = 0.5       # seconds
 NO_KEY = 0           # as the number of keys
+NAME = "taxis"       # of the producer
+SESSION = 6000       # milliseconds, of a member
+BATCH = 0.2          # seconds of work that a member takes on at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Orders:
 
     def _carry_out(self, order: tuple[Any, ...]) -> None:
         try:
-            with _turn(self._cluster):
+            with turn_of(self._cluster):
                 ORDERS[order[0]](self._cluster, *order[1:])
             level, text = "good", f"{self._words(order)}: done"
         except Exception as error:  # I-ORDERS-2
@@ -91,7 +91,7 @@ def _process(cluster: Any, node: int | str, order: str) -> None:
         raise LookupError(f"this notebook has started no member {node}")
 
 
-def _turn(cluster: Any) -> AbstractContextManager[Any]:
+def turn_of(cluster: Any) -> AbstractContextManager[Any]:
     """Return a lock: a simulated world is driven by one thread at a time; live brokers take orders from anywhere."""
     return getattr(cluster, "turn", None) or nullcontext()
 
