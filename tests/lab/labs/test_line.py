@@ -49,8 +49,9 @@ def test_the_line_ends_where_the_run_ended(runs):
         assert line.rows.last == len(run.rows)
 
 
-@pytest.mark.parametrize("name, kinds", [(SOUND, set()), (AGAIN, {"duplicate", "totals"}), (HALF, {"stays"}), (STOOD, {"waits"}),
-                                         (UNREAD, {"unreadable", "phantom", "duplicate", "totals"})])
+@pytest.mark.parametrize("name, kinds", [
+    (SOUND, set()), (AGAIN, {"duplicate", "totals"}), (HALF, {"half write"}), (STOOD, {"old price"}),
+    (UNREAD, {"unreadable", "phantom", "duplicate", "totals"})])
 def test_each_pipeline_falls_for_its_reason(runs, name, kinds):
     """Fails if a night's finding has no mark, or a sound pipeline has one."""
     assert {each.name for each in found_in(runs, name)} == kinds
@@ -75,6 +76,15 @@ def test_a_lost_trip_says_who_had_it(runs):
     assert len(lost) == 1
     assert lost[0].t == RunLine(run).promised[victim.trip].t
     assert f"partition {victim.part}" in lost[0].text and "Its write left it out" in lost[0].text
+
+
+def test_an_old_price_names_the_trip_that_waited(runs):
+    """Fails if another trip than the oldest one is named, or the wait has another length than the notary's night measured."""
+    found, = found_in(runs, STOOD)
+    trip, waited = re.search(r"trip (\d+) .* after ([\d.]+) s; 3 s is the limit", found.text).groups()
+    line = RunLine(runs[STOOD])
+    assert float(waited) == round(line.counted[int(trip)] - line.sent[int(trip)], 1) > 3
+    assert abs(line.sent[int(trip)] + 3 - found.t) < 0.11
 
 
 def test_a_frame_knows_nothing_of_what_comes_later(runs):

@@ -50,7 +50,8 @@ class LinePicture:
             top = self.y
             lane()
             self.y += GAP * (self.y > top)
-        self._notary(verdict, counts)
+        if verdict:                             # not while the run goes on
+            self._notary(verdict, counts)
         bottom = self.y + 2
         below = Sheet(WIDE)
         for since, until, _ in self.faulty():
@@ -165,7 +166,7 @@ class LinePicture:
 
         def y(wait: float) -> float:
             return round(bottom - min(wait, top) / top * OLD, 1)
-        points = [(self.x(t), y(wait), wait) for t, wait in self.line.waits]
+        points = [(self.x(t), y(wait), wait) for t, wait, _ in self.line.waits]
         if points:
             shape = "".join(f"L{x} {high}" for x, high, _ in points)
             self.sheet.path(f"M{points[0][0]} {bottom:g}{shape}L{points[-1][0]} {bottom:g}Z", fill="#dcdfe6")
@@ -199,7 +200,8 @@ class LinePicture:
             self.sheet.text(LEFT, self.y + 23, counts, look, size=LETTER, room=RIGHT - LEFT)
             self.y += LINES
         for name in names[:KINDS]:
-            self._label(self.y + 23, f"{name} {sum(each.name == name for each in self.found)}", VERMILLION)
+            many = sum(each.name == name for each in self.found)
+            self.sheet.text(SIDE, self.y + 23, f"{name} {many}", VERMILLION, size=LETTER, room=LEFT - SIDE)
             self._marks([number for number, each in enumerate(self.found) if each.name == name])
             self.y += LINES + 2
 

@@ -165,11 +165,12 @@ class RunLine:
         return Facts(self.run)
 
     @cached_property
-    def waits(self) -> list[tuple[float, float]]:
-        """Return for each STEP how long the oldest trip has waited that no price counts yet, of those that had to come."""
-        came = sorted((self.sent[trip], self.counted.get(trip, float("inf"))) for trip in self.sent
+    def waits(self) -> list[tuple[float, float, int | None]]:
+        """Return for each STEP how long the oldest trip has waited that no price counts yet, of those that had to come, and that
+        trip."""
+        came = sorted((self.sent[trip], self.counted.get(trip, float("inf")), trip) for trip in self.sent
                       if trip in self.counted or trip in self.facts.must)
-        waiting, found, at = list[tuple[float, float]](), list[tuple[float, float]](), 0
+        waiting, found, at = list[tuple[float, float, int]](), list[tuple[float, float, int | None]](), 0
         for number in range(int(self.end / STEP) + 1):
             t = number * STEP
             while at < len(came) and came[at][0] <= t:
@@ -177,7 +178,7 @@ class RunLine:
                 at += 1
             while waiting and waiting[0][1] <= t:
                 heapq.heappop(waiting)
-            found.append((t, t - waiting[0][0] if waiting else 0.0))
+            found.append((t, t - waiting[0][0], waiting[0][2]) if waiting else (t, 0.0, None))
         return found
 
     def at(self, track: dict[int, Track], t: float) -> int:

@@ -17,8 +17,6 @@ from minikafka.lab.labs.lab14.line.facts import LineBatch, Promise, RunLine
 from minikafka.lab.labs.lab14.notary import QUESTIONS, AboutTrip, Cell, Place, bounds, readable, row_of
 from minikafka.lab.picture.sentences.phrases import counted, listed
 
-SHORT = 0.05                                    # seconds: two moments that are one
-
 
 @dataclass(frozen=True)
 class Found:
@@ -124,11 +122,11 @@ def _beside(line: RunLine) -> Iterator[Found]:
     for cell, price in sorted((run.prices or {}).items(), key=str):
         if not follows(price, there[cell]) and (run.totals or {}).get(cell) == there[cell]:
             said = f"the price of {cell[0]} from {cell[1][11:16]} does not follow from its trips."
-            yield Found(_of_cell(line, cell), "price", said)
+            yield Found(_of_cell(line, cell), "wrong price", said)
     for batch in line.batches:
         if batch.stays and batch.written is not None:
-            yield Found(batch.written, "stays", f"the write of batch {batch.number} died inside, and "
-                                                f"{counted(batch.stays, 'row')} stayed in the sink.")
+            yield Found(batch.written, "half write", f"the write of batch {batch.number} died inside, and "
+                                                     f"{counted(batch.stays, 'row')} stayed in the sink.")
     for place in sorted(line.facts.unreadable - set(run.dead)):
         yield _dead(line, place, "cannot be read, and is not among the dead")
     for place in sorted(set(run.dead) - line.facts.unreadable):
@@ -138,7 +136,7 @@ def _beside(line: RunLine) -> Iterator[Found]:
             yield _dead(line, (row.part, row.off), "cannot be read, and is a row of trips")
     if run.died:
         t = next((since for since, _, alive in line.query.bars(0, line.end) if not alive), line.end)
-        yield Found(t, "query", f"the query died of {run.died}, and again at each start.")
+        yield Found(t, "query died", f"the query died of {run.died}, and again at each start.")
 
 
 def _dead(line: RunLine, place: Place, what: str) -> Found:
@@ -150,11 +148,10 @@ def _dead(line: RunLine, place: Place, what: str) -> Found:
 def _late(line: RunLine, limit: float | None) -> Iterator[Found]:
     """Yield each time that the oldest trip without a price broke the limit; a lost one is told of already."""
     before = 0.0
-    for t, wait in line.waits:
-        if limit is not None and before <= limit < wait:
-            trip = next((trip for trip in line.sent if abs(line.sent[trip] - (t - wait)) < SHORT), None)
-            came = line.counted.get(trip) if trip is not None else None
+    for t, wait, trip in line.waits:
+        if limit is not None and trip is not None and before <= limit < wait:
+            came = line.counted.get(trip)
             if came is not None:
-                yield Found(t, "waits", f"trip {trip} was sent at {line.sent[trip]:.1f} s and has no price yet. It got one at "
-                                        f"{came:.1f} s, after {came - line.sent[trip]:.1f} s; {limit:g} s is the limit.")
+                said = f"trip {trip} was sent at {line.sent[trip]:.1f} s and has no price yet. It got one at {came:.1f} s, "
+                yield Found(t, "old price", f"{said}after {came - line.sent[trip]:.1f} s; {limit:g} s is the limit.")
         before = wait
