@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools.web import lite, packages, parts
+from tools.web import first, lite, packages, parts
 
 FOLDER = parts.ROOT / "build" / "browser"
 LOCK_HEAD = "# What the page is made from. Made by `tools/browser.py --lock` from requirements.lock: do not edit.\n"
@@ -37,6 +37,7 @@ def build(folder: Path = FOLDER) -> Path:
     lite.application(folder, wheels["jupyterlite-core"])
     loads = lite.extensions(folder, [wheels[name] for name in WITH_EXTENSIONS])
     lite.contents(folder)
+    first.write(folder)
     lite.settings(folder, loads, packages.lay(folder / "static" / "pyodide", core, wheels))
     return folder
 
@@ -84,7 +85,7 @@ def main(argv: list[str]) -> int:
         return run(options.run, folder)
     if options.serve:
         with server(folder, int(os.environ.get("PORT", "8000"))) as serving:
-            print(f"http://127.0.0.1:{serving.server_port}/lab/index.html  (Ctrl-C ends it)")
+            print(f"http://127.0.0.1:{serving.server_port}/  (Ctrl-C ends it)")
             serving.serve_forever()
     return 0
 

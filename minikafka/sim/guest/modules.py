@@ -17,7 +17,6 @@ from __future__ import annotations
 import atexit
 import builtins
 import importlib
-import importlib.machinery
 import importlib.util
 import itertools
 import logging
@@ -158,17 +157,21 @@ class _CopyFinder:
         others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder != self)
         spec = next((found for found in others if found is not None), None)
         if spec is not None:
-            spec.loader = _CopyLoader(spec.loader.name, spec.loader.path)
-            spec.loader.known = self.modules.known
+            spec.loader = _CopyLoader(spec.loader, self.modules.known)
         return spec
 
 
-class _CopyLoader(importlib.machinery.SourceFileLoader):
+@dataclass(frozen=True)
+class _CopyLoader:
+    real: Any  # the loader of a file, or of an archive: a browser's Python has its standard library in one
     known: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__dict__["__builtins__"] = self.known
-        super().exec_module(module)
+        exec(self.real.get_code(module.__name__), module.__dict__)
 
 
 def _time(threads: Threads) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+// A line at the foot of a notebook: what one waits for until Python has started, and what this browser lacks.
+(() => {
+  const line = document.createElement("div");
+  line.setAttribute("role", "status");
+  line.id = "mk-waiting";
+  line.style.cssText = "position:fixed;left:0;right:0;bottom:0;z-index:2000;padding:.5rem 1rem;background:#0062a0;color:#fff;"
+    + "font:16px/1.4 system-ui,sans-serif";
+  const began = Date.now();
+  let started = false;
+  const look = () => {
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    const status = session?.session?.kernel?.status;
+    if (!session) {
+      line.remove();
+    } else if (status === "idle" || status === "busy") {
+      started = true;
+      line.remove();
+    } else if (!started) {
+      const seconds = Math.round((Date.now() - began) / 1000);
+      line.textContent = `Python starts in this page, for about 15 seconds (${seconds} s so far). You may run cells already: they wait for it.`;
+      document.body.append(line);
+    }
+    setTimeout(look, started ? 2000 : 500);
+  };
+  const lacks = () => {
+    const said = document.createElement("div");
+    said.setAttribute("role", "alert");
+    said.style.cssText = line.style.cssText.replace("#0062a0", "#8a3d00");
+    said.textContent = "This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
+      + "Chrome or Edge; simulated clusters and all checks of plain functions run here. ";
+    const close = document.createElement("button");
+    close.textContent = "I know";
+    close.onclick = () => said.remove();
+    said.append(close);
+    document.body.append(said);
+  };
+  addEventListener("load", () => { look(); if (!("Suspending" in WebAssembly)) lacks(); });
+})();
