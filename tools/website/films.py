@@ -31,7 +31,6 @@ from minikafka.lab.picture.facts.run import RecordedRun
 FRAMES = 100                     # of a film, besides those of marks and stops
 MARK, STOP = 1, 2                # kinds of frames: one can jump here; the film stops here, too (player.js has the same)
 PLACES = {"wide": (960, 600), "slim": (640, 640)}  # pixels for which a film is drawn, wide and high
-BOARDS = (*range(int(board.NARROWEST), int(board.USUAL), 20), board.USUAL)  # units of width that a demo may have
 PHONE = 372                      # pixels of a picture's place on a phone
 
 
@@ -85,7 +84,7 @@ def of_run(run: RecordedRun, tp: str | None, shown: Iterable[float], place: str,
 def of_scene(recording: Recording, counters: Sequence[str], place: str, name: str) -> Film:
     """The film of a demo's scene; it stops where the page for the projector stops."""
     run, named = recording.run, recording.moments
-    wide = slimmest(recording, counters) if place == "slim" else board.USUAL
+    wide = board.slimmest([run.at(moment.t) for moment in named], counters) if place == "slim" else board.USUAL
     chosen = sorted({*times(run, recording.begin, recording.end), *(moment.t for moment in named)})
     kinds = {moment.t: STOP if moment.stop else MARK for moment in named}
     frames = [run.at(at) for at in chosen]
@@ -93,15 +92,6 @@ def of_scene(recording: Recording, counters: Sequence[str], place: str, name: st
     return Film([Moment(at - recording.begin, board.to_svg(frame, counters, wide=wide, high=high, name=name),
                         [moment.caption for moment in named if moment.t <= at][-1], kinds.get(at, 0))
                  for at, frame in zip(chosen, frames)])
-
-
-def slimmest(recording: Recording, counters: Sequence[str]) -> float:
-    """The least width of a board at which no label of a named moment is cut off or leaves the paper."""
-    def fits(wide: float) -> bool:
-        papers = [board.draw(recording.run.at(moment.t), counters, wide)[0] for moment in recording.moments]
-        return all("…" not in each.text and 0 <= each.left and each.right <= wide for paper in papers for each in paper.labels)
-
-    return next((wide for wide in BOARDS if fits(wide)), board.USUAL)
 
 
 def times(run: RecordedRun, begin: float, end: float) -> Iterable[float]:

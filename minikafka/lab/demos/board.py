@@ -68,9 +68,18 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
 
 
-def fitting(high: float, shape: float) -> float:
+def fitting(high: float, shape: float, least: float) -> float:
     """Return how many units wide a board must be that is `high` units high, in a place `shape` times as wide as high."""
-    return float(round(min(WIDEST, max(NARROWEST, high * shape))))
+    return float(round(min(WIDEST, max(least, high * shape))))
+
+
+def slimmest(frames: Sequence[Frame], counters: Sequence[str]) -> float:
+    """Return the least width of a board at which no label of these frames is cut off or leaves the paper."""
+    def fits(wide: float) -> bool:
+        labels = (each for frame in frames for each in draw(frame, counters, wide)[0].labels)
+        return all("…" not in each.text and 0 <= each.left and each.right <= wide for each in labels)
+
+    return next((float(wide) for wide in range(int(NARROWEST), int(USUAL), 20) if fits(wide)), USUAL)
 
 
 # --- the counters ---------------------------------------------------------------------------------------------------

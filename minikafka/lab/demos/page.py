@@ -65,12 +65,13 @@ class Theatre:
         The width follows from the height, and the height is that of the scene's tallest moment, so that nothing grows or shrinks
         while the scene plays.
         """
-        from minikafka.lab.demos.board import USUAL, draw, fitting
+        from minikafka.lab.demos.board import USUAL, draw, fitting, slimmest
         if (demo, scene, shape) not in self._widths:
             found, told, wide = self.recording(demo, scene), self.demos[demo].counters, USUAL
             frames = [found.run.at(moment.t) for moment in found.moments]
-            first = fitting(max(draw(frame, told, wide)[1] for frame in frames), shape)
-            again = fitting(max(draw(frame, told, first)[1] for frame in frames), shape)  # narrow, it may need a line more
+            least = slimmest(frames, told)
+            first = fitting(max(draw(frame, told, wide)[1] for frame in frames), shape, least)
+            again = fitting(max(draw(frame, told, first)[1] for frame in frames), shape, least)  # narrow: perhaps a line more
             self._widths[demo, scene, shape] = max(first, again)
         return self._widths[demo, scene, shape]
 
