@@ -21,6 +21,7 @@ from minikafka.lab.labs.lab14.nights import CHOICES, NIGHTS, TripNight
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
+from minikafka.lab.labs.lab14.watch import WatchedNight, seen
 
 STANDS = TripNight("stands still", Schedule(32, 120, (Fault(1.0, "kill a follower", 0, 4.0),)), limit=3.0)
 NIGHT = {night.name: night for night in (*NIGHTS, STANDS)}
@@ -125,17 +126,27 @@ def test_the_player_has_a_moment_for_each_finding(runs):
     assert "</script>" not in player.data()
 
 
+def test_the_screens_show_what_the_watchers_see():
+    """Fails if an alarm would ring in the picture of a night, and not in the check of 14.11, or the other way round."""
+    plan = Schedule(47, 120, (Fault(1.0, "kill Spark after a write", 0, 2.0), Fault(2.5, "kill a follower", 0, 3.0)))
+    watched, drawn = seen(WatchedNight("small", plan)), looks(RunLine(rehearse(EFFECTIVELY_ONCE, plan)))
+    assert len(watched) > 5
+    for theirs, ours in zip(watched, drawn):
+        assert (theirs.second, theirs.isr) == (ours.second, ours.isr)
+        assert abs(theirs.lag - ours.lag) <= 2 and abs(theirs.age - ours.age) < 0.25
+
+
 def test_alarms_get_the_looks_until_now(runs):
     """Fails if an alarm sees a later look, or its bar has other seconds than those in which it rang."""
     line, lengths = RunLine(runs[STOOD]), []
 
-    def alarms(seen):
-        lengths.append(len(seen))
-        return ["isr"] if seen[-1].isr < 3 else []
+    def alarms(until):
+        lengths.append(len(until))
+        return ["isr"] if until[-1].isr < 3 else []
     found = rings(line, alarms)
-    seen = looks(line)
-    assert lengths == list(range(1, len(seen) + 1))
-    rang = [look.second for look in seen if look.isr < 3]
+    shown = looks(line)
+    assert lengths == list(range(1, len(shown) + 1))
+    rang = [look.second for look in shown if look.isr < 3]
     assert rang and all(any(since <= second <= until for since, until, _ in found) for second in rang)
 
 

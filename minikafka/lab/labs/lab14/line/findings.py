@@ -53,7 +53,8 @@ def _placed(line: RunLine, name: str, finding: AboutTrip, seen: Counter[Place]) 
         seen[place] += 1
         batch = _writes(line, place)[seen[place] - (name != "duplicate" or not _again(line, finding)):][:1]
     t = batch[0].written if batch and batch[0].written is not None else line.end
-    return Found(t, name, f"{finding.text}. {_way(line, finding.trip)} {_written(batch, place)}".strip())
+    said = f"{finding.text}." if finding.trip is not None else "a row that is no trip: nobody sent it."
+    return Found(t, name, " ".join(each for each in (said, _way(line, finding.trip), _written(batch, place)) if each))
 
 
 def _again(line: RunLine, finding: AboutTrip) -> bool:

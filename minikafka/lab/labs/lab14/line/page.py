@@ -57,6 +57,7 @@ class NightPage:
     def page(self, name: str = "") -> str:
         """Return the whole page, which plays when it is opened."""
         return ('<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+                '<meta name="color-scheme" content="light dark">'
                 f"<title>{html.escape(name)}</title><style>{(HERE / 'page.css').read_text()}</style></head>"
                 f'<body data-plays>{self.html(name)}</body></html>')
 
