@@ -59,7 +59,7 @@ def main(path: str) -> int:
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
         if user_file := config["minikafka.first.user.file"]:
-            env.first_users = [read_user(env, user_file)]
+            env.first_users = read_users(env, user_file)
     except (ConfigError, OSError) as error:
         print(f"{path}: {error}", file=sys.stderr)
         return 2
@@ -128,10 +128,10 @@ def read_secret(env: LiveEnv, path: str) -> bytes:
     return secret
 
 
-def read_user(env: LiveEnv, path: str) -> UserScramCredentialRecord:
-    """Return the first user of a new cluster; raise ConfigError if the file has none."""
+def read_users(env: LiveEnv, path: str) -> list[UserScramCredentialRecord]:
+    """Return the first users of a new cluster, one a line; raise ConfigError if the file has none."""
     try:
-        return first_user(env.fs.read(path).decode(), env.uuid().bytes)
+        return [first_user(line, env.uuid().bytes) for line in env.fs.read(path).decode().splitlines() or [""]]
     except ValueError as error:
         raise ConfigError("minikafka.first.user.file", path, str(error)) from error
 

@@ -93,7 +93,8 @@ class Apache:
                         if (other.metadata / BOOTSTRAP).exists()), None)
         if example is None:
             closed = ClosedFolder(plan)
-            user = ["--add-scram", closed.user.read_text().strip()] if closed.scram else []
+            lines = closed.user.read_text().splitlines() if closed.scram else []
+            user = [option for line in lines for option in ("--add-scram", line)]
             _run([*java(), "kafka.tools.StorageTool", "format", "-t", plan.cluster_id, "-c", str(node.properties), *user])
             return
         for folder in empty:

@@ -1,12 +1,12 @@
 """A closed cluster: a client needs TLS, a password or both, and all that is needed for it is made with the cluster.
 
     tls         whoever trusts the cluster's authority may connect, and nobody can read what is sent
-    scram       a user logs in by SCRAM-SHA-512, which proves that both sides know the password and never sends it
+    scram       a user logs in by SCRAM-SHA-512 or -256, which proves that both sides know the password and never sends it
     tls+scram   both
 
 The brokers know one user, USER. More are added as Kafka does it, by AlterUserScramCredentials (`kafka-configs.sh`).
 
-    <folder>/security/ca.pem   the authority, which clients trust; ca.key signs       user   the first user and the password
+    <folder>/security/ca.pem   the authority, which clients trust; ca.key signs       user   the first user, for each mechanism
                       node.pem the key and the certificate of each node
 
 Owns: this folder, and the settings of brokers and clients that name its files.
@@ -33,7 +33,8 @@ from .plan import HOST, Plan
 from .security import LOGIN, OPEN, Security
 
 USER = "notebook"
-MECHANISM = "SCRAM-SHA-512"
+MECHANISM = "SCRAM-SHA-512"  # of this notebook's clients
+MECHANISMS = [name for name in LOGIN if name.startswith("SCRAM")]
 NODES_NEED_TLS = SERVES_NEIGHBOURS = "apache"  # the engine whose nodes have no other proof, and which knows no user (S6)
 KEY = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 DAYS = 3650
@@ -57,7 +58,8 @@ class ClosedFolder:
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
         if self.scram and not self.user.exists():
-            write_atomic(self.user, f"{MECHANISM}=[name={USER},password={secrets.token_urlsafe(18)}]\n", 0o600)
+            password = secrets.token_urlsafe(18)
+            write_atomic(self.user, "".join(f"{name}=[name={USER},password={password}]\n" for name in MECHANISMS), 0o600)
         if not self.tls:
             return
         if not self.authority.exists():
@@ -96,11 +98,10 @@ class ClosedFolder:
             told |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(self.node),
                      "ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.authority)}
         if self.scram:
-            known = [name for name in LOGIN if name.startswith("SCRAM")]
-            told["sasl.enabled.mechanisms"] = ",".join(known)
+            told["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
             names = {self.plan.client_listener, *(name for node in self.plan.brokers for name in node.more)}
             told |= {f"listener.name.{name.lower()}.{mechanism.lower()}.sasl.jaas.config": f"{LOGIN[mechanism]} required;"
-                     for name in sorted(names) for mechanism in known}
+                     for name in sorted(names) for mechanism in MECHANISMS}
         return told
 
     def super_users(self) -> dict[str, str]:

@@ -109,6 +109,12 @@ def test_a_wrong_password_is_refused(closed: Cluster) -> None:
         wire.live_brokers(Address.of(closed.bootstrap, wrong))
 
 
+def test_the_first_user_has_both_mechanisms(closed: Cluster) -> None:
+    """Fails if a client that only knows SCRAM-SHA-256 cannot log in as the cluster's own user."""
+    if closed.security.sasl:
+        wire.live_brokers(Address.of(closed.bootstrap, Security({**closed.security.settings, "sasl_mechanism": "SCRAM-SHA-256"})))
+
+
 @pytest.mark.judge_first
 @pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")
 def test_javas_console_tool_gets_in(closed: Cluster, name: str, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ _BROKERS = [
     _broker("minikafka.cluster.secret.file", "STRING", None, None,
             "File of the secret by which the nodes know each other; unset, no node proves anything."),
     _broker("minikafka.first.user.file", "STRING", None, None,
-            "File with a user of a new cluster, as kafka-storage format --add-scram takes it; unset, there is none."),
+            "File with users of a new cluster, one a line, as kafka-storage format --add-scram takes them; unset, none."),
     _broker("minikafka.trace.file", "STRING", None, None, "File for the trace of events; unset, no trace."),
     # --- quorum and controller
     _broker("controller.quorum.voters", "LIST", [], None, "The voters: id@host:port, comma separated.", "HIGH"),
