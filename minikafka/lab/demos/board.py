@@ -124,7 +124,7 @@ def _draw_counters(paper: Paper, entries: Sequence[Entry], y: float) -> float:
     x = SIDE + 14.0
     for label, value, look in entries:
         x += paper.text(x, y + 23, label, "soft") + 8
-        x += paper.text(x, y + 23, value, look, 18, True, room=paper.width - SIDE - x) + 26
+        x += paper.text(x, y + 23, value, look, 18, True) + 22
     paper.close()
     return y + 36
 
