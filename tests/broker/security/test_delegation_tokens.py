@@ -225,19 +225,36 @@ def test_a_token_that_has_expired(desk: Cluster) -> None:
         assert desk.engine == "apache" or not in_by(desk, 1, made)
 
 
+def run(desk: Cluster, folder: Path, main: str, settings: dict[str, str], *arguments: str) -> str:
+    """Run one of Java's tools with these settings in --command-config; return what it printed, errors too."""
+    lab = {"security.protocol": "SASL_PLAINTEXT", **settings}
+    (folder / "client").write_text("".join(f"{name}={value}\n" for name, value in lab.items()))
+    done = kafka_tools.run(f"org.apache.kafka.tools.{main}", "--bootstrap-server", desk.address(1, "LAB"),
+                           "--command-config", str(folder / "client"), *arguments)
+    return done.stdout + done.stderr
+
+
+def plain(user: str) -> dict[str, str]:
+    return {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{LOGIN["PLAIN"]} required username="{user}" password="x";'}
+
+
 @pytest.mark.judge_first
 def test_javas_tool_gets_a_token_and_logs_in_with_it(desk: Cluster, tmp_path: Path) -> None:
     """Fails if Java's tool cannot use a token from beginning to end."""
-    def run(main: str, settings: dict[str, str], *arguments: str) -> str:
-        lab = {"security.protocol": "SASL_PLAINTEXT", **settings}
-        (tmp_path / "client").write_text("".join(f"{name}={value}\n" for name, value in lab.items()))
-        done = kafka_tools.run(f"org.apache.kafka.tools.{main}", "--bootstrap-server", desk.address(1, "LAB"),
-                               "--command-config", str(tmp_path / "client"), *arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    plain = {"sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{LOGIN["PLAIN"]} required username="ada" password="x";'}
-    row = run("DelegationTokenCommand", plain, "--create", "--max-life-time-period", "-1").splitlines()[-1].split()
+    told = run(desk, tmp_path, "DelegationTokenCommand", plain("ada"), "--create", "--max-life-time-period", "-1")
+    row = next(line.split() for line in told.splitlines() if "User:ada" in line)
     token = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config":
              f'{LOGIN["SCRAM-SHA-512"]} required username="{row[0]}" password="{row[1]}" tokenauth="true";'}
-    assert "LAB" not in run("TopicCommand", token, "--list")
+    assert "Exception" not in run(desk, tmp_path, "TopicCommand", token, "--list")
+
+
+@pytest.mark.judge_first
+def test_javas_tool_writes_access_lists(desk: Cluster, tmp_path: Path) -> None:
+    """Fails if `kafka-acls` cannot add, show and remove a list, or if it can for somebody who may not."""
+    about = ["--topic", "t", "--allow-principal", "User:eve", "--operation", "Read"]
+    line = "(principal=User:eve, host=*, operation=READ, permissionType=ALLOW)"
+    assert line in run(desk, tmp_path, "AclCommand", plain("boss"), "--add", *about)
+    desk.wait(lambda: line in run(desk, tmp_path, "AclCommand", plain("boss"), "--list", "--topic", "t"), 60)
+    assert "ClusterAuthorizationException" in run(desk, tmp_path, "AclCommand", plain("eve"), "--list", "--topic", "t")
+    run(desk, tmp_path, "AclCommand", plain("boss"), "--remove", "--force", *about)
+    desk.wait(lambda: line not in run(desk, tmp_path, "AclCommand", plain("boss"), "--list", "--topic", "t"), 60)
