@@ -1,0 +1,79 @@
+"""What goes on beside the cells in a browser's page, where there are no threads: the picture, its buttons and slider, the limit
+of a check, a chart, the playground."""
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.view.page import CHROMIUM
+from tests.lab.web.test_page import notebook, page  # noqa: F401
+from tools.web.run import words
+
+BEGIN = """from minikafka import Cluster
+cluster = Cluster(engine="sim", seed=3, preset="class")
+cluster.admin().create_topic("flights", 2)
+producer = cluster.producer()
+view = cluster.view("flights-0")"""
+DRIVE = """while len(cluster.alive) == 3:
+    producer.send("flights", "x", partition=0)
+    cluster.sleep(0.02)
+print("killed")
+while len(cluster.alive) < 3:
+    cluster.sleep(0.02)
+print("restarted")"""
+ENDLESS = """from minikafka.lab import guard
+def endless():
+    while True:
+        pass
+try:
+    with guard.limited(0.5):
+        endless()
+except guard.TooLong:
+    print("stopped")"""
+CHART = "view.charts()"
+PLAY = """from minikafka.lab.play import Playground
+play = Playground(engine="sim")"""
+NUMBERS = "print(play._trouble, play.traffic.settings.members)\nplay.stop()"
+START = """number => {
+    const content = window.jupyterapp.shell.currentWidget.content;
+    content.activeCellIndex = number;
+    window.going = window.jupyterapp.commands.execute('notebook:run-cell');
+}"""
+END = """async number => {
+    await window.going;
+    return window.jupyterapp.shell.currentWidget.content.widgets[number].model.outputs.toJSON();
+}"""
+SLIDE = """() => {
+    const slider = document.querySelector('.mk-view input[type=range]');
+    slider.value = slider.max / 2;
+    slider.dispatchEvent(new Event('input', {bubbles: true}));
+}"""
+KILLED = "() => document.querySelector('.mk-view .mk-broker[data-broker=\"2\"]')?.dataset.process === 'killed'"
+DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=delivered]')?.innerText) > 9"
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
+    """Fails if the picture stands still or takes no order while a cell drives the world, if its slider does nothing, if a loop
+    without an end stops the notebook, if a chart has no plotly, or if the playground's time or sliders stand still.
+    """
+    page.open("labs/beside.ipynb", notebook(BEGIN, DRIVE, ENDLESS, CHART, PLAY, NUMBERS))
+    page.run(0)
+    seen = page.page
+    seen.evaluate(START, 1)
+    seen.locator(".mk-view [data-broker='2'] [data-order='kill']").first.click()
+    seen.wait_for_function(KILLED)
+    seen.locator(".mk-view [data-broker='2'] [data-order='restart']").first.click()
+    assert words(seen.evaluate(END, 1)).split() == ["killed", "restarted"]
+    seen.evaluate(SLIDE)
+    seen.locator(".mk-view", has_text="replay").first.wait_for()
+    assert words(page.run(2)) == "stopped"
+    page.run(3)
+    seen.locator(".js-plotly-plot").first.wait_for()
+    page.run(4)
+    seen.locator(".mk-play-members .noUi-handle").first.press("ArrowRight")
+    seen.wait_for_function(DELIVERED)
+    assert words(page.run(5)) == "{} 3"
+    assert len(page.asked) == 1 and page.complaints == []
