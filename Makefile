@@ -8,7 +8,7 @@ VENV ?= $(if $(filter minikafka,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 PY   := $(VENV)/bin/python
 ARGS ?=
 JOBS ?= 5# workers: one of them mostly waits for Spark (tests/schedule.py), and many tests wait, so five keep two cores busy
-JUDGES ?= 3# workers of `make judge`: each has three brokers of Apache Kafka, and often waits for them
+JUDGES ?= 4# workers of `make judge`: each has three brokers of Apache Kafka, and waits for them two thirds of its time
 SEEDS ?= 1000
 FROM ?= 80000
 

@@ -4,7 +4,8 @@ A worker takes whole files: what a file's fixtures start is started once. On top
 
 - The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end;
   all files with a test on an engine come after the others: the brokers that a worker keeps for such tests cost while they rest.
-- One worker takes all files that start Spark, beginning at once, so that a run has one Spark session.
+- One worker takes all files that start Spark, beginning at once, so that a run has one Spark session; not those whose Spark is
+  a process of its own: that worker would be the last.
 - Each notebook goes by itself: nbval gives it a kernel of its own. So does each lab of the gate: it has a process of its own.
 
 `pytest --durations-to tests/durations.tsv` writes the file anew: a line for each file that took a second or more.
@@ -25,6 +26,7 @@ from xdist.workermanage import WorkerController
 DURATIONS = Path(__file__).with_name("durations.tsv")
 WITH_SPARK = ("tests/lab/spark/", "tests/lab/labs/test_lab12.py", "tests/lab/labs/test_lab13.py",
               "tests/machine/test_time_zone.py")
+OWN_SPARK = ("tests/lab/spark/test_demo.py", "tests/lab/spark/test_standalone.py")
 ONE_BY_ONE = "tests/lab/labs/test_gate.py::test_every_exercise"
 SPARK = "one Spark session"
 ON_ENGINE = re.compile(r"\[(.*-)?(minikafka|apache)[-\]]")
@@ -46,6 +48,11 @@ def recorded(path: Path = DURATIONS) -> dict[str, float]:
     return {file: float(seconds) for seconds, file in rows}
 
 
+def shares_spark(file: str) -> bool:
+    """Return whether the tests of this file take the session of their worker."""
+    return file.startswith(WITH_SPARK) and not file.startswith(OWN_SPARK)
+
+
 def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[str]]:
     """Return the tests of each unit of work by its name, in the order in which workers take them."""
     files: dict[str, list[str]] = {}
@@ -53,8 +60,8 @@ def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[s
         files.setdefault(file_of(nodeid), []).append(nodeid)
     one_by_one = sorted(files, key=lambda file: (any(map(ON_ENGINE.search, files[file])),
                                                  -seconds.get(file, SHORT * len(files[file]))))
-    spark = [test for file in one_by_one if file.startswith(WITH_SPARK) for test in files[file]]
-    return ({SPARK: spark} if spark else {}) | {file: files[file] for file in one_by_one if not file.startswith(WITH_SPARK)}
+    spark = [test for file in one_by_one if shares_spark(file) for test in files[file]]
+    return ({SPARK: spark} if spark else {}) | {file: files[file] for file in one_by_one if not shares_spark(file)}
 
 
 class LongestFirst(LoadFileScheduling):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests import conftest
-from tests.schedule import SPARK, file_of, units, write_durations
+from tests.schedule import OWN_SPARK, SPARK, file_of, units, write_durations
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
 TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
@@ -23,6 +24,14 @@ def test_one_worker_takes_all_that_starts_spark_and_the_longest_files_come_first
     assert made[f"{BOTH}@apache"] == [f"{BOTH}::test_x[apache]"]
     assert made[SPARK] == ["tests/lab/spark/test_s.py::test_s", "tests/lab/spark/test_t.py::test_t"]
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
+
+
+def test_a_file_whose_spark_is_a_process_of_its_own_goes_to_any_worker() -> None:
+    """Fails if the worker with the Spark session takes what any other could, and ends last; or if such a file is renamed, or
+    takes that session."""
+    assert list(units([f"{file}::t" for file in OWN_SPARK], {})) == [*OWN_SPARK]
+    for file in OWN_SPARK:
+        assert not re.search(r"def \w+\([^)]*\b(spark|both)\b", (Path(__file__).parents[1] / file).read_text()), file
 
 
 def test_a_run_on_apache_alone_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
