@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from asyncio import events
 from collections.abc import Callable
 from typing import Any
 
@@ -133,6 +134,7 @@ class Greenlet:
     """
 
     current: Greenlet
+    loop: Any = None  # asyncio's running loop goes on with whoever runs
 
     def __init__(self, run: Callable[[], Any] | None = None) -> None:
         self.parent: Greenlet | None = None
@@ -154,12 +156,15 @@ class Greenlet:
             queueMicrotask(promising(self._start))
         else:
             self._goes_on.resolve()
+        aside()
         run_sync(me._goes_on.promise)
+        events._set_running_loop(Greenlet.loop)
         error, me._fell = me._fell, None
         if error is not None:  # of one that has just ended
             raise error
 
     def _live(self) -> None:
+        events._set_running_loop(Greenlet.loop)
         try:
             self._run()
         except GreenletExit:
@@ -169,10 +174,18 @@ class Greenlet:
         self.dead = True
         self._start.destroy()
         Greenlet.current = self.parent
+        aside()
         self.parent._goes_on.resolve()
 
 
 Greenlet.current = Greenlet()
+PAGE = events._get_running_loop()  # the page's, for it imports this
+
+
+def aside() -> None:
+    """Let the page's own loop run while no greenlet does: a promise that is waited for beside another loop never comes."""
+    Greenlet.loop = events._get_running_loop()
+    events._set_running_loop(PAGE)
 
 
 def promising(call: Any) -> Any:
