@@ -144,7 +144,8 @@ def _draw_lanes(paper: Paper, whole: ShownPartition, y: float, counters: Sequenc
     chosen = _plain(whole)
     lanes = sorted(chosen.lanes, key=lambda lane: (lane.in_sync is False) - (lane.in_sync is True))
     right = paper.width - SIDE
-    axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12, BOXES)
+    axis = Axis(chosen, LOG, right, max([width(f"end {words.offset(lane.end)}") for lane in lanes]) + 12, BOXES,
+                [each.start for each in chosen.epochs[1:]])
     lines = place_lines(chosen, axis, LOG, right)
     at = top = y + lines_height(lines) + 12
     tops, bottoms, unders = [], [], [under(lane, chosen, axis, right) for lane in lanes]

@@ -11,7 +11,7 @@ Invariants
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.paper import DIGIT, width
@@ -39,9 +39,10 @@ class Piece(NamedTuple):
 class Axis:
     """The axis of offsets of one partition, which all its lanes share."""
 
-    def __init__(self, chosen: ShownPartition, left: float, right: float, tail: float, most: int = CAP) -> None:
+    def __init__(self, chosen: ShownPartition, left: float, right: float, tail: float, most: int = CAP,
+                 also: Sequence[int] = ()) -> None:
         """Lay the axis out from `left` to `right`, with at most `most` boxes; `tail` pixels are kept for what stands beside the
-        last record of a lane."""
+        last record of a lane. `also`: offsets that are open like marks, if there is room."""
         self.left, self.right, self.tail = left, right, tail
         low, high = extent(chosen) or (0, 0)
         self.empty = extent(chosen) is None
@@ -49,14 +50,14 @@ class Axis:
         self.cell = 0.0
         self.pieces: list[Piece] = []
         if any(lane.cells or lane.folded for lane in chosen.lanes):
-            self.pieces = self._lay_out(chosen, low, high, most)
+            self.pieces = self._lay_out(chosen, low, high, most, also)
         elif not self.empty:
             self.pieces = [Piece(low, max(high, low + 1), left, right - tail, True)]
         self.starts = [piece.start for piece in self.pieces]
         self.numbered = self.cell >= _numbered(high)
 
-    def _lay_out(self, chosen: ShownPartition, low: int, high: int, most: int) -> list[Piece]:
-        places, space = marks(chosen), self.right - self.left - self.tail
+    def _lay_out(self, chosen: ShownPartition, low: int, high: int, most: int, also: Sequence[int]) -> list[Piece]:
+        places, space = [*marks(chosen), *also], self.right - self.left - self.tail
         room, fold = 0.0, float(FOLD)
         number = _numbered(high)
         for wide, fold in ((number + 2, FOLD), (number + 2, 2), (number + 2, 1), (number, SLIT), (LEAST, FOLD), (LEAST, 1)):
