@@ -159,6 +159,8 @@ class Greenlet:
         aside()
         run_sync(me._goes_on.promise)
         events._set_running_loop(Greenlet.loop)
+        if self.dead:
+            self._start.destroy()  # not by itself: it was running
         error, me._fell = me._fell, None
         if error is not None:  # of one that has just ended
             raise error
@@ -172,7 +174,6 @@ class Greenlet:
         except BaseException as error:
             self.parent._fell = error
         self.dead = True
-        self._start.destroy()
         Greenlet.current = self.parent
         aside()
         self.parent._goes_on.resolve()
