@@ -33,6 +33,7 @@ CHART = "view.charts()"
 PLAY = """from minikafka.lab.play import Playground
 play = Playground(engine="sim")"""
 NUMBERS = "print(play._trouble, play.traffic.settings.members)\nplay.stop()"
+PROGRESS = "from minikafka.lab import progress\nprogress()"
 START = """number => {
     const content = window.jupyterapp.shell.currentWidget.content;
     content.activeCellIndex = number;
@@ -57,9 +58,10 @@ DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
 def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
     """Fails if the picture stands still or takes no order while a cell drives the world, if its slider does nothing, if a loop
-    without an end stops the notebook, if a chart has no plotly, or if the playground's time or sliders stand still.
+    without an end stops the notebook, if a chart has no plotly, if the playground's time or sliders stand still,
+    or if the student's own page knows no lab.
     """
-    page.open("labs/beside.ipynb", notebook(BEGIN, DRIVE, ENDLESS, CHART, PLAY, NUMBERS))
+    page.open("labs/beside.ipynb", notebook(BEGIN, DRIVE, ENDLESS, CHART, PLAY, NUMBERS, PROGRESS))
     page.run(0)
     seen = page.page
     seen.evaluate(START, 1)
@@ -76,4 +78,5 @@ def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
     seen.locator(".mk-play-members .noUi-handle").first.press("ArrowRight")
     seen.wait_for_function(DELIVERED)
     assert words(page.run(5)) == "{} 3"
+    assert "0 · Your first cluster" in words(page.run(6))
     assert len(page.asked) == 1 and page.complaints == []
