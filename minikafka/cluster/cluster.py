@@ -64,11 +64,14 @@ class Cluster:
     """
 
     security: Security = OPEN  # the security settings that clients need
+    without_processes: type[Cluster] | None = None  # the class of clusters where no process can be started (minikafka/lab/page)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Cluster:
         engine = kwargs.get("engine", args[4] if len(args) > 4 else None)
         if cls is Cluster and engine == "sim":
             return super().__new__(import_module(SIMULATOR).SimCluster)
+        if cls is Cluster and cls.without_processes is not None:
+            return super().__new__(cls.without_processes)
         return super().__new__(cls)
 
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,

@@ -46,7 +46,8 @@ The files, in reading order:
     the folders          labs/          of each lab its checks, experiments and wrong solutions
                          picture/       the picture of a cluster: facts from the trace, sentences, drawing
                          inside/        a student's rule in brokers: the nights of an adversary
-                        view/          that picture, live in a notebook
+                         view/          that picture, live in a notebook
+                         page/          a notebook inside a simulated world, as in a browser
                          demos/         failure demos for a class, without a notebook
                          spark/         Spark's side: our source and sink, the session, the connector's jars
                          demo/          the whole pipeline in one command; datasets/: the data

@@ -5,5 +5,7 @@ It leaves no name behind in the notebook. A Python of a terminal that does not k
 try:
     __import__("minikafka.lab")
     __import__("os").environ.pop("PYTHONSAFEPATH", None)
+    if __import__("sys").platform == "emscripten" or __import__("os").environ.get("MINIKAFKA_ENGINE") == "world":
+        __import__("minikafka.lab.page.notebook", fromlist="enter").enter()
 except ImportError:
     pass

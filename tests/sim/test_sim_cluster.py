@@ -11,7 +11,8 @@ from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported,
 from minikafka.sim.engine.cluster import SimCluster
 
 # What works here as the live cluster has it, because it asks only methods that are ours.
-SHARED = {"connect", "leader", "isr", "closed", "view", "security", "for_kafka_python", "for_confluent", "for_spark", "for_java"}
+SHARED = {"connect", "leader", "isr", "closed", "view", "security", "for_kafka_python", "for_confluent", "for_spark", "for_java",
+          "without_processes"}
 
 
 @pytest.fixture

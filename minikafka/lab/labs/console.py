@@ -16,6 +16,7 @@ import subprocess
 from typing import Any
 
 from minikafka.cluster.apache import java
+from minikafka.cluster.cluster import Cluster
 from minikafka.machine.jars import KAFKA
 from minikafka.machine.java import NoJava
 
@@ -48,6 +49,8 @@ def console(cluster: Any, command: str, given: str = "") -> None:
 
 def missing(tool: str) -> str:
     """Say what a tool lacks here, and what brings it; "" if it can be started."""
+    if Cluster.without_processes is not None and (tool == "kcat" or tool in CLASSES):
+        return f"({tool} is a program of its own, which no simulated world has; `make lab` runs it)"
     if tool == "kcat":
         return "" if shutil.which(tool) else "(kcat is not installed here; `apt install kcat` or `brew install kcat` brings it)"
     if tool not in CLASSES:

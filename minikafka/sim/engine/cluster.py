@@ -38,7 +38,7 @@ from minikafka.sim.engine.watched import Told
 from minikafka.sim.world.host import Host
 from minikafka.sim.world.log_lines import keep_log_lines
 from minikafka.sim.world.loop import DEAD, PAUSED, RUNNING
-from minikafka.sim.world.world import CLIENT_PORT, FEW_PARTITIONS, World
+from minikafka.sim.world.world import FEW_PARTITIONS, World
 
 T = TypeVar("T")
 POLL = 0.05  # virtual seconds between two questions of `wait`, as live
@@ -71,10 +71,18 @@ class SimCluster(Cluster):
         self._clients = 0
         self.seed = seed
         self.world = World(seed, brokers=brokers, controllers=controllers, config=as_live | (config or {}),
-                           preset=preset, racks=racks)
+                           preset=preset, racks=racks, **self._place())
         self.world.after_step.append(self._look)
         self._record_numbers = RecordNumbers()
+        self._made()
         self.run(self.world.start())
+
+    def _place(self) -> dict[str, Any]:
+        """Return the timeline and the port of its world: none that another world has."""
+        return {}
+
+    def _made(self) -> None:
+        """Do what else its world needs before it starts."""
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
         """Drive the world until a coroutine is done. Raises NotReady where something took too long in the world."""
@@ -140,7 +148,7 @@ class SimCluster(Cluster):
     def address(self, broker: int, listener: str | None = None) -> str:
         if listener is not None:
             raise NotSupported(f"a simulated broker has one listener for clients, and none named {listener}")
-        return f"{self._host(broker).name}:{CLIENT_PORT}"
+        return f"{self._host(broker).name}:{self.world.port}"
 
     def controller(self) -> int | None:
         self._check()

@@ -113,7 +113,7 @@ class Modules:
         root = full.partition(".")[0]
         if not self._is_copied(full):
             found = __import__(name, globals, locals, fromlist, level)
-            return self.own[root] if root in self.own and (full == root or not fromlist) else found
+            return self.own.get(full if fromlist else root, found)
         with self._known_here():
             importlib.import_module(full)
             return __import__(name, globals, locals, fromlist, level)
@@ -198,10 +198,16 @@ def _net(threads: Threads, network: Network) -> dict[str, Any]:
         a.twin, b.twin, a.connected, b.connected = b, a, True, True
         return a, b
 
+    def connected(address: tuple[str, int], timeout: float | None = None) -> Sock:
+        sock = one()
+        sock.settimeout(timeout)
+        sock.connect(address)
+        return sock
+
     def resolved(host: str, port: Any, *_: Any, **__: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port)))]
 
-    return {"socket": _like(socket, socket=one, socketpair=pair, getaddrinfo=resolved),
+    return {"socket": _like(socket, socket=one, socketpair=pair, getaddrinfo=resolved, create_connection=connected),
             "selectors": _like(selectors, DefaultSelector=lambda: Selector(threads))}
 
 

@@ -18,9 +18,15 @@ from minikafka.sim.world.env import SimEnv
 
 
 class Network:
-    """The way out of a process; its Env is set when it comes into a world."""
+    """The way out of a process; its Env is set when it comes into a world. Other worlds on its timeline are reached by port."""
 
     env: SimEnv
+
+    def __init__(self) -> None:
+        self.ports: dict[int, SimEnv] = {}
+
+    def to(self, port: int) -> SimEnv:
+        return self.ports.get(port, self.env)
 
 
 class Sock:
@@ -64,9 +70,16 @@ class Sock:
             self._network.env.spawn(self._reach(), "connect")
         return errno.EINPROGRESS
 
+    def connect(self, address: tuple[Any, ...]) -> None:
+        self.connect_ex(address)
+        if not self._threads.block(self.writable, self.waiters, self.timeout):
+            raise TimeoutError("timed out")
+        if self.error:
+            raise OSError(self.error, "cannot connect")
+
     async def _reach(self) -> None:
         try:
-            await self._network.env.connect(*self.peer, lambda: self, -1)  # type: ignore[arg-type,return-value]
+            await self._network.to(self.peer[1]).connect(*self.peer, lambda: self, -1)  # type: ignore[arg-type,return-value]
         except OSError as error:
             self.error = error.errno or errno.ECONNREFUSED
         self._threads.wake(self.waiters)
@@ -109,9 +122,11 @@ class Sock:
             self.transport.write(data)
         return len(data)
 
+    sendall = send
+
     def recv(self, size: int, flags: int = 0) -> bytes:
         if not self._threads.block(self.readable, self.waiters, self.timeout):
-            raise BlockingIOError(errno.EAGAIN, "nothing has arrived")
+            raise TimeoutError("timed out") if self.timeout else BlockingIOError(errno.EAGAIN, "nothing has arrived")
         data = bytes(self.inbox[:size])
         del self.inbox[:size]
         return data

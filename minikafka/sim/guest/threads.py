@@ -34,6 +34,11 @@ class Threads:
         self.current: Any = None  # None for a caller from outside
         self._looks, self._seen = 0, -1.0
 
+    def _wait_inside(self, done: Callable[[], bool]) -> None:
+        """Wait for the world where a thread of it would drive it: the thread looks again and again (Timeline.inside)."""
+        while not done():
+            self.sleep(LOOK)
+
     def start(self, thread: Any) -> None:
         thread.green, thread.waits = greenlet(thread.live), 0
         self.alive.append(thread)
@@ -45,10 +50,11 @@ class Threads:
             thread.waits += 1
             thread.green.parent = getcurrent()
             before, self.current = self.current, thread
+            self.loop.timeline.inside = self._wait_inside
             try:
                 thread.green.switch()
             finally:
-                self.current = before
+                self.current, self.loop.timeline.inside = before, None
 
     def block(self, ready: Callable[[], Any], waiters: list[Any], timeout: float | None = None) -> bool:
         """Put the running thread aside until `ready()`, asked whenever `waiters` are woken, or until the timeout."""

@@ -88,6 +88,7 @@ class Timeline:
         self.steps = 0  # callbacks run so far
         self.most_steps = sys.maxsize  # a run that takes more of them goes round in circles
         self.after_step = [*self.beside]  # functions called after each callback
+        self.inside: Callable[[Callable[[], bool]], None] | None = None  # while a guest's thread runs: how it waits (sim/guest)
         self.ready: list[SimHandle] = []
         self._timers: list[tuple[float, int, SimHandle]] = []
         self._count = 0
@@ -103,6 +104,8 @@ class Timeline:
 
         The garbage collector is off meanwhile: it takes a tenth of the time, and the seed does not decide when it runs.
         """
+        if self.inside is not None:
+            return self.inside(done)
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -275,8 +278,8 @@ def _put_away(coro: Any) -> None:
 class SimLoop(ProcessLoop):
     """A timeline and the loop of its first process: `SimLoop(seed).run(coroutine)` runs it to its end."""
 
-    def __init__(self, seed: int | str) -> None:
-        super().__init__(Timeline(seed), "main")
+    def __init__(self, seed: int | str, timeline: Timeline | None = None) -> None:
+        super().__init__(timeline or Timeline(seed), "main")
 
     def run(self, goal: Coroutine[Any, Any, T]) -> T:
         """Run until `goal` is done; return its result, raise what it raises, or RuntimeError on a deadlock."""

@@ -25,7 +25,7 @@ from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.host import Host, host_name
 from minikafka.sim.world.log_lines import keep_log_lines
-from minikafka.sim.world.loop import DEAD, PAUSED, RUNNING, SimLoop
+from minikafka.sim.world.loop import DEAD, PAUSED, RUNNING, SimLoop, Timeline
 from minikafka.sim.world.net import SimNetwork
 
 T = TypeVar("T")
@@ -48,16 +48,18 @@ class World(Breakable):
     """A cluster of `brokers` nodes with ids from 1, the first of them voters too, or with `controllers` other voters (101...).
 
     `config` holds Kafka's settings, the same for every node; internal topics have two partitions, and an idle
-    controller writes nothing, unless it says otherwise. `racks` names the rack of each broker.
+    controller writes nothing, unless it says otherwise. `racks` names the rack of each broker. Worlds on one `timeline` have one
+    clock, and a `port` of its own makes the addresses of each its own.
     """
 
     def __init__(self, seed: int | str, *, brokers: int = 3, controllers: int | None = None,
                  config: dict[str, Any] | None = None, preset: str | None = "class",
-                 racks: Sequence[str] | None = None) -> None:
+                 racks: Sequence[str] | None = None, timeline: Timeline | None = None, port: int = CLIENT_PORT) -> None:
         keep_log_lines()
-        self.seed = seed
+        self.seed, self.port = seed, port
         self._chance: dict[str, Random] = {}
-        self.loop = SimLoop(seed)
+        self.loop = SimLoop(seed, timeline)
+        self._began = self.loop.timeline.clock
         self.net = SimNetwork(self.loop, self.rng("net"))
         self.events: list[Event] = []
         self.listeners: list[Callable[[Event], None]] = []
@@ -76,7 +78,7 @@ class World(Breakable):
 
     def _add(self, node: int, roles: list[str], rack: str | None) -> Host:
         name = host_name(node)
-        clients = [f"PLAINTEXT://{name}:{CLIENT_PORT}"] if "broker" in roles else []
+        clients = [f"PLAINTEXT://{name}:{self.port}"] if "broker" in roles else []
         config = BrokerConfig({
             "node.id": str(node),
             "process.roles": ",".join(roles),
@@ -111,7 +113,7 @@ class World(Breakable):
 
     @property
     def bootstrap(self) -> list[tuple[str, int]]:
-        return [(host_name(n), CLIENT_PORT) for n in self.brokers]
+        return [(host_name(n), self.port) for n in self.brokers]
 
     def broker(self, node: int) -> Broker | None:
         """Return the running (or paused) broker, None if it is dead."""
@@ -144,7 +146,7 @@ class World(Breakable):
 
     def now(self) -> float:
         """Return the seconds since the world began."""
-        return self.loop.timeline.clock
+        return self.loop.timeline.clock - self._began
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
         """Drive the world until the story ends; return its result, raise what it raises, RuntimeError on a deadlock."""
@@ -271,7 +273,7 @@ class World(Breakable):
 
     def _record(self, host: Host | None, kind: str, fields: dict[str, Any]) -> None:
         """Append an event, as broker/server/trace.py would write it, and call the listeners."""
-        now = self.loop.timeline.clock
+        now = self.now()
         key = (host.id, host.incarnation) if host is not None else (0, 0)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         wall = host.env.wall_ms() if host is not None and host.env is not None else EPOCH_MS + int(now * 1000)

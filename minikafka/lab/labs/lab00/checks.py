@@ -42,6 +42,9 @@ Place = tuple[int, int]  # partition and offset
 def environment(module: ModuleType) -> str:
     """Check that the imported package is the one beside these labs, that the clients are those of the lock, and that
     the doctor finds nothing missing."""
+    if Cluster.without_processes is not None:
+        return (f"Python {platform.python_version()}, {CLIENT} {version(CLIENT)}, brokers and clients in a simulated world: "
+                "Spark, Java and programs of this machine are not here, `make lab` has them")
     here = Path(module.__file__ or "").resolve().parent
     if not (here.parent / "labs").is_dir():
         raise Unknown(f"`minikafka` was imported from {here}, which is not this project. Start with `make lab`.")

@@ -1,0 +1,38 @@
+"""The cluster that `Cluster()` makes in a notebook inside a world: simulated, with what cells call of a live one.
+
+Owns: nothing. What is live only is refused in one sentence, which says what it needs.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minikafka.client import Blocking
+from minikafka.cluster.watch import watch
+from minikafka.sim.engine.cluster import SimCluster
+
+if TYPE_CHECKING:
+    from minikafka.lab.page.notebook import Notebook
+
+
+class WorldCluster(SimCluster):
+    """A simulated cluster to which the notebook's own clients connect."""
+
+    notebook: Notebook | None = None
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self.members: dict[str, Any] = {}
+        super().__init__(*args, **settings)
+
+    def _place(self) -> dict[str, Any]:
+        assert self.notebook is not None
+        return {"timeline": self.notebook.timeline, "port": self.notebook.next_port()}
+
+    def _made(self) -> None:
+        assert self.notebook is not None
+        self.notebook.reach(self.world)
+
+    def watch(self, client: Any, name: str | None = None) -> Any:
+        """Have a client of kafka-python, or one made here, write to the trace what it sends and reads; return the client."""
+        if isinstance(client, Blocking):
+            return super().watch(client, name)
+        return watch(client, self.world.tell, name, self._record_numbers)

@@ -1,0 +1,80 @@
+"""The kernel of a notebook as a process of a simulated world.
+
+    enter()
+
+Cells are run from outside of the world's threads: where a cell waits, it drives the world (sim/guest/threads.py). Its imports,
+and those of the modules that are copied, are those of `Modules.load`; here the copies stay in the interpreter for good.
+All clusters of a notebook are on one timeline, and each has a port of its own.
+
+Owns: the timeline; the ports.
+Invariants: I-NOTEBOOK-1 the kernel's own code, IPython and the picture keep the machine's clock and threads.
+"""
+from __future__ import annotations
+
+import builtins
+import itertools
+import sys
+from random import Random
+
+from minikafka.cluster.cluster import Cluster
+from minikafka.lab.names import shell
+from minikafka.lab.page.cluster import WorldCluster
+from minikafka.sim.guest.modules import COPIED, Modules
+from minikafka.sim.world.disk import SimDisk
+from minikafka.sim.world.env import SimEnv
+from minikafka.sim.world.loop import ProcessLoop, Timeline
+from minikafka.sim.world.net import SimNetwork
+from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
+
+LABS = ("minikafka.lab.labs", "minikafka.lab.play", "minikafka.lab.program")  # they have clients, or they wait
+STAYING = ("kafka", *LABS)
+LOADED = ("minikafka.lab.again", "minikafka.cluster.security", "minikafka.cluster.wire")  # before: they are given the names
+OF_THE_KERNEL = ("sys", "logging", "signal")
+
+
+class Notebook(Modules):
+    """The modules that cells find, and the timeline of their clusters."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__("notebook", copied=(*COPIED, *LABS, "concurrent"))
+        for name in OF_THE_KERNEL:
+            del self.own[name]
+        self.known |= {"print": builtins.print, "input": builtins.input}
+        self.timeline, self._ports = Timeline(seed), itertools.count(CLIENT_PORT, 100)
+        self.loop = self.threads.loop = ProcessLoop(self.timeline, self.name)
+        nowhere = SimNetwork(self.loop, Random(seed))
+        self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
+        self.chance = self.env.rng("chance")
+
+    def next_port(self) -> int:
+        return next(self._ports)
+
+    def reach(self, world: World) -> None:
+        """Let the notebook's clients connect to the brokers of this world."""
+        self.network.ports[world.port] = SimEnv(self.loop, world.net, SimDisk(), f"{world.seed}:{self.name}", CLIENTS)
+
+    def stay(self) -> None:
+        """Put its copies into the place of the real modules for good, but for those of the standard library."""
+        vars(self.own["os"]).pop("register_at_fork", None)  # a pool of threads has a hook for forks, and one for the end
+        self.own["threading"]._register_atexit = lambda call: None
+        for name in ("queue", "uuid", "concurrent.futures.thread"):
+            self.load(name)
+        self.own |= {name: self._found.pop(name) for name in list(self._found) if not name.startswith(STAYING)}
+        self.copied = STAYING
+        self._here = self._known_here()  # kept: a generator that nobody holds would end
+        self._here.__enter__()
+        for name in LOADED:
+            module = sys.modules[name]
+            for each in vars(module).keys() & self.own.keys():
+                setattr(module, each, self.own[each])
+        if (running := shell()) is not None:
+            running.user_ns["__builtins__"] = self.known
+
+
+def enter() -> Notebook:
+    """Make this kernel a process of a world, for good."""
+    if WorldCluster.notebook is None:
+        WorldCluster.notebook = Notebook()
+        Cluster.without_processes = WorldCluster
+        WorldCluster.notebook.stay()
+    return WorldCluster.notebook
