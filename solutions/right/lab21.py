@@ -71,6 +71,7 @@ RIGHT = {
         "in place": mended_in_place,
         "by the other name of the setting": by_another_name,
         "without the old name": without_a_mechanism,
+        "the other SCRAM": lambda settings: mended(settings, **{"sasl.mechanism": "SCRAM-SHA-256"}),
         "one more setting": lambda settings: mended(settings, **{"client.id": "ada"}),
     },
     "21.9": {

@@ -44,8 +44,6 @@ WRONG = {
         "the protocol alone": (lambda settings: {**settings, "security.protocol": "SASL_SSL"}, r"Unsupported SASL mechanism"),
         "the end of line stays": (lambda settings: mended(settings, **{"sasl.password": settings["sasl.password"]}),
                                   r"invalid credentials"),
-        "the SCRAM that this user has not": (lambda settings: mended(settings, **{"sasl.mechanism": "SCRAM-SHA-256"}),
-                                             r"invalid credentials with SASL mechanism SCRAM-SHA-256"),
         "a login without TLS": (lambda settings: mended(settings, **{"security.protocol": "SASL_PLAINTEXT"}), r"brokers are down"),
         "TLS without a login": (lambda settings: mended(settings, **{"security.protocol": "SSL"}), r"the client says"),
         "no verification": (lambda settings: mended(settings, **{"enable.ssl.certificate.verification": False}),

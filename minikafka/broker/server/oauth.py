@@ -1,7 +1,7 @@
 """OAUTHBEARER: a client shows a token in place of a password (RFC 7628), and a validator says whose it is and how long it lasts.
 
-    FirstMessage.of(text)                    the client's message: the token, and the name that it may give itself
-    UnsecuredTokens(options).check(token, now)   ->  Bearer(user, ends_ms); TokenRefusedError
+    FirstMessage.of(text)                              the client's message: the token, and the name that it may give itself
+    UnsecuredTokens(name, options).check(token, now)   ->  Bearer(user, ends_ms); TokenRefusedError
 
 A token is a JWT: a header, claims and a signature, each in base64, with dots between them.
 

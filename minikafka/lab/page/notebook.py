@@ -7,7 +7,7 @@ and those of the modules that are copied, are those of `Modules.load`; here the 
 All clusters of a notebook are on one timeline, and each has a port of its own.
 
 Owns: the timeline; the ports.
-Invariants: I-NOTEBOOK-1 the kernel's own code, IPython and the picture keep the machine's clock and threads.
+Invariants: the kernel's own code, IPython and the picture keep the machine's clock and threads.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One page about a pipeline and the night that it went through: verdict, choices, counters, and the night as a film.
 
-    night = NightPage(my_pipeline(), run, alarms)      # the last expression of a cell
+    night = NightPage(pipeline, run, alarms)           # the last expression of a cell
     night.save("Ada")                                  # night-Ada.html plays by itself; with a Chromium also night-Ada.pdf
 
 Owns: the words of the page. Invariants: a page that is saved loads nothing, and needs neither a kernel nor a server.

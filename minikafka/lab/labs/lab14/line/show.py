@@ -1,6 +1,6 @@
 """A run as a picture, for a cell.
 
-    see(my_pipeline(), NIGHTS[1])                # rehearse it in a night, or under a schedule
+    see(pipeline, NIGHTS[1])                     # rehearse it in a night, or under a schedule
     line(run)                                    # a run that is there already
 
 Owns: nothing.
