@@ -24,6 +24,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -114,8 +115,14 @@ def window_of(started: str) -> str:
     return f"{started[:14]}{minute:02d}:00Z"
 
 
+def time_of(seconds: float) -> str:
+    """Return the time some seconds after the beginning of 1970, "2025-06-02T07:25:00Z" for 1748849100."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def row_of(value: str, part: int, off: int) -> Row:
-    """Return the row that a record of the log should become: as Spark's `from_json`, with None for what cannot be read."""
+    """Return the row that a record of the log should become, whichever release of the application wrote it; with None for what
+    cannot be read."""
     return Row(*_read(value), part, off)
 
 
@@ -125,7 +132,10 @@ def _read(value: str) -> tuple[Any, ...]:
         trip = json.loads(value)
     except ValueError:
         return None, None, None, None
-    return trip.get("trip"), trip.get("taxi"), trip.get("pickup"), "started" in trip and window_of(trip["started"]) or None
+    pickup = trip.get("pickup")                 # the zone; in the new release, where the zone has a name of its own, a time
+    if isinstance(pickup, int):
+        return trip.get("trip"), trip.get("taxi"), trip.get("zone"), window_of(time_of(pickup / 1000))
+    return trip.get("trip"), trip.get("taxi"), pickup, "started" in trip and window_of(trip["started"]) or None
 
 
 def readable(row: Row) -> bool:

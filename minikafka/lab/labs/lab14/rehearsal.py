@@ -57,7 +57,8 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
         for part in PARTS:
             with contextlib.suppress(KafkaError):
                 cluster.run(read_all(cluster.world.client_env(), cluster.world.bootstrap, TOPIC, part, history=history))
-        waited = max((came - writer.sent[trip] for trip, came in spark.came.items()), default=0.0)
+        waited = max((came - writer.sent[trip] for trip, came in spark.came.items() if trip in writer.sent),
+                     default=0.0)
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
                    prices=sink.prices(), dead=sink.dead(), died=spark.died, events=told_by(sink.diary, cluster.trace, TOPIC))
 
@@ -94,11 +95,11 @@ class SimTripWriter:
             await self.world.sleep(max(0.0, began + number / RATE - self.world.now()))
             if schedule.silent[0] <= number / RATE < schedule.silent[1]:
                 continue
-            self.sent[trip.trip] = began + number / RATE
+            self.sent[trip.trip], value = began + number / RATE, schedule.record(number, trip)
             for _ in range(2 if schedule.twice and number % schedule.twice == 0 else 1):
-                promises.append(await self.producer.post(TOPIC, trip.encode(), trip.taxi.encode()))
+                promises.append(await self.producer.post(TOPIC, value, trip.taxi.encode()))
             if number in schedule.spoiled:
-                promises.append(await self.producer.post(TOPIC, spoil(trip.encode(), number), trip.taxi.encode()))
+                promises.append(await self.producer.post(TOPIC, spoil(value, number), trip.taxi.encode()))
         await asyncio.gather(*promises, return_exceptions=True)
         self.done = True
 
@@ -110,7 +111,8 @@ class ModelOfSpark(Spark):
         self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
         self.diary = sink.diary
         self.came, self.stayed = dict[int, float](), 0      # when a price first counted a trip; rows of a write that died
-        self.died = ""                          # the error of a `write`
+        self.read: Callable[[str, int, int], Row] = row_of  # what the query makes of a record
+        self.died = ""                          # the error of a `read` or a `write`
         self.newest = dict[int, int]()          # of each partition, the last such trip
         self.checkpoint: Checkpoint | None = None
         self.over, self.at_rest, self.dead, self.dead_until = False, False, False, 0.0
@@ -143,11 +145,11 @@ class ModelOfSpark(Spark):
         if plan is None:
             return
         self.diary.say("batch", batch=plan.batch)
-        rows = await self._read(plan)
-        await self.world.sleep(self.row_seconds * len(rows))
+        records = await self._read(plan)
+        await self.world.sleep(self.row_seconds * len(records))
         inside = self.dying and self.inside
         try:
-            self._write(rows, plan.batch, inside)
+            self._write([self.read(*record) for record in records], plan.batch, inside)
         except Exception as error:              # the query ends; whoever starts it again gets the same batch
             self.died = f"{type(error).__name__}: {error}"
             self._die(AGAIN, self.died)
@@ -178,13 +180,13 @@ class ModelOfSpark(Spark):
     async def _ends(self, which: str) -> Offsets:
         return {part: await self.admin.offset(TOPIC, part, which) for part in PARTS}
 
-    async def _read(self, plan: MicroBatch) -> list[Row]:
+    async def _read(self, plan: MicroBatch) -> list[tuple[str, int, int]]:
         """Read exactly the range of a plan, partition by partition, as Spark's tasks do."""
-        found: dict[int, list[Row]] = {part: [] for part in PARTS}
+        found: dict[int, list[tuple[str, int, int]]] = {part: [] for part in PARTS}
         for part in PARTS:
             self.consumer.seek((TOPIC, part), plan.start[part])
         while any((self.consumer.position((TOPIC, part)) or 0) < plan.end[part] for part in PARTS):
             for record in await self.consumer.poll(0.5):
                 if record.offset < plan.end[record.partition]:
-                    found[record.partition].append(row_of(record.value.decode(), record.partition, record.offset))
-        return [row for part in PARTS for row in found[part]]
+                    found[record.partition].append((record.value.decode(), record.partition, record.offset))
+        return [record for part in PARTS for record in found[part]]

@@ -9,10 +9,16 @@ which waits is never asked for the impossible.
 """
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minikafka.lab.datasets import Trip
 
 RATE = 20.0                                     # trips a second
+APART = 0.2                                     # seconds between the new releases of two taxis
 KINDS = ("kill the leader", "cut off the leader", "slow a follower", "lose the answers", "kill Spark after a write")
 SECONDS = {"kill the leader": 5.0, "cut off the leader": 6.0, "slow a follower": 5.0, "lose the answers": 3.0,
            "kill Spark after a write": 2.0}
@@ -36,7 +42,8 @@ class Fault:
 class Schedule:
     """The plan of a run: `trips` at RATE, and the faults. `twice`: the caller repeats every n-th trip, 0 for none; `row_seconds`:
     what the sink takes for a row; `silent`: from when to when nothing is sent; `spoiled`: the trips
-    behind which a record is sent that no trip can be read from."""
+    behind which a record is sent that no trip can be read from; `release`: from which second the taxis get the application's
+    new release, one after another, 0 for never; `back`: from when every second taxi has the old one again."""
 
     seed: int
     trips: int
@@ -45,10 +52,18 @@ class Schedule:
     row_seconds: float = 0.0
     silent: tuple[float, float] = (0.0, 0.0)
     spoiled: tuple[int, ...] = ()
+    release: float = 0.0
+    back: float = 0.0
 
     @property
     def seconds(self) -> float:
         return self.trips / RATE
+
+    def record(self, number: int, trip: Trip) -> bytes:
+        """Return the record of a trip as the release writes it that its taxi has at that moment."""
+        second, taxi = number / RATE, int(trip.taxi.rpartition("-")[2])
+        new = 0 < self.release + taxi * APART <= second and not (taxi % 2 and 0 < self.back <= second)
+        return newer(trip) if new else trip.encode()
 
     def only(self, *kinds: str) -> Schedule:
         """Return this schedule with the faults of these kinds alone: some engines cannot do all."""
@@ -60,12 +75,24 @@ class Schedule:
         first += f"; the sink writes {1 / self.row_seconds:.0f} rows a second" if self.row_seconds else ""
         first += "; nothing is sent from second {:g} to {:g}".format(*self.silent) if any(self.silent) else ""
         first += f"; {len(self.spoiled)} records cannot be read" if self.spoiled else ""
+        first += f"; a new release from second {self.release:g} on, taxi by taxi" if self.release else ""
+        first += f"; from second {self.back:g} on every second taxi has the old one again" if self.back else ""
         return "\n".join([first, *map(str, self.faults)])
+
+
+def newer(trip: Trip) -> bytes:
+    """Return a trip as the application's new release writes it: the zone has another name, and the zone's old name is a time."""
+    old = json.loads(trip.encode())
+    new = {"trip": old.pop("trip"), "taxi": old.pop("taxi"), "zone": old.pop("pickup"), "dropoff": old.pop("dropoff")}
+    del old["started"]
+    new |= {"pickup": int(trip.started.timestamp() * 1000), **old, "seats": 1 + trip.trip % 4}
+    return json.dumps(new, separators=(",", ":")).encode()
 
 
 def spoil(value: bytes, number: int) -> bytes:
     """Return a record that no trip can be read from: the text breaks off, or it names no zone."""
-    return value[:40] if number % 2 else value.replace(b'"pickup"', b'"pick"')
+    name = b'"zone"' if b'"zone"' in value else b'"pickup"'
+    return value[:40] if number % 2 else value.replace(name, name[:-2] + b'"')
 
 
 def published() -> Schedule:
