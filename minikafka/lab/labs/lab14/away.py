@@ -30,7 +30,7 @@ TRIPS, DELAY = 600, 10                          # of what Spark counts: trips; m
 
 
 @dataclass(frozen=True)
-class Away:
+class AwayNight:
     """A night after an outage. Times in seconds; `rate`: trips a second."""
 
     name: str
@@ -49,16 +49,16 @@ class Away:
 
 
 AWAY = (
-    Away("an hour away"),
-    Away("a small machine", memory=2_000),
-    Away("a slow start", fixed=8.0),
-    Away("fresh in ten minutes", soon=600.0),
-    Away("ten times as many", rate=1000.0),
-    Away("a short break", away=120.0, rate=40.0),
+    AwayNight("an hour away"),
+    AwayNight("a small machine", memory=2_000),
+    AwayNight("a slow start", fixed=8.0),
+    AwayNight("fresh in ten minutes", soon=600.0),
+    AwayNight("ten times as many", rate=1000.0),
+    AwayNight("a short break", away=120.0, rate=40.0),
 )
 
 
-def played(night: Away, limit: int | None, cores: int) -> str:
+def played(night: AwayNight, limit: int | None, cores: int) -> str:
     """Return what there is against a limit of rows for each micro-batch and a number of cores; "" for nothing."""
     now, left = 0.0, night.away * night.rate
     while left > night.rate * night.still:
@@ -75,12 +75,12 @@ def played(night: Away, limit: int | None, cores: int) -> str:
     return ""
 
 
-def largest(night: Away, cores: int) -> int:
+def largest(night: AwayNight, cores: int) -> int:
     """Return the most rows that a batch may have."""
     return max(1, min(night.memory, int((night.still - night.fixed) / night.row * cores)))
 
 
-def fewest(night: Away) -> int:
+def fewest(night: AwayNight) -> int:
     """Return the fewest cores with which some limit is enough."""
     return next(cores for cores in itertools.count(1) if not played(night, largest(night, cores), cores))
 

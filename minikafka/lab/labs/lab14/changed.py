@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab14 import cost, versions
-from minikafka.lab.labs.lab14.away import AWAY, Away, fewest, largest, played
+from minikafka.lab.labs.lab14.away import AWAY, AwayNight, fewest, largest, played
 from minikafka.lab.labs.lab14.release import FIRST, RELEASES, against, misread, samples
 from minikafka.lab.labs.lab14.versions import VERSIONS, Restart, stop_of
 from minikafka.lab.values import shown
@@ -56,7 +56,7 @@ hints("14.17",
       "A window is open if its end lies after the watermark. A new query must count the first of these windows whole: from which "
       "offset on? What it counts in earlier windows is not whole, so nothing before this window may be written. The length of a "
       "window is that of the new version.",
-      "minikafka/lab/labs/lab14/versions.py: `Counting`, `right`, `against`")
+      "minikafka/lab/labs/lab14/versions.py: `CountingQuery`, `right`, `against`")
 
 
 @checks("14.17", matters="Spark refuses what it cannot read. What it can read and means something else, it adds up. So start the "
@@ -114,7 +114,7 @@ TOO_FEW = "Is there a limit at all with which so many cores are enough?"
 LIMIT = "The cores are enough. Which limit is not too large, and not too small?"
 
 
-def limits(said: Any, night: Away) -> tuple[int | None, int]:
+def limits(said: Any, night: AwayNight) -> tuple[int | None, int]:
     """Return a limit and a number of cores as they were meant; AssertionError if they are none."""
     assert isinstance(said, (tuple, list)) and len(said) == 2, \
         f"a pair (limit, cores) is wanted; for {night.name!r} you return {shown(said)}"
@@ -131,14 +131,14 @@ hints("14.20",
       "How many trips a second does one core do, and how many go into one partition?",
       "A machine measured so many trips in so many seconds on so many cores: divide by both. You need half of a core more as a "
       "whole core, so round up. A disk keeps rate * seconds of seven days trips, each with its bytes, three times.",
-      "math.ceil; minikafka/lab/labs/lab14/cost.py: `Measured`")
+      "math.ceil; minikafka/lab/labs/lab14/cost.py: `MachineFigures`")
 
 
 @checks("14.20", matters="Partitions are the one figure of the three that is hard to change: with more of them, keys move.",
         wants='a dictionary {"partitions": ..., "cores": ..., "gib": ...}')
 def costs(answer: Callable[[Any, float], Any]) -> str:
     """Compare bills for three cities with what was measured on three machines."""
-    def bill(measured: cost.Measured, rate: float) -> dict[str, Any]:
+    def bill(measured: cost.MachineFigures, rate: float) -> dict[str, Any]:
         said = answer(measured, rate)
         assert isinstance(said, Mapping), f"a dictionary is wanted, you returned {shown(said)}"
         missing = [name for name in cost.WANTED if name not in said]

@@ -22,7 +22,7 @@ WANTED = ("partitions", "cores", "gib")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MachineFigures:
     """The figures of a machine. `produced`: trips a second that a producer got into `partitions` partitions, all together;
     `rows`: trips of a micro-batch, which took `seconds` on `cores` cores; `size`: bytes of a trip on a disk, one copy."""
 
@@ -40,18 +40,18 @@ class Measured:
 
 
 SIZE = sum(len(trip.encode()) for trip in islice(taxi_trips(), 1000)) / 1000
-MEASURED = Measured(87_391, 6, 500_000, 21.6, 2, SIZE)
-OTHERS = (Measured(30_000, 3, 100_000, 20.0, 4, 400.0), Measured(6_000, 6, 1_000_000, 10.0, 2, 60.0))
+MEASURED = MachineFigures(87_391, 6, 500_000, 21.6, 2, SIZE)
+OTHERS = (MachineFigures(30_000, 3, 100_000, 20.0, 4, 400.0), MachineFigures(6_000, 6, 1_000_000, 10.0, 2, 60.0))
 
 
-def due(measured: Measured, rate: float) -> dict[str, float]:
+def due(measured: MachineFigures, rate: float) -> dict[str, float]:
     """Return what so many trips a second need: Spark reads twice as many as come, so that an hour away is read in an hour."""
     cores = math.ceil(2 * rate / (measured.rows / measured.seconds / measured.cores))
     partitions = max(cores, math.ceil(rate / (measured.produced / measured.partitions)))
     return {"partitions": partitions, "cores": cores, "gib": rate * measured.size * 86_400 * DAYS * REPLICAS / GIB}
 
 
-def against(bill: Callable[[Measured, float], Mapping[str, Any]]) -> tuple[str, Measured] | None:
+def against(bill: Callable[[MachineFigures, float], Mapping[str, Any]]) -> tuple[str, MachineFigures] | None:
     """Return what is wrong with the first bill that is, and the machine; None if all are right."""
     for measured in (MEASURED, *OTHERS):
         for name, rate in RATES.items():

@@ -1,6 +1,6 @@
 """The next versions of a query, started by Spark itself over copies of one old checkpoint.
 
-    tried(spark)["window"]                       # Tried("goes on", {...}, 2)
+    tried(spark)["window"]                       # TriedVersion("goes on", {...}, 2)
     table(spark)                                 # what Spark says, and how many values are wrong
 
 The records stand in files, one a micro-batch: what Spark's state does with another version does not depend on the source.
@@ -25,7 +25,7 @@ from minikafka.lab.labs.lab14.versions import (
     TRIPS,
     VERSIONS,
     Cell,
-    Version,
+    QueryVersion,
     day,
     right,
     stopped,
@@ -41,15 +41,15 @@ SCHEMA = "taxi STRING, pickup STRING, dropoff STRING, started TIMESTAMP, km DOUB
 PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-class Tried(NamedTuple):
-    """What Spark said to a version, the table of its sink, and the partitions of its state."""
+class TriedVersion(NamedTuple):
+    """The end of a trial: what Spark said to a version, the table of its sink, and the partitions of its state."""
 
     said: str
     table: dict[Cell, int]
     partitions: int
 
 
-def tried(spark: SparkSession, versions: Sequence[Version] = tuple(VERSIONS.values())) -> dict[str, Tried]:
+def tried(spark: SparkSession, versions: Sequence[QueryVersion] = tuple(VERSIONS.values())) -> dict[str, TriedVersion]:
     """Return what became of each version over the checkpoint of the old one."""
     home, before = Path(tempfile.mkdtemp(prefix="versions-")), spark.conf.get(PARTITIONS)
     try:
@@ -75,7 +75,7 @@ def by_age(folder: Path, trips: Sequence[Trip], per_batch: int, number: int = 0)
         os.utime(file, (age, age))
 
 
-def run(spark: SparkSession, version: Version, home: Path, checkpoint: str) -> Tried:
+def run(spark: SparkSession, version: QueryVersion, home: Path, checkpoint: str) -> TriedVersion:
     """Let a version read all that is new to its checkpoint."""
     table: dict[Cell, int] = {} if version is OLD else stopped().table
 
@@ -89,12 +89,12 @@ def run(spark: SparkSession, version: Version, home: Path, checkpoint: str) -> T
     try:
         query.awaitTermination()
     except Exception as error:
-        return Tried(" ".join(re.findall(r"\[(STATE\w+)\]", str(error))[:1]) or str(error)[:80], table, 0)
+        return TriedVersion(" ".join(re.findall(r"\[(STATE\w+)\]", str(error))[:1]) or str(error)[:80], table, 0)
     progress: Any = query.lastProgress
-    return Tried("goes on", table, progress.stateOperators[0].numShufflePartitions)
+    return TriedVersion("goes on", table, progress.stateOperators[0].numShufflePartitions)
 
 
-def counting(spark: SparkSession, version: Version, folder: Path) -> DataFrame:
+def counting(spark: SparkSession, version: QueryVersion, folder: Path) -> DataFrame:
     """Return the query of a version."""
     from pyspark.sql import functions as F
     rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))

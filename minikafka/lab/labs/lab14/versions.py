@@ -4,8 +4,9 @@
     stop_of(VERSIONS["window"])                  # what is known when the old version has stopped
     against("keep", VERSIONS["window"])          # "12 of 26 values wrong"; "" if all is well
 
-`Counting` is a model of Spark's contract. A checkpoint has the offsets, the watermark, the counts, the number of partitions of
-the state, and the types of its columns; it has neither their names nor what is counted. spark_versions.py asks Spark itself.
+`CountingQuery` is a model of Spark's contract. A checkpoint has the offsets, the watermark, the counts, the number of
+partitions of the state, and the types of its columns; it has neither their names nor what is counted. spark_versions.py asks
+Spark itself.
 Owns: the versions and the day. Invariants: the model has the values that Spark has (test_lab14).
 """
 from __future__ import annotations
@@ -28,7 +29,7 @@ Restart = str | tuple[int, int]                 # "keep", or the offset to begin
 
 
 @dataclass(frozen=True)
-class Version:
+class QueryVersion:
     """A version of the query. `retention`: how long its topic keeps records."""
 
     name: str
@@ -44,20 +45,20 @@ class Version:
         return f"{self.name:<11}{self.change}; the topic keeps {self.retention}"
 
 
-OLD = Version("old", "counts the trips of each zone in windows of 10 minutes, with a watermark of 30 minutes")
+OLD = QueryVersion("old", "counts the trips of each zone in windows of 10 minutes, with a watermark of 30 minutes")
 VERSIONS = {version.name: version for version in (
-    Version("watermark", "a watermark of 60 minutes", delay=60, retention="ten minutes"),
-    Version("renamed", "the column pickup is called zone", retention="ten minutes"),
-    Version("partitions", "4 partitions of the state, not 2", partitions=4),
-    Version("filter", "trips of 1.5 km and more alone", least_km=1.5),
-    Version("dropoff", "counts by the zone where a trip ends", key=("dropoff",)),
-    Version("window", "windows of 20 minutes", minutes=20),
-    Version("taxi", "counts by zone and taxi", key=("pickup", "taxi")),
+    QueryVersion("watermark", "a watermark of 60 minutes", delay=60, retention="ten minutes"),
+    QueryVersion("renamed", "the column pickup is called zone", retention="ten minutes"),
+    QueryVersion("partitions", "4 partitions of the state, not 2", partitions=4),
+    QueryVersion("filter", "trips of 1.5 km and more alone", least_km=1.5),
+    QueryVersion("dropoff", "counts by the zone where a trip ends", key=("dropoff",)),
+    QueryVersion("window", "windows of 20 minutes", minutes=20),
+    QueryVersion("taxi", "counts by zone and taxi", key=("pickup", "taxi")),
 )}
 
 
-class Stop(NamedTuple):
-    """What is known when the old version has stopped. Times are minutes of the day."""
+class QueryStop(NamedTuple):
+    """The facts when the old version has stopped. Times are minutes of the day."""
 
     stood: int                                  # the old version has read up to here
     watermark: int                              # windows that end here or before are closed
@@ -73,10 +74,10 @@ def minute(trip: Trip) -> int:
     return trip.started.hour * 60 + trip.started.minute
 
 
-class Counting:
+class CountingQuery:
     """A query that counts in windows, and its checkpoint. `table`: its sink, which keeps the newest count of each cell."""
 
-    def __init__(self, version: Version) -> None:
+    def __init__(self, version: QueryVersion) -> None:
         self.version, self.partitions = version, version.partitions
         self.state = Counter[tuple[int, Cell]]()  # by the end of the window, and the cell
         self.watermark: int | None = None
@@ -102,7 +103,7 @@ class Counting:
     def closed(self, place: tuple[int, Cell]) -> bool:
         return self.watermark is not None and place[0] <= self.watermark
 
-    def changed_to(self, version: Version) -> None:
+    def changed_to(self, version: QueryVersion) -> None:
         """Go on as another version over the same checkpoint. Raises TypeError if the columns are not those of the state."""
         if len(version.key) != len(self.version.key):
             raise TypeError("STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE")
@@ -110,42 +111,42 @@ class Counting:
 
 
 @cache
-def _old(end: int = STOOD) -> Counting:
-    query = Counting(OLD)
+def _old(end: int = STOOD) -> CountingQuery:
+    query = CountingQuery(OLD)
     query.read(0, end)
     return query
 
 
-def stopped() -> Counting:
+def stopped() -> CountingQuery:
     """Return the old version as it stands when it has stopped."""
-    query, old = Counting(OLD), _old()
+    query, old = CountingQuery(OLD), _old()
     query.state, query.watermark, query.table = Counter(old.state), old.watermark, dict(old.table)
     return query
 
 
-def stop_of(version: Version) -> Stop:
+def stop_of(version: QueryVersion) -> QueryStop:
     """Return what is known when the old version has stopped, and this one is to begin."""
     first = OLDEST[version.retention]
-    return Stop(STOOD, _old().watermark or 0, [(off, minute(day()[off])) for off in range(first, STOOD)])
+    return QueryStop(STOOD, _old().watermark or 0, [(off, minute(day()[off])) for off in range(first, STOOD)])
 
 
-def first_open(version: Version) -> int:
+def first_open(version: QueryVersion) -> int:
     """Return the beginning of the first window, as this version has them, that is open when the old one stops."""
     return (_old().watermark or 0) // version.minutes * version.minutes
 
 
 @cache
-def right(version: Version) -> dict[Cell, int]:
+def right(version: QueryVersion) -> dict[Cell, int]:
     """Return the table as it should be: before the first open window as the old version left it, then as if this version had
     always run."""
-    always = Counting(version)
+    always = CountingQuery(version)
     always.read(0, TRIPS)
     begin = first_open(version)
     return {cell: n for cell, n in _old().table.items() if cell[0] < begin} | \
         {cell: n for cell, n in always.table.items() if cell[0] >= begin}
 
 
-def went_on(restart: Restart, version: Version) -> Counting:
+def went_on(restart: Restart, version: QueryVersion) -> CountingQuery:
     """Return the query after the day's end. Raises TypeError if it does not start."""
     query = stopped()
     if restart == "keep":
@@ -153,19 +154,19 @@ def went_on(restart: Restart, version: Version) -> Counting:
         query.read(STOOD, TRIPS)
         return query
     first, since = restart                      # type: ignore[misc]
-    new = Counting(version)
+    new = CountingQuery(version)
     new.since, new.table = since, {cell: n for cell, n in query.table.items() if cell[0] < since}
     new.read(max(first, OLDEST[version.retention]), TRIPS)
     return new
 
 
-def wrong_values(table: dict[Cell, int], version: Version) -> list[Cell]:
+def wrong_values(table: dict[Cell, int], version: QueryVersion) -> list[Cell]:
     """Return the cells of a table that have another value than they should, or should not be there, or are missing."""
     wanted = right(version)
     return sorted(cell for cell in wanted.keys() | table.keys() if wanted.get(cell) != table.get(cell))
 
 
-def against(restart: Restart, version: Version) -> str:
+def against(restart: Restart, version: QueryVersion) -> str:
     """Return what there is against a restart, "" for nothing."""
     try:
         query = went_on(restart, version)
