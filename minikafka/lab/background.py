@@ -138,7 +138,7 @@ def pulse() -> None:
 
 
 def within(seconds: float, name: str, act: Callable[[], None]) -> None:
-    """Do something; return when it is done, or after so many seconds while it goes on. Without threads: when it is done."""
+    """Do something; return when it is done, or after `seconds` while it goes on. Without threads: when it is done."""
     if LOOP is not None:
         return act()
     thread = threading.Thread(target=act, name=name, daemon=True)

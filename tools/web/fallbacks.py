@@ -130,7 +130,7 @@ class Zstandard:
 
 class Greenlet:
     """A call that is put aside and goes on later, over the browser's own way to do that (JSPI): while one runs, each other waits
-    for a promise. Only promises are waited for, so nothing else of the page runs between two of them.
+    for a promise. Pyodide begins a new one in a later turn of the page's event loop: a callback of the page can come before it.
     """
 
     current: Greenlet

@@ -44,7 +44,7 @@ class Bearer(NamedTuple):
 
 
 class TokenRefusedError(Exception):
-    """A token that does not count: `answer` is what the client is told."""
+    """A token that does not count: `answer` is what the broker sends to the client."""
 
     def __init__(self, status: str, scope: str | None = None) -> None:
         more = f', "scope":"{scope}"' if scope is not None else ""

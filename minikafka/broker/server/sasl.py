@@ -89,7 +89,7 @@ class SaslSession:
         self.failed = self.done = False
         self.by_token = False  # SCRAM: with a delegation token
         self._ends_ms: int | None = None  # of that token
-        self._told: str | None = None  # OAUTHBEARER: what the client was told about a token that does not count
+        self._told: str | None = None  # OAUTHBEARER: what was sent about a token that does not count
         self._first: tuple[str, str, ScramKeys, bool, str] | None = None  # SCRAM: what the first message led to
 
     def handshake(self, mechanism: str) -> SaslStep:

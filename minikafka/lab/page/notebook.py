@@ -26,7 +26,7 @@ from minikafka.sim.world.loop import ProcessLoop, Timeline
 from minikafka.sim.world.net import SimNetwork
 from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
 
-LABS = ("minikafka.lab.labs", "minikafka.lab.play", "minikafka.lab.program")  # they have clients, or they wait
+LABS = ("minikafka.lab.labs", "minikafka.lab.program")  # they have clients, or they wait
 STAYING = ("kafka", *LABS)
 LOADED = ("minikafka.lab.again", "minikafka.cluster.security", "minikafka.cluster.wire")  # before: they are given the names
 OF_THE_KERNEL = ("sys", "logging", "signal")

@@ -3,7 +3,7 @@
     doors(seed)     what fell, within some ten seconds or after healing; () if nothing did
 
 The users log in on a listener of their own; an administrator, who may do everything, changes their rights and passwords, and
-reads at the end what they were told is written.
+reads at the end what the brokers said is written.
 
 Owns: the users, the administrator's changes, and the faults of the brokers.
 Invariants: those of keeper.py; with every rule on nothing falls. A run that breaks off is reported like an invariant.
@@ -205,7 +205,7 @@ class DoorsLife:
         self.world.pause(self.rng.choice(self.world.alive))
 
     async def _read_everything(self) -> None:
-        """Look for each value that a user was told is written (I-AUTH-2)."""
+        """Look for each value whose write a broker has acknowledged (I-AUTH-2)."""
         for topic, values in self.acked.items():
             history = History(self.world.now)
             records = await read_all(self.world.client_env(), self.world.bootstrap, topic, 0, timeout=40.0, history=history)
