@@ -25,13 +25,15 @@ def test_a_job_takes_steps_until_it_has_nothing_to_do_and_begins_again_when_it_i
 
 @pytest.mark.usefixtures("beside")
 def test_a_job_that_is_woken_during_a_step_takes_one_more():
-    """I-BESIDE-2: fails if a wish that comes while the last step ends is forgotten."""
+    """I-BESIDE-2: fails if the pause that a step returns counts for more than a call of `wake` during that step."""
     taken = []
 
-    def step() -> None:
+    def step() -> float | None:
         taken.append(1)
-        if len(taken) < 3:
-            job.wake()
+        if len(taken) == 3:
+            return None
+        job.wake()
+        return 600.0
 
     job = Background("job", step)
     job.wake()
