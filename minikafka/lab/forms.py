@@ -17,7 +17,7 @@ from typing import Any
 
 from minikafka.lab.values import shown
 
-NUMBER, LABS = 5, (*range(15), 20, 21, 22)
+NUMBER, LABS = 5, (*range(15), 20, 21, 22, 23)
 FORMS: dict[str, Any] = {
     "0.6": {"write": True, "read": True, "keep": True}, "1.3": {"queue": NUMBER, "topic": NUMBER},
     "8.5": {"first", "second", "both", "neither"}, "8.7": (True, True), "9.7": ["write", "read", "create a topic"], "11.6": True,

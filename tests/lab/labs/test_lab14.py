@@ -10,7 +10,6 @@ from minikafka import Cluster
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14 import checks
 from minikafka.lab.labs.lab14.alarms import rung
-from minikafka.lab.labs.lab14.away import AWAY, fewest, largest, played
 from minikafka.lab.labs.lab14.faults import Spark, strike
 from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
@@ -28,7 +27,6 @@ from minikafka.lab.labs.lab14.pipeline import (
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.remedy import ASK, MORE, WRITE, question
 from minikafka.lab.labs.lab14.schedule import KINDS, Fault, Schedule, newer, schedule, spoil
-from minikafka.lab.labs.lab14.versions import VERSIONS, went_on, wrong_values
 from minikafka.lab.labs.lab14.watch import WATCHES, seen
 from minikafka.proof.history import History
 
@@ -291,23 +289,6 @@ def test_a_release_reaches_one_taxi_after_another_and_is_taken_back():
         is_new[trip.taxi] = is_new.get(trip.taxi, "") + ("n" if b'"seats"' in plan.record(number, trip) else "o")
     runs = {"".join(a for a, b in zip(word, f" {word}") if a != b) for word in is_new.values()}
     assert runs == {"o", "on", "ono"}
-
-
-def test_the_model_of_a_changed_query_has_the_values_of_spark():
-    """The numbers are those that Spark itself gets in the cell `over-the-old`. Fails if the model counts otherwise."""
-    goes_on = [name for name in VERSIONS if name != "taxi"]
-    wrong = {name: len(wrong_values(went_on("keep", VERSIONS[name]).table, VERSIONS[name])) for name in goes_on}
-    assert wrong == {"watermark": 0, "renamed": 0, "partitions": 0, "filter": 10, "dropoff": 26, "window": 34}
-    with pytest.raises(TypeError, match="KEY_SCHEMA"):
-        went_on("keep", VERSIONS["taxi"])
-
-
-def test_each_night_after_an_outage_has_a_limit_and_fewest_cores():
-    """Fails if no limit is enough, or if all nights want the same number of cores."""
-    cores = {night.name: fewest(night) for night in AWAY}
-    assert len(set(cores.values())) > 3
-    assert [night.name for night in AWAY if played(night, largest(night, cores[night.name]), cores[night.name])] == []
-    assert [night.name for night in AWAY if not played(night, 1, 1)] == []
 
 
 # --- who watches -----------------------------------------------------------------------------------------------------

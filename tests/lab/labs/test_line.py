@@ -155,7 +155,7 @@ def test_a_run_that_goes_on_is_drawn_as_far_as_it_is(runs):
     run, half = runs[STOOD], 3.0
     line = RunLine(run)
     diary = Diary(lambda: line.began + half)
-    diary.told = [event for event in run.events if "b" not in event and event["t"] <= line.began + half]
+    diary.events = [event for event in run.events if "b" not in event and event["t"] <= line.began + half]
     writer = SimpleNamespace(topic="trips", schedule=STANDS.schedule,
                              history=[event for event in run.history if event["t"] <= line.began + half])
     svg, said = so_far(diary, [event for event in run.events if "b" in event and event["t"] <= line.began + half], writer)

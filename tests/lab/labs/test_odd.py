@@ -19,7 +19,7 @@ import pytest
 from minikafka.lab import exercise, wants
 from minikafka.lab.verdict import Outcome
 
-LABS = (*range(15), 20, 21, 22)
+LABS = (*range(15), 20, 21, 22, 23)
 # Behind the session stands an argument of 11.1, the name of Spark's source.
 INSIDE = re.compile(r"(?<!SparkSession, ')minikafka|Traceback|<lambda>|<locals>|\b0x[0-9a-f]{6,}"
                     r"|/(?:tmp|work|home|usr|root|var)/|org\.apache|py4j"

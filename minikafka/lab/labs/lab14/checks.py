@@ -1,6 +1,6 @@
 """Checks of lab 14: one trip before the notary (14.2), your own pipeline (14.4), the table of what each setting is for (14.7), a
 pipeline that fools the notary (14.8), the notary's missing question (14.9), alarms (14.11), a runbook (14.12), and prices
-that are final (14.13). changed.py has the checks of section 10 and on."""
+that are final (14.13)."""
 from __future__ import annotations
 
 import contextlib
@@ -13,10 +13,7 @@ from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab14 import (
-    changed,  # noqa: F401 - its checks register themselves
-    late,
-)
+from minikafka.lab.labs.lab14 import late
 from minikafka.lab.labs.lab14.alarms import AFTER, LIMIT, Alarms, Page, against_alarms, against_page, lines
 from minikafka.lab.labs.lab14.liars import LIARS, Price, follows, sold, wrong_prices
 from minikafka.lab.labs.lab14.nights import NIGHTS, against

@@ -1,13 +1,13 @@
-"""A diary of a run: what a stage tells beside the trace of the brokers, by the same clock. The picture of the line needs both.
+"""A diary of a run: what a stage notes beside the trace of the brokers, by the same clock. The picture of the line needs both.
 
     starts                                       the schedule begins
     begins{what}, ends                           a fault of the schedule, in its own words
     query{running, why}                          the query dies, or is there again
-    batch{batch}, batch_done{batch}              a micro-batch begins, and is noted as done (of Spark the trace tells the second)
+    batch{batch}, batch_done{batch}              a micro-batch begins, and is done (of Spark the trace has the second)
     written{batch, read, rows, counted, stays}   a write has ended: what it read, {partition: [first, end]}; the rows of the sink;
                                                  the trips that a price counts now for the first time; `stays`: it died inside
 
-Owns: the events of one run, in the order in which they were told. Invariants: no judgement reads a diary.
+Owns: the events of one run, in the order in which they were noted. Invariants: no judgement reads a diary.
 """
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Diary:
     """The events of one run; `now` is the cluster's clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
-        self.now, self.told = now, list[Event]()
+        self.now, self.events = now, list[Event]()
 
     def say(self, kind: str, **fields: Any) -> None:
         """Note an event, by its last whole microsecond: the trace has no finer times, and what an event causes comes after it."""
-        self.told.append({"t": math.floor(self.now() * 1e6) / 1e6, "k": kind, **fields})
+        self.events.append({"t": math.floor(self.now() * 1e6) / 1e6, "k": kind, **fields})
 
 
-def told_by(diary: Diary, traced: Iterable[Event], topic: str, ahead: float = 0.0) -> tuple[Event, ...]:
+def merged(diary: Diary, traced: Iterable[Event], topic: str, ahead: float = 0.0) -> tuple[Event, ...]:
     """Return a diary and what a trace has of this topic and of the brokers, in the order of time; the trace's clock is `ahead` of
     the diary's."""
     events = [{**event, "t": event["t"] - ahead} for event in traced if event["k"] in TRACED and _concerns(event, topic)]
-    return tuple(sorted([*events, *diary.told], key=lambda event: (event["t"], "b" in event)))
+    return tuple(sorted([*events, *diary.events], key=lambda event: (event["t"], "b" in event)))
 
 
 def _concerns(event: Event, topic: str) -> bool:
@@ -45,8 +45,8 @@ def _concerns(event: Event, topic: str) -> bool:
     return about is None or about == topic or about.rpartition("-")[0] == topic and "tp" in event
 
 
-class ToldSink(Sink):
-    """A sink that tells a diary of each write."""
+class NotedSink(Sink):
+    """A sink that notes each write in a diary."""
 
     def __init__(self, pipeline: Pipeline, diary: Diary, path: str = ":memory:") -> None:
         super().__init__(pipeline, path)
@@ -54,14 +54,14 @@ class ToldSink(Sink):
 
     def take(self, rows: Sequence[Row], batch: int) -> None:
         super().take(rows, batch)
-        self._tell(rows, batch)
+        self._note(rows, batch)
 
     def die_inside(self, rows: Sequence[Row], batch: int) -> int:
         stays = super().die_inside(rows, batch)
-        self._tell(rows, batch, stays=stays)
+        self._note(rows, batch, stays=stays)
         return stays
 
-    def _tell(self, rows: Sequence[Row], batch: int, **more: Any) -> None:
+    def _note(self, rows: Sequence[Row], batch: int, **more: Any) -> None:
         read: dict[int, list[int]] = {}
         for row in rows:
             first, end = read.get(row.part, (row.off, row.off + 1))

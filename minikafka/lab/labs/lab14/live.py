@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab14.diary import Diary, ToldSink, told_by
+from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.line.grow import GrowingLine
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
@@ -52,7 +52,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
     topic = create(cluster, pipeline.min_insync)
     home = Path(tempfile.mkdtemp(prefix=f"{topic}-", dir=folder))
     history = History(cluster.now)
-    with contextlib.closing(ToldSink(pipeline, Diary(cluster.now), str(home / "sink.db"))) as sink:
+    with contextlib.closing(NotedSink(pipeline, Diary(cluster.now), str(home / "sink.db"))) as sink:
         query = LiveQuery(spark, cluster, topic, pipeline, sink, home / "checkpoint")
         batches = cluster.watch(query.checkpoint, topic)
         writer = TripWriter(cluster, topic, pipeline, schedule, history)
@@ -72,7 +72,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
         read_everything(cluster, history, {topic: len(PARTS)})
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, dead=sink.dead(),
                    file=str(home / "sink.db"),
-                   events=told_by(sink.diary, cluster.trace, topic, ahead=time.monotonic() - cluster.now()))
+                   events=merged(sink.diary, cluster.trace, topic, ahead=time.monotonic() - cluster.now()))
 
 
 def create(cluster: Any, min_insync: int) -> str:
@@ -122,7 +122,7 @@ class TripWriter(threading.Thread):
 class LiveQuery(Spark):
     """Spark's streaming query over the topic, started again after each death that was asked for."""
 
-    def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: ToldSink,
+    def __init__(self, spark: SparkSession, cluster: Any, topic: str, pipeline: Pipeline, sink: NotedSink,
                  checkpoint: Path) -> None:
         self.spark, self.cluster, self.topic = spark, cluster, topic
         self.pipeline, self.sink, self.checkpoint, self.diary = pipeline, sink, checkpoint, sink.diary

@@ -18,7 +18,7 @@ from typing import Any
 from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab14.diary import Diary, ToldSink, told_by
+from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
 from minikafka.lab.labs.lab14.faults import Spark, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
@@ -43,7 +43,7 @@ def nobody(*_: Any) -> None: ...
 def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTripWriter, ModelOfSpark], Any] = nobody) -> Run:
     """Return the run of a pipeline under a schedule; `watch` it is called when producer and query have begun."""
     with waiting(f"{schedule.trips} simulated trips"), simulated(schedule.seed) as cluster, \
-            contextlib.closing(ToldSink(pipeline, Diary(cluster.now))) as sink:
+            contextlib.closing(NotedSink(pipeline, Diary(cluster.now))) as sink:
         history = History(cluster.now)
         with cluster.admin() as admin:
             admin.create_topic(TOPIC, len(PARTS), 3, configs={"min.insync.replicas": str(pipeline.min_insync)})
@@ -60,7 +60,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
         waited = max((came - writer.sent[trip] for trip, came in spark.came.items() if trip in writer.sent),
                      default=0.0)
         return Run(tuple(history), sink.rows(), sink.totals(), settled, missed=missed, waited=waited, stayed=spark.stayed,
-                   prices=sink.prices(), dead=sink.dead(), died=spark.died, events=told_by(sink.diary, cluster.trace, TOPIC))
+                   prices=sink.prices(), dead=sink.dead(), died=spark.died, events=merged(sink.diary, cluster.trace, TOPIC))
 
 
 def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
@@ -107,7 +107,7 @@ class SimTripWriter:
 class ModelOfSpark(Spark):
     """Plans, reads, writes, notes; dies at a write when a schedule has it so."""
 
-    def __init__(self, cluster: Any, pipeline: Pipeline, sink: ToldSink, row_seconds: float) -> None:
+    def __init__(self, cluster: Any, pipeline: Pipeline, sink: NotedSink, row_seconds: float) -> None:
         self.world, self.pipeline, self.sink, self.row_seconds = cluster.world, pipeline, sink, row_seconds
         self.diary = sink.diary
         self.came, self.stayed = dict[int, float](), 0      # when a price first counted a trip; rows of a write that died

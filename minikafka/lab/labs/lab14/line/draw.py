@@ -24,7 +24,7 @@ BAD, DEAD, WELL = "#fbe0d6", "#e9edf2", "#cbe9de"
 ROW, LINES, GAP = 38, 28, 8                     # units: of a lane, of a line of words, between two lanes
 HIGH, OLD = 4 * LINES, 3 * LINES                # units high: the chart of trips, the chart of waits
 CURVES = {"sent": SOFT, "log": BLUE, "done": ORANGE, "sink": GREEN}
-CALLED = {"sent": "sent", "log": "in the log", "done": "Spark read", "sink": "sink rows"}
+CALLED = {"sent": "sent", "log": "readable", "done": "Spark read", "sink": "sink rows"}
 NEAR = 40                                       # units: marks that are nearer than this are one
 KINDS = 3                                       # rows of marks at most
 Bar = tuple[float, float, str]
@@ -130,7 +130,7 @@ class LinePicture:
             self.y += ROW
 
     def _trips(self) -> None:
-        """Draw how many trips were sent, are in the log, were read by Spark and are in the sink."""
+        """Draw how many trips were sent, how many records can be read and Spark has read, and the rows of the sink."""
         curves = _curves(self.line, self.line.end)
         most = max((value for curve in curves.values() for _, value in curve), default=1) or 1
         for number, (name, curve) in enumerate(curves.items()):
@@ -250,7 +250,7 @@ def _leaders(line: RunLine, part: int, end: float) -> Iterable[tuple[float, floa
 
 
 def _curves(line: RunLine, end: float) -> dict[str, list[tuple[float, int]]]:
-    """Return the four curves, a point for each fifth of a second in which something changes."""
+    """Return the four curves: trips, records, records and rows; a point for each fifth of a second in which something changes."""
     sent, read = sorted(line.sent.values()), line.done_until
     found: dict[str, list[tuple[float, int]]] = {name: [(0.0, 0)] for name in CURVES}
     at = 0

@@ -129,21 +129,21 @@ def _beside(line: RunLine) -> Iterator[Found]:
             yield Found(batch.written, "half write", f"the write of batch {batch.number} died inside, and "
                                                      f"{counted(batch.stays, 'row')} stayed in the sink.")
     for place in sorted(line.facts.unreadable - set(run.dead)):
-        yield _dead(line, place, "cannot be read, and is not among the dead")
+        yield _dead(line, "unreadable", place, "cannot be read, and is not among the dead")
     for place in sorted(set(run.dead) - line.facts.unreadable):
-        yield _dead(line, place, "is a good record, and stands among the dead")
+        yield _dead(line, "wrongly dead", place, "is a good record, and stands among the dead")
     for row in run.rows or ():
         if not readable(row):
-            yield _dead(line, (row.part, row.off), "cannot be read, and is a row of trips")
+            yield _dead(line, "unreadable", (row.part, row.off), "cannot be read, and is a row of trips")
     if run.died:
         t = next((since for since, _, alive in line.query.bars(0, line.end) if not alive), line.end)
         yield Found(t, "query died", f"the query died of {run.died}, and again at each start.")
 
 
-def _dead(line: RunLine, place: Place, what: str) -> Found:
+def _dead(line: RunLine, name: str, place: Place, what: str) -> Found:
     batch = _writes(line, place)[:1]
     t = batch[0].written if batch and batch[0].written is not None else line.end
-    return Found(t, "unreadable", f"offset {place[1]} of partition {place[0]} {what}. {_written(batch, place)}".strip())
+    return Found(t, name, f"offset {place[1]} of partition {place[0]} {what}. {_written(batch, place)}".strip())
 
 
 def _late(line: RunLine, limit: float | None) -> Iterator[Found]:

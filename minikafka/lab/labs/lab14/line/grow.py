@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from minikafka.lab.background import Background
-from minikafka.lab.labs.lab14.diary import Diary, told_by
+from minikafka.lab.labs.lab14.diary import Diary, merged
 from minikafka.lab.labs.lab14.line.draw import LinePicture
 from minikafka.lab.labs.lab14.line.facts import RunLine
 from minikafka.lab.labs.lab14.line.frames import at
@@ -50,7 +50,7 @@ class GrowingLine:
 
 def so_far(diary: Diary, traced: list[dict[str, Any]], writer: Any, ahead: float = 0.0) -> tuple[str, str]:
     """Return a run as far as it has come, as SVG, and its sentence; `writer` has the topic, the history and the schedule."""
-    events = told_by(diary, traced, writer.topic, ahead)
+    events = merged(diary, traced, writer.topic, ahead)
     line = RunLine(Run(tuple(writer.history), None, None, events=events))
     frame = at(line, line.end)
     svg = LinePicture(line, end=max(writer.schedule.seconds, line.end)).draw(frame, "", "")

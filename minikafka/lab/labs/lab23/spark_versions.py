@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minikafka.lab.datasets import Trip
-from minikafka.lab.labs.lab14.versions import (
+from minikafka.lab.labs.lab23.versions import (
     BATCH,
     OLD,
     STOOD,

@@ -45,7 +45,7 @@ OTHERS = (MachineFigures(30_000, 3, 100_000, 20.0, 4, 400.0), MachineFigures(6_0
 
 
 def due(measured: MachineFigures, rate: float) -> dict[str, float]:
-    """Return what so many trips a second need: Spark reads twice as many as come, so that an hour away is read in an hour."""
+    """Return what `rate` trips a second need: Spark reads twice as many as come, so that an hour away is read in an hour."""
     cores = math.ceil(2 * rate / (measured.rows / measured.seconds / measured.cores))
     partitions = max(cores, math.ceil(rate / (measured.produced / measured.partitions)))
     return {"partitions": partitions, "cores": cores, "gib": rate * measured.size * 86_400 * DAYS * REPLICAS / GIB}

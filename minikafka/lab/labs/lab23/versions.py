@@ -7,7 +7,7 @@
 `CountingQuery` is a model of Spark's contract. A checkpoint has the offsets, the watermark, the counts, the number of
 partitions of the state, and the types of its columns; it has neither their names nor what is counted. spark_versions.py asks
 Spark itself.
-Owns: the versions and the day. Invariants: the model has the values that Spark has (test_lab14).
+Owns: the versions and the day. Invariants: the model has the values that Spark has (test_lab23).
 """
 from __future__ import annotations
 

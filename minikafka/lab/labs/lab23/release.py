@@ -3,6 +3,7 @@
     str(RELEASES[0])                             # what happens in this night
     samples()                                    # a record of each release
     against(read, "query", RELEASES[0])          # "41 good records among the dead"; "" if all is well
+    line(rehearsed(read, "query", RELEASES[0]))   # the same night as a picture
 
 The application's new release reaches the taxis one after another (`Schedule.record`). It gives the zone another name, uses the
 old name for something else, and adds a field. `before` is what the old query makes of a record, as Spark's `from_json` does.
@@ -18,7 +19,7 @@ from typing import Any
 
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.nights import FRESH, TripNight, judged
-from minikafka.lab.labs.lab14.notary import Row, row_of, window_of
+from minikafka.lab.labs.lab14.notary import Row, Run, row_of, window_of
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE
 from minikafka.lab.labs.lab14.rehearsal import ModelOfSpark, rehearse
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule, newer, spoil
@@ -52,6 +53,11 @@ def samples(seed: int = 14) -> list[str]:
 
 def against(read: Read, first: str, night: TripNight) -> str:
     """Return what a night has against this order of releases; "" if it comes through."""
+    return judged(rehearsed(read, first, night), night.limit)
+
+
+def rehearsed(read: Read, first: str, night: TripNight) -> Run:
+    """Return the run of a night in which the query gets `read`, before the application changes or after it."""
     def release(cluster: Any, writer: Any, spark: ModelOfSpark) -> None:
         spark.read = rows_by(before)
         cluster.world.client_env().spawn(change(cluster.world, spark), "the query's release")
@@ -60,7 +66,7 @@ def against(read: Read, first: str, night: TripNight) -> str:
         await world.sleep(FIRST[first])
         spark.read = rows_by(read)
 
-    return judged(rehearse(EFFECTIVELY_ONCE, night.schedule, watch=release), night.limit)
+    return rehearse(EFFECTIVELY_ONCE, night.schedule, watch=release)
 
 
 def rows_by(read: Read) -> Callable[[str, int, int], Row]:

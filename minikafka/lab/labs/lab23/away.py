@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minikafka.lab.datasets import taxi_trips
-from minikafka.lab.labs.lab14.spark_versions import by_age
+from minikafka.lab.labs.lab23.spark_versions import by_age
 from minikafka.lab.waiting import waiting
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ TRIPS, DELAY = 600, 10                          # of what Spark counts: trips; m
 
 @dataclass(frozen=True)
 class AwayNight:
-    """A night after an outage. Times in seconds; `rate`: trips a second."""
+    """A night after an outage; `rate`: trips a second."""
 
     name: str
-    away: float = 3600.0                        # for so long the query was off
+    away: float = 3600.0                        # seconds that the query was off
     rate: float = 100.0
     fixed: float = 0.6                          # of each micro-batch
     row: float = 0.004                          # of each row, with one core
     memory: int = 50_000                        # rows
-    still: float = 30.0                         # for so long prices may stand still while it catches up
-    soon: float = 3600.0                        # after so long it must be fresh again
+    still: float = 30.0                         # seconds that prices may stand still while it catches up
+    soon: float = 3600.0                        # seconds until it must be fresh again
 
     def __str__(self) -> str:
         return (f"{self.name.upper()}\noff for {self.away:g} s, {self.rate:g} trips a second; a batch takes {self.fixed:g} s "
@@ -67,7 +67,7 @@ def played(night: AwayNight, limit: int | None, cores: int) -> str:
             return f"a batch of {rows:,.0f} rows dies, for the memory has {night.memory:,}; after its death it has the same rows"
         took = night.fixed + night.row * rows / cores
         if took > night.still:
-            return f"a batch of {rows:,.0f} rows takes {took:.0f} s, and prices stand still for so long"
+            return f"a batch of {rows:,.0f} rows takes {took:.0f} s, and prices may stand still for {night.still:g} s"
         now, left = now + took, left - rows + night.rate * took
         if now > night.soon:
             return f"after {night.soon:g} s {left:,.0f} trips are still to be read" + \
@@ -86,7 +86,7 @@ def fewest(night: AwayNight) -> int:
 
 
 def dropped(spark: SparkSession, per_batch: int) -> int:
-    """Return how many of some trips Spark drops as too late, with a watermark of DELAY minutes and so many a micro-batch."""
+    """Return how many of some trips Spark drops as too late, with a watermark of DELAY minutes and `per_batch` trips a batch."""
     from pyspark.sql import functions as F
     home = Path(tempfile.mkdtemp(prefix="away-"))
     try:

@@ -1,5 +1,5 @@
-"""Checks of what changes while a pipeline runs: a new release of the application (14.15) and of the query (14.17); its return
-after an hour away (14.19); and what more trips cost (14.20)."""
+"""Checks of elective 23: a new release of the application (23.2), the next version of a query (23.4), its return after an hour
+away (23.6), and what more trips cost (23.7)."""
 from __future__ import annotations
 
 import math
@@ -9,25 +9,26 @@ from typing import Any
 
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
-from minikafka.lab.labs.lab14 import cost, versions
-from minikafka.lab.labs.lab14.away import AWAY, AwayNight, fewest, largest, played
-from minikafka.lab.labs.lab14.release import FIRST, RELEASES, against, misread, samples
-from minikafka.lab.labs.lab14.versions import VERSIONS, Restart, stop_of
+from minikafka.lab.labs.lab23 import cost, versions
+from minikafka.lab.labs.lab23.away import AWAY, AwayNight, fewest, largest, played
+from minikafka.lab.labs.lab23.release import FIRST, RELEASES, against, misread, samples
+from minikafka.lab.labs.lab23.versions import VERSIONS, Restart, stop_of
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.values import shown
 
-# --- 14.15: a new release --------------------------------------------------------------------------------------------
+# --- 23.2: a new release --------------------------------------------------------------------------------------------
 
-hints("14.15",
+hints("23.2",
       "Lay an old record beside a new one. Which name stands in both, and what is its value in each? And what does the old query "
       "make of a record of the new release?",
       "Tell the releases apart by what only one of them can have, for each record anew: a taxi may get the old release again. "
       "The new `read` must read old records as well. Then it does no harm to have it early.",
-      "minikafka/lab/labs/lab14/release.py: `samples`, `before`; json.loads raises ValueError; isinstance")
+      "minikafka/lab/labs/lab23/release.py: `samples`, `before`; json.loads raises ValueError; isinstance")
 
 AT_ONCE = "Your `read` is right. But what was read before the query had it? Which of the two must understand the other?"
 
 
-@checks("14.15", matters="Each record of an old release that a topic keeps will be read by code that was written after it. What "
+@checks("23.2", matters="Each record of an old release that a topic keeps will be read by code that was written after it. What "
                          "a registry of schemas judges is this, before the release.", wants="a pair (first, read)")
 def releases(answer: Callable[[], tuple[str, Any]]) -> str:
     """Check the order of the releases and the reading of records in three nights."""
@@ -47,19 +48,19 @@ def releases(answer: Callable[[], tuple[str, Any]]) -> str:
     return f"{len(RELEASES)} nights: each trip of both releases counts once, and the dead are dead"
 
 
-# --- 14.17: a new version of the query -------------------------------------------------------------------------------
+# --- 23.4: a new version of the query -------------------------------------------------------------------------------
 
-hints("14.17",
+hints("23.4",
       "Look at the table above, line by line. Over the old checkpoint: does Spark start this version, are all values right, "
       "and does it do what it is for? And if the topic has ten minutes only: what would a new query count in a window that began "
       "before?",
       "A window is open if its end lies after the watermark. A new query must count the first of these windows whole: from which "
       "offset on? What it counts in earlier windows is not whole, so nothing before this window may be written. The length of a "
       "window is that of the new version.",
-      "minikafka/lab/labs/lab14/versions.py: `CountingQuery`, `right`, `against`")
+      "minikafka/lab/labs/lab23/versions.py: `CountingQuery`, `right`, `against`")
 
 
-@checks("14.17", matters="Spark refuses what it cannot read. What it can read and means something else, it adds up. So start the "
+@checks("23.4", matters="Spark refuses what it cannot read. What it can read and means something else, it adds up. So start the "
                          "next version over a copy of the checkpoint, and compare value by value, before it is released.",
         wants='"keep", or a pair (offset, since)')
 def restarts(answer: Callable[[str, Any], Any]) -> str:
@@ -83,17 +84,17 @@ def chosen(said: Any, name: str) -> Restart:
     return offset, since
 
 
-# --- 14.19: an hour away ---------------------------------------------------------------------------------------------
+# --- 23.6: an hour away ---------------------------------------------------------------------------------------------
 
-hints("14.19",
+hints("23.6",
       "For one night and one core: which is the largest batch that the memory has room for, and that is done in time? How many "
       "rows a second does the query read with it, and how many come meanwhile?",
       "A batch of `limit` rows takes fixed + row * limit / cores seconds. What it reads beyond rate * that time makes the "
       "backlog smaller. Try cores from 1 on, each with its largest limit, until away * rate is read before `soon`.",
-      "minikafka/lab/labs/lab14/away.py: `played`")
+      "minikafka/lab/labs/lab23/away.py: `played`")
 
 
-@checks("14.19", matters="Without a limit the first batch after an outage has the whole outage. It is the largest batch of the "
+@checks("23.6", matters="Without a limit the first batch after an outage has the whole outage. It is the largest batch of the "
                          "year, it comes on the worst day, and after its death it comes again.",
         wants="a pair (limit, cores)")
 def catching_up(answer: Callable[[Any], Any]) -> str:
@@ -101,8 +102,8 @@ def catching_up(answer: Callable[[Any], Any]) -> str:
     for night in AWAY:
         limit, cores = limits(answer(night), night)
         if found := played(night, limit, cores):
-            more = cores < fewest(night)
-            raise Wrong(f"it falls in the night {night.name!r}: {found}. {TOO_FEW if more else LIMIT}",
+            ask = LIMIT if cores >= fewest(night) else TOO_FEW.format(cores=counted(cores, "core"))
+            raise Wrong(f"it falls in the night {night.name!r}: {found}. {ask}",
                         [*str(night).splitlines()[1:], f"you return ({limit}, {cores})"])
         if cores > fewest(night):
             raise Wrong(f"in the night {night.name!r} you pay for {cores} cores, and {fewest(night)} would be enough",
@@ -110,7 +111,7 @@ def catching_up(answer: Callable[[Any], Any]) -> str:
     return f"{len(AWAY)} nights: fresh again in time, with the fewest cores"
 
 
-TOO_FEW = "Is there a limit at all with which so many cores are enough?"
+TOO_FEW = "With {cores}, is there any limit that is enough?"
 LIMIT = "The cores are enough. Which limit is not too large, and not too small?"
 
 
@@ -125,16 +126,16 @@ def limits(said: Any, night: AwayNight) -> tuple[int | None, int]:
     return limit, cores
 
 
-# --- 14.20: what it costs --------------------------------------------------------------------------------------------
+# --- 23.7: what it costs --------------------------------------------------------------------------------------------
 
-hints("14.20",
+hints("23.7",
       "How many trips a second does one core do, and how many go into one partition?",
-      "A machine measured so many trips in so many seconds on so many cores: divide by both. You need half of a core more as a "
-      "whole core, so round up. A disk keeps rate * seconds of seven days trips, each with its bytes, three times.",
-      "math.ceil; minikafka/lab/labs/lab14/cost.py: `MachineFigures`")
+      "A micro-batch of `rows` trips took `seconds` on `cores` cores: divide by both. Nobody sells half of a core, "
+      "so round up. A disk keeps rate * seconds of seven days trips, each with its bytes, three times.",
+      "math.ceil; minikafka/lab/labs/lab23/cost.py: `MachineFigures`")
 
 
-@checks("14.20", matters="Partitions are the one figure of the three that is hard to change: with more of them, keys move.",
+@checks("23.7", matters="Partitions are the one figure of the three that is hard to change: with more of them, keys move.",
         wants='a dictionary {"partitions": ..., "cores": ..., "gib": ...}')
 def costs(answer: Callable[[Any, float], Any]) -> str:
     """Compare bills for three cities with what was measured on three machines."""
