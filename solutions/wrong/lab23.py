@@ -168,6 +168,7 @@ WRONG = {
         "a list": (lambda measured, rate: list(bill(measured, rate).values()), r"dictionary"),
         "texts": (lambda measured, rate: {name: str(n) for name, n in bill(measured, rate).items()}, r"number"),
         "one machine": (lambda measured, rate: bill(MEASURED, rate), r"too few|more than"),
+        "half a core": (lambda measured, rate: bill(measured, rate) | {"cores": 0.5 * bill(measured, rate)["cores"]}, r"cores are whole"),
         "nothing": (lambda measured, rate: None, r"dictionary|return"),
     },
 }

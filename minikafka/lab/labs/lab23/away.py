@@ -64,7 +64,7 @@ def played(night: AwayNight, limit: int | None, cores: int) -> str:
     while left > night.rate * night.still:
         rows = left if limit is None else min(left, limit)
         if rows > night.memory:
-            return f"a batch of {rows:,.0f} rows dies, for the memory has {night.memory:,}; after its death it has the same rows"
+            return f"a batch of {rows:,.0f} rows dies, for there is memory for {night.memory:,}; it comes again, just as large"
         took = night.fixed + night.row * rows / cores
         if took > night.still:
             return f"a batch of {rows:,.0f} rows takes {took:.0f} s, and prices may stand still for {night.still:g} s"

@@ -10,7 +10,7 @@ from typing import Any
 from minikafka.lab import wants
 from minikafka.lab.exercise import Wrong, checks, hints
 from minikafka.lab.labs.lab23 import cost, versions
-from minikafka.lab.labs.lab23.away import AWAY, AwayNight, fewest, largest, played
+from minikafka.lab.labs.lab23.away import AWAY, AwayNight, fewest, played
 from minikafka.lab.labs.lab23.release import FIRST, RELEASES, against, misread, samples
 from minikafka.lab.labs.lab23.versions import VERSIONS, Restart, stop_of
 from minikafka.lab.picture.sentences.phrases import counted
@@ -107,7 +107,7 @@ def catching_up(answer: Callable[[Any], Any]) -> str:
                         [*str(night).splitlines()[1:], f"you return ({limit}, {cores})"])
         if cores > fewest(night):
             raise Wrong(f"in the night {night.name!r} you pay for {cores} cores, and {fewest(night)} would be enough",
-                        [*str(night).splitlines()[1:], f"with a limit of {largest(night, fewest(night)):,} rows, for one"])
+                        [*str(night).splitlines()[1:], f"you return ({limit}, {cores})"])
     return f"{len(AWAY)} nights: fresh again in time, with the fewest cores"
 
 
@@ -146,6 +146,8 @@ def costs(answer: Callable[[Any, float], Any]) -> str:
         assert not missing, f"the dictionary has no {missing[0]!r}"
         odd = [name for name in cost.WANTED if not isinstance(said[name], Real) or not math.isfinite(said[name])]
         assert not odd, f"{odd[0]!r} is a number; you have {shown(said[odd[0]])}"
+        parts = [name for name in ("cores", "partitions") if wants.whole(said[name]) is None]
+        assert not parts, f"{parts[0]} are whole; for {rate:,} trips a second you have {shown(said[parts[0]])}"
         return dict(said)
 
     if found := cost.against(bill):
