@@ -4,10 +4,12 @@ Owns: nothing. What is live only is refused in one sentence, which says what it 
 """
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minikafka.client import Blocking
 from minikafka.cluster.watch import watch
+from minikafka.lab.page.folder import Files
 from minikafka.sim.engine.cluster import SimCluster
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class WorldCluster(SimCluster):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.members: dict[str, Any] = {}
+        self.files: Files | None = None  # from the first time that somebody asks for them
         super().__init__(*args, **settings)
 
     def _place(self) -> dict[str, Any]:
@@ -36,3 +39,20 @@ class WorldCluster(SimCluster):
         if isinstance(client, Blocking):
             return super().watch(client, name)
         return watch(client, self.world.tell, name, self._record_numbers)
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder with the files of all nodes."""
+        assert self.notebook is not None
+        if self.files is None:
+            self.files = Files(self.world)
+            self.notebook.timeline.files.append(self.files)
+        self.files.show()  # a broker that was killed just now may have lost some
+        return self.files.path
+
+    def _end(self) -> None:
+        super()._end()
+        if self.files is not None:
+            self.notebook.timeline.files.remove(self.files)
+            self.files.remove()
+            self.files = None

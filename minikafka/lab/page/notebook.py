@@ -19,10 +19,11 @@ from random import Random
 from minikafka.cluster.cluster import Cluster
 from minikafka.lab.names import shell
 from minikafka.lab.page.cluster import WorldCluster
+from minikafka.lab.page.folder import FilesTimeline
 from minikafka.sim.guest.modules import COPIED, Modules
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
-from minikafka.sim.world.loop import ProcessLoop, Timeline
+from minikafka.sim.world.loop import ProcessLoop
 from minikafka.sim.world.net import SimNetwork
 from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
 
@@ -40,7 +41,7 @@ class Notebook(Modules):
         for name in OF_THE_KERNEL:
             del self.own[name]
         self.known |= {"print": builtins.print, "input": builtins.input}
-        self.timeline, self._ports = Timeline(seed), itertools.count(CLIENT_PORT, 100)
+        self.timeline, self._ports = FilesTimeline(seed), itertools.count(CLIENT_PORT, 100)
         self.loop = self.threads.loop = ProcessLoop(self.timeline, self.name)
         nowhere = SimNetwork(self.loop, Random(seed))
         self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
