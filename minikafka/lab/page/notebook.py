@@ -20,6 +20,8 @@ from minikafka.cluster.cluster import Cluster
 from minikafka.lab.names import shell
 from minikafka.lab.page.cluster import WorldCluster
 from minikafka.lab.page.folder import FilesTimeline
+from minikafka.lab.page.checks import simulated_exercise
+from minikafka.lab.twins import HARNESS
 from minikafka.sim.guest.modules import COPIED, Modules
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
@@ -27,7 +29,7 @@ from minikafka.sim.world.loop import ProcessLoop
 from minikafka.sim.world.net import SimNetwork
 from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
 
-LABS = ("minikafka.lab.labs", "minikafka.lab.program")  # they have clients, or they wait
+LABS = ("minikafka.lab.labs", HARNESS)  # they have clients, or they wait
 STAYING = ("kafka", *LABS)
 LOADED = ("minikafka.lab.again", "minikafka.cluster.security", "minikafka.cluster.wire")  # before: they are given the names
 OF_THE_KERNEL = ("sys", "logging", "signal")
@@ -64,6 +66,7 @@ class Notebook(Modules):
         self.copied = STAYING
         self._here = self._known_here()  # kept: a generator that nobody holds would end
         self._here.__enter__()
+        self.load(HARNESS).file_exercise = simulated_exercise(self.load(HARNESS).file_exercise)
         for name in LOADED:
             module = sys.modules[name]
             for each in vars(module).keys() & self.own.keys():

@@ -154,7 +154,7 @@ class _CopyFinder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if not self.modules._is_copied(name):
             return None
-        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder != self)
+        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if not isinstance(finder, _CopyFinder))
         spec = next((found for found in others if found is not None), None)
         if spec is not None:
             spec.loader = _CopyLoader(spec.loader, self.modules.known)
