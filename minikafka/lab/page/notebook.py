@@ -39,7 +39,7 @@ class Notebook(Modules):
     """The modules that cells find, and the timeline of their clusters."""
 
     def __init__(self, seed: int = 0) -> None:
-        super().__init__("notebook", copied=(*COPIED, *LABS, "concurrent"))
+        super().__init__("notebook", copied=(*COPIED, *LABS, "concurrent", "socketserver"))
         for name in OF_THE_KERNEL:
             del self.own[name]
         self.known |= {"print": builtins.print, "input": builtins.input}
@@ -60,7 +60,7 @@ class Notebook(Modules):
         """Put its copies into the place of the real modules for good, but for those of the standard library."""
         vars(self.own["os"]).pop("register_at_fork", None)  # a pool of threads has a hook for forks, and one for the end
         self.own["threading"]._register_atexit = lambda call: None
-        for name in ("queue", "uuid", "concurrent.futures.thread"):
+        for name in ("queue", "uuid", "concurrent.futures.thread", "socketserver"):
             self.load(name)
         self.own |= {name: self._found.pop(name) for name in list(self._found) if not name.startswith(STAYING)}
         self.copied = STAYING

@@ -53,13 +53,21 @@ class Guest(Modules):
         if self.code is None:
             self.code = code
             self.loop.kill()
-            self.world.net.died(self.loop)
+            for way in self.network.ways:
+                way.net.died(self.loop)
 
     # --- what is done to it ---------------------------------------------------------------------------------------------
 
     def kill(self) -> None:
         """End it where it stands, as kill -9 does."""
         self._end(KILLED)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal; without a handler of its own it ends."""
+        if self.code is None and (handler := self.handlers.get(number)) is not None:
+            self.own["threading"].Thread(target=handler, args=(number, None)).start()
+        else:
+            self._end(-number)
 
     def pause(self) -> None:
         """Stop it; its connections stay open."""

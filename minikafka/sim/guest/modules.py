@@ -18,7 +18,6 @@ import atexit
 import builtins
 import importlib
 import importlib.util
-import itertools
 import logging
 import os
 import queue  # noqa: F401 - the real ones first: what they need of the standard library is loaded once
@@ -62,6 +61,7 @@ class Modules:
         self.threads, self.network = Threads(), Network()
         self.stdin, self.stdout, self.stderr = Input(self.threads), Output(self.threads), Output(self.threads)
         self.last_calls: list[Callable[[], Any]] = []  # of atexit
+        self.handlers: dict[int, Any] = {}  # by signal
         self.own = {**_time(self.threads), **_net(self.threads, self.network), **self._process([name, *arguments])}
         self.known = {**vars(builtins), "__import__": self.load, "print": self._print, "input": self._input}
         self._found: dict[str, Any] = {}
@@ -92,8 +92,9 @@ class Modules:
             "random": _like(random, **{name: drawn(name) for name in draws}),
             "os": _like(os, urandom=drawn("randbytes"), getpid=lambda: 1),
             "atexit": _like(atexit, register=later, unregister=lambda call: None),
-            "signal": _like(signal, signal=lambda *_: None),
-            "logging": _like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root),
+            "signal": _like(signal, signal=self.handlers.__setitem__),
+            "logging": _like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root,
+                             basicConfig=lambda level=logging.WARNING, **_: root.setLevel(level)),
         }
 
     def _print(self, *what: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
@@ -188,10 +189,8 @@ def _time(threads: Threads) -> dict[str, Any]:
 
 def _net(threads: Threads, network: Network) -> dict[str, Any]:
     """Return socket and selectors."""
-    numbers = itertools.count(1000)
-
     def one(*_: Any) -> Sock:
-        return Sock(threads, network, next(numbers))
+        return Sock(threads, network)
 
     def pair(*_: Any) -> tuple[Sock, Sock]:
         a, b = one(), one()
@@ -207,8 +206,11 @@ def _net(threads: Threads, network: Network) -> dict[str, Any]:
     def resolved(host: str, port: Any, *_: Any, **__: Any) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, int(port)))]
 
+    def selector() -> Selector:
+        return Selector(threads, network)
+
     return {"socket": _like(socket, socket=one, socketpair=pair, getaddrinfo=resolved, create_connection=connected),
-            "selectors": _like(selectors, DefaultSelector=lambda: Selector(threads))}
+            "selectors": _like(selectors, DefaultSelector=selector, PollSelector=selector)}
 
 
 def _like(real: Any, **own: Any) -> types.ModuleType:
