@@ -4,12 +4,17 @@ Owns: nothing. What is live only is refused in one sentence, which says what it 
 """
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minikafka.client import Blocking
+from minikafka.cluster.folder import temporary_folder
+from minikafka.cluster.trace import Trace
 from minikafka.cluster.watch import watch
 from minikafka.lab.page.folder import Files
+from minikafka.lab.page.trace import WorldTrace
 from minikafka.sim.engine.cluster import SimCluster
 
 if TYPE_CHECKING:
@@ -24,6 +29,7 @@ class WorldCluster(SimCluster):
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.members: dict[str, Any] = {}
         self.files: Files | None = None  # from the first time that somebody asks for them
+        self._place_of_traces, self._lock = temporary_folder()
         super().__init__(*args, **settings)
 
     def _place(self) -> dict[str, Any]:
@@ -33,12 +39,17 @@ class WorldCluster(SimCluster):
     def _made(self) -> None:
         assert self.notebook is not None
         self.notebook.reach(self.world)
+        self.notebook.traces[self._place_of_traces] = self.world
 
     def watch(self, client: Any, name: str | None = None) -> Any:
         """Have a client of kafka-python, or one made here, write to the trace what it sends and reads; return the client."""
         if isinstance(client, Blocking):
             return super().watch(client, name)
         return watch(client, self.world.tell, name, self._record_numbers)
+
+    @property
+    def trace(self) -> Trace:
+        return WorldTrace(self.world, self._place_of_traces)
 
     @property
     def folder(self) -> Path:
@@ -51,8 +62,10 @@ class WorldCluster(SimCluster):
         return self.files.path
 
     def _end(self) -> None:
-        super()._end()
-        if self.files is not None:
-            self.notebook.timeline.files.remove(self.files)
-            self.files.remove()
-            self.files = None
+        if not self._closed:
+            super()._end()
+            shutil.rmtree(self._place_of_traces, ignore_errors=True)
+            os.close(self._lock)
+            if self.files is not None:
+                self.notebook.timeline.files.remove(self.files)
+                self.files.remove()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import sys
+from pathlib import Path
 from random import Random
 
 from minikafka.cluster.cluster import Cluster
@@ -22,7 +23,10 @@ from minikafka.lab.page.cluster import WorldCluster
 from minikafka.lab.page.folder import FilesTimeline
 from minikafka.lab.page.checks import simulated_exercise
 from minikafka.lab.twins import HARNESS
-from minikafka.sim.guest.modules import COPIED, Modules
+from minikafka.lab.page.processes import subprocess_module
+from minikafka.lab.page.trace import trace_module
+from minikafka.machine import java
+from minikafka.sim.guest.modules import COPIED, Modules, like
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.loop import ProcessLoop
@@ -43,11 +47,14 @@ class Notebook(Modules):
         for name in OF_THE_KERNEL:
             del self.own[name]
         self.known |= {"print": builtins.print, "input": builtins.input}
+        self.seed, self.traces = seed, dict[Path, World]()
         self.timeline, self._ports = FilesTimeline(seed), itertools.count(CLIENT_PORT, 100)
         self.loop = self.threads.loop = ProcessLoop(self.timeline, self.name)
         nowhere = SimNetwork(self.loop, Random(seed))
         self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
         self.chance = self.env.rng("chance")
+        self.own |= {"subprocess": subprocess_module(self), **trace_module(self),
+                     "minikafka.machine.java": like(java, find_java=_no_java)}
 
     def next_port(self) -> int:
         return next(self._ports)
@@ -73,6 +80,10 @@ class Notebook(Modules):
                 setattr(module, each, self.own[each])
         if (running := shell()) is not None:
             running.user_ns["__builtins__"] = self.known
+
+
+def _no_java() -> None:
+    raise java.NoJava("no Java runs inside a browser's page: this needs `make lab`, on a machine")
 
 
 def enter() -> Notebook:

@@ -87,13 +87,13 @@ class Modules:
 
         draws = [name for name in vars(random) if hasattr(random.Random, name)]
         return {
-            "sys": _like(sys, argv=arguments, stdin=self.stdin, stdout=self.stdout, stderr=self.stderr),
-            "threading": _like(threading, **names(self.threads, self.stderr)),
-            "random": _like(random, **{name: drawn(name) for name in draws}),
-            "os": _like(os, urandom=drawn("randbytes"), getpid=lambda: 1),
-            "atexit": _like(atexit, register=later, unregister=lambda call: None),
-            "signal": _like(signal, signal=self.handlers.__setitem__),
-            "logging": _like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root,
+            "sys": like(sys, argv=arguments, stdin=self.stdin, stdout=self.stdout, stderr=self.stderr),
+            "threading": like(threading, **names(self.threads, self.stderr)),
+            "random": like(random, **{name: drawn(name) for name in draws}),
+            "os": like(os, urandom=drawn("randbytes"), getpid=lambda: 1),
+            "atexit": like(atexit, register=later, unregister=lambda call: None),
+            "signal": like(signal, signal=self.handlers.__setitem__),
+            "logging": like(logging, getLogger=lambda name=None: loggers.getLogger(name) if name else root,
                              basicConfig=lambda level=logging.WARNING, **_: root.setLevel(level)),
         }
 
@@ -183,7 +183,7 @@ def _time(threads: Threads) -> dict[str, Any]:
         return lambda: int(clock() * NANO)
 
     now = threads.monotonic
-    return {"time": _like(time, sleep=threads.sleep, monotonic=now, perf_counter=now, time=wall,
+    return {"time": like(time, sleep=threads.sleep, monotonic=now, perf_counter=now, time=wall,
                           monotonic_ns=nano(now), perf_counter_ns=nano(now), time_ns=nano(wall))}
 
 
@@ -209,11 +209,11 @@ def _net(threads: Threads, network: Network) -> dict[str, Any]:
     def selector() -> Selector:
         return Selector(threads, network)
 
-    return {"socket": _like(socket, socket=one, socketpair=pair, getaddrinfo=resolved, create_connection=connected),
-            "selectors": _like(selectors, DefaultSelector=selector, PollSelector=selector)}
+    return {"socket": like(socket, socket=one, socketpair=pair, getaddrinfo=resolved, create_connection=connected),
+            "selectors": like(selectors, DefaultSelector=selector, PollSelector=selector)}
 
 
-def _like(real: Any, **own: Any) -> types.ModuleType:
+def like(real: Any, **own: Any) -> types.ModuleType:
     """Return a module with these names; the rest is the real one's."""
     made = types.ModuleType(real.__name__)
     made.__dict__.update({**vars(real), **own})
