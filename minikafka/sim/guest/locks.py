@@ -1,4 +1,4 @@
-"""The names of `threading` for one process of a simulated world: threads, locks, events, conditions, semaphores, timers.
+"""The names of `threading` for one process of a simulated world: threads, locks, events, conditions, semaphores, barriers, timers.
 
     classes = names(threads, sys.stderr)      # {"Thread": ..., "Lock": ..., ...}
 
@@ -199,6 +199,14 @@ class _Semaphore(_Bound):
         self.release()
 
 
+class _Barrier(threading.Barrier):
+    condition: Callable[[], _Condition]
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._cond = self.condition()
+
+
 def names(threads: Threads, errors: Any) -> dict[str, Any]:
     """Return the names of the module `threading` for a process; the texts of errors go to `errors`."""
 
@@ -207,9 +215,9 @@ def names(threads: Threads, errors: Any) -> dict[str, Any]:
 
     lock, event = bound(_RLock), bound(_Event)
     thread = bound(_Thread, errors=errors)
-    main = thread(name="MainThread")
+    main, condition = thread(name="MainThread"), bound(_Condition, lock=lock, event=event)
     return {"Thread": thread, "Timer": bound(_Timer, errors=errors), "Lock": bound(_Lock), "RLock": lock, "Event": event,
-            "Condition": bound(_Condition, lock=lock, event=event), "Semaphore": bound(_Semaphore),
+            "Condition": condition, "Barrier": bound(_Barrier, condition=condition), "Semaphore": bound(_Semaphore),
             "BoundedSemaphore": bound(_Semaphore), "local": threading.local, "main_thread": lambda: main,
             "current_thread": lambda: threads.current or main, "get_ident": lambda: (threads.current or main).ident,
             "active_count": lambda: len(threads.alive), "enumerate": lambda: list(threads.alive)}
