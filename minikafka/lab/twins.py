@@ -12,7 +12,7 @@ own, and no client that is written in C (confluent_kafka).
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -78,12 +78,15 @@ class SimulatedProgram:
     """The methods of `Program` that touch a process, over a guest of a world; when it is over is decided in program.py."""
 
     modules: Modules
+    librdkafka: Callable[[Guest], Any] | None = None  # makes what stands for it in a world (lab/page)
 
     def __init__(self, text: str, *arguments: str, name: str = "program.py", quiet: float | None = None) -> None:
-        if "confluent_kafka" in text:
+        if "confluent_kafka" in text and self.librdkafka is None:
             raise Unknown("confluent_kafka is written in C and cannot run in a simulated world. Write it with kafka-python")
         self.name, self._quiet = name, quiet
         self._guest = Guest(self.modules.world, text, *arguments, name=name)
+        if self.librdkafka is not None:
+            self._guest.own["confluent_kafka"] = self.librdkafka(self._guest)
         self._began = self._last = self.modules.threads.monotonic()
         self._shown = 0
 

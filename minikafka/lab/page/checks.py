@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minikafka.lab.twins import twin
+from minikafka.lab.page.librdkafka import stand_in
+from minikafka.lab.twins import SimulatedProgram, twin
 
 SEED = 1
 Run = Callable[[Sequence[str]], list[Any]]
@@ -18,6 +19,8 @@ Run = Callable[[Sequence[str]], list[Any]]
 
 def simulated_exercise(register: Callable[..., None]) -> Callable[..., None]:
     """Return `file_exercise` (lab/program.py) for a place without processes."""
+    SimulatedProgram.librdkafka = staticmethod(stand_in)
+
     def registered(exercise: str, run: Run, verdict: Callable[[Any], str], matters: str) -> None:
         def in_a_world(texts: Sequence[str]) -> list[Any]:
             return getattr(twin(run.__module__, SEED), run.__name__)(texts)

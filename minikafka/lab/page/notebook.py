@@ -23,6 +23,7 @@ from minikafka.lab.page.cluster import WorldCluster
 from minikafka.lab.page.folder import FilesTimeline
 from minikafka.lab.page.checks import simulated_exercise
 from minikafka.lab.twins import HARNESS
+from minikafka.lab.page.librdkafka import stand_in
 from minikafka.lab.page.processes import subprocess_module
 from minikafka.lab.page.trace import trace_module
 from minikafka.machine import java
@@ -53,7 +54,7 @@ class Notebook(Modules):
         nowhere = SimNetwork(self.loop, Random(seed))
         self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
         self.chance = self.env.rng("chance")
-        self.own |= {"subprocess": subprocess_module(self), **trace_module(self),
+        self.own |= {"subprocess": subprocess_module(self), "confluent_kafka": stand_in(self), **trace_module(self),
                      "minikafka.machine.java": like(java, find_java=_no_java)}
 
     def next_port(self) -> int:

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minikafka.lab.page.librdkafka import stand_in
 from minikafka.lab.page.trace import trace_module
 from minikafka.sim.guest.guest import Guest
 from minikafka.sim.guest.modules import like
@@ -43,7 +44,7 @@ class _Program(Guest):
         self.waiters: list[Any] = []  # threads of the notebook
         self._notebook, self._number = notebook, number
         super().__init__(notebook, text, *arguments, name=name)  # type: ignore[arg-type]
-        self.own |= trace_module(notebook)
+        self.own |= {"confluent_kafka": stand_in(self), **trace_module(notebook)}
         self.own["os"] = like(self.own["os"], getpid=lambda: number, _exit=self._end)
 
     def enter(self, notebook: Any) -> None:
