@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from minikafka.client import Consumer
-from minikafka.protocol.errors import KafkaError as Refused
+from minikafka.protocol.errors import KafkaError
 from minikafka.sim.guest.modules import Modules
 
 STICKY = 0.01  # seconds: sticky.partitioning.linger.ms
@@ -42,7 +42,7 @@ class KafkaException(Exception):
     __module__ = "confluent_kafka"
 
 
-class KafkaError:
+class RecordError:
     """An error of a record; `code` is Kafka's."""
 
     __module__ = "confluent_kafka"
@@ -66,7 +66,7 @@ class TopicPartition:
         self.topic, self.partition, self.offset, self.error = topic, partition, offset, None
 
 
-class Message:
+class HandedRecord:
     """A record, as both clients hand it out."""
 
     __module__ = "confluent_kafka"
@@ -117,7 +117,7 @@ class _Producer:
             self._under_way -= 1
             where = (found.partition, found.offset) if error is None else (None, None)
             if told is not None:
-                self._answers.append(partial(told, error and KafkaError(error), Message(topic, *where, key, value)))
+                self._answers.append(partial(told, error and RecordError(error), HandedRecord(topic, *where, key, value)))
 
         promise.add_callback(answered)
         promise.add_errback(lambda error: answered(error=error))
@@ -184,8 +184,8 @@ class _Consumer:
         self.process.threads.block(task.done, waiters)
         try:
             return task.result()
-        except (Refused, OSError) as error:
-            raise KafkaException(KafkaError(error)) from None
+        except (KafkaError, OSError) as error:
+            raise KafkaException(RecordError(error)) from None
 
     def subscribe(self, topics: list[str]) -> None:
         with self._env.process.entered():
@@ -197,11 +197,11 @@ class _Consumer:
     def assignment(self) -> list[TopicPartition]:
         return [TopicPartition(*tp) for tp in self._client.assignment]
 
-    def consume(self, num_messages: int = 1, timeout: float = 1.0) -> list[Message]:
+    def consume(self, num_messages: int = 1, timeout: float = 1.0) -> list[HandedRecord]:
         found = self._run(self._client.poll(timeout, max_records=num_messages))
-        return [Message(each.topic, each.partition, each.offset, each.key, each.value) for each in found]
+        return [HandedRecord(each.topic, each.partition, each.offset, each.key, each.value) for each in found]
 
-    def poll(self, timeout: float = 1.0) -> Message | None:
+    def poll(self, timeout: float = 1.0) -> HandedRecord | None:
         return next(iter(self.consume(1, timeout)), None)
 
     def commit(self, asynchronous: bool = True, **_: Any) -> None:
@@ -224,7 +224,6 @@ def stand_in(process: Modules) -> types.ModuleType:
     for kind in (_Producer, _Consumer):
         name = kind.__name__.lstrip("_")
         setattr(module, name, type(name, (kind,), {"__module__": "confluent_kafka", "process": process}))
-    for each in (KafkaException, KafkaError, TopicPartition, Message):
-        setattr(module, each.__name__, each)
-    module.ShareConsumer = None  # type: ignore[attr-defined]
+    vars(module).update(KafkaException=KafkaException, KafkaError=RecordError, TopicPartition=TopicPartition,
+                        Message=HandedRecord, ShareConsumer=None)
     return module

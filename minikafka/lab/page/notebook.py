@@ -19,13 +19,13 @@ from random import Random
 
 from minikafka.cluster.cluster import Cluster
 from minikafka.lab.names import shell
+from minikafka.lab.page.checks import simulated_exercise
 from minikafka.lab.page.cluster import WorldCluster
 from minikafka.lab.page.folder import FilesTimeline
-from minikafka.lab.page.checks import simulated_exercise
-from minikafka.lab.twins import HARNESS
 from minikafka.lab.page.librdkafka import stand_in
 from minikafka.lab.page.processes import subprocess_module
 from minikafka.lab.page.trace import trace_module
+from minikafka.lab.twins import HARNESS
 from minikafka.machine import java
 from minikafka.sim.guest.modules import COPIED, Modules, like
 from minikafka.sim.world.disk import SimDisk
@@ -48,14 +48,14 @@ class Notebook(Modules):
         for name in OF_THE_KERNEL:
             del self.own[name]
         self.known |= {"print": builtins.print, "input": builtins.input}
-        self.seed, self.traces = seed, dict[Path, World]()
+        self.traces = dict[Path, World]()
         self.timeline, self._ports = FilesTimeline(seed), itertools.count(CLIENT_PORT, 100)
         self.loop = self.threads.loop = ProcessLoop(self.timeline, self.name)
         nowhere = SimNetwork(self.loop, Random(seed))
         self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
         self.chance = self.env.rng("chance")
-        self.own |= {"subprocess": subprocess_module(self), "confluent_kafka": stand_in(self), **trace_module(self),
-                     "minikafka.machine.java": like(java, find_java=_no_java)}
+        self.own |= {"subprocess": subprocess_module(self, self.traces), "confluent_kafka": stand_in(self),
+                     **trace_module(self.traces), "minikafka.machine.java": like(java, find_java=_no_java)}
 
     def next_port(self) -> int:
         return next(self._ports)

@@ -14,25 +14,21 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.lab.page.librdkafka import stand_in
 from minikafka.lab.page.trace import trace_module
 from minikafka.sim.guest.guest import Guest
-from minikafka.sim.guest.modules import like
+from minikafka.sim.guest.modules import Modules, like
 from minikafka.sim.world.disk import SimDisk
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.loop import ProcessLoop
-from minikafka.sim.world.world import CLIENTS
-
-if TYPE_CHECKING:
-    from minikafka.lab.page.notebook import Notebook
+from minikafka.sim.world.world import CLIENTS, World
 
 _numbers = itertools.count(1001)
 
@@ -40,37 +36,37 @@ _numbers = itertools.count(1001)
 class _Program(Guest):
     """The guest that such a process is."""
 
-    def __init__(self, notebook: Notebook, number: int, text: str, *arguments: str, name: str) -> None:
-        self.waiters: list[Any] = []  # threads of the notebook
-        self._notebook, self._number = notebook, number
-        super().__init__(notebook, text, *arguments, name=name)  # type: ignore[arg-type]
-        self.own |= {"confluent_kafka": stand_in(self), **trace_module(notebook)}
+    def __init__(self, parent: Modules, worlds: Mapping[Path, World], number: int, text: str, *arguments: str, name: str) -> None:
+        self.waiters: list[Any] = []  # threads of the parent
+        self._parent, self._number = parent, number
+        super().__init__(parent, text, *arguments, name=name)  # type: ignore[arg-type]
+        self.own |= {"confluent_kafka": stand_in(self), **trace_module(worlds)}
         self.own["os"] = like(self.own["os"], getpid=lambda: number, _exit=self._end)
 
-    def enter(self, notebook: Any) -> None:
-        """Become a process of the notebook's timeline, at the host of the clients of each of its worlds."""
-        def env(like: SimEnv) -> SimEnv:
-            return SimEnv(self.loop, like.net, SimDisk(), f"{notebook.seed}:{self.name}:{self._number}", CLIENTS)
+    def enter(self, parent: Any) -> None:
+        """Become a process of the parent's timeline, at the host of the clients of each of its worlds."""
+        def env(way: SimEnv) -> SimEnv:
+            return SimEnv(self.loop, way.net, SimDisk(), f"{parent.name}:{self.name}:{self._number}", CLIENTS)
 
-        self.threads.loop = self.loop = ProcessLoop(notebook.timeline, self.name)
-        self.env = self.network.env = env(notebook.env)
-        self.network.ports = {port: env(way) for port, way in notebook.network.ports.items()}
+        self.threads.loop = self.loop = ProcessLoop(parent.loop.timeline, self.name)
+        self.env = self.network.env = env(parent.env)
+        self.network.ports = {port: env(way) for port, way in parent.network.ports.items()}
         self.chance = self.env.rng("chance")
 
     def _end(self, code: int) -> None:
         super()._end(code)
-        self._notebook.threads.wake(self.waiters)
+        self._parent.threads.wake(self.waiters)
 
 
 class _Lines:
-    """What a process prints, line by line; a reader waits for the next one."""
+    """The lines that a process prints; a reader waits for the next one."""
 
-    def __init__(self, program: _Program, notebook: Notebook) -> None:
-        self._program, self._notebook, self._read = program, notebook, 0
+    def __init__(self, program: _Program, parent: Modules) -> None:
+        self._program, self._parent, self._read = program, parent, 0
         write = program.stdout.write
 
         def written(text: str) -> int:
-            notebook.threads.wake(program.waiters)
+            parent.threads.wake(program.waiters)
             return write(text)
 
         program.stdout.write = written  # type: ignore[method-assign]
@@ -78,8 +74,8 @@ class _Lines:
     def __iter__(self) -> Iterator[str]:
         program = self._program
         while True:
-            self._notebook.threads.block(lambda: len(program.stdout.lines) > self._read or program.code is not None,
-                                         program.waiters)
+            self._parent.threads.block(lambda: len(program.stdout.lines) > self._read or program.code is not None,
+                                       program.waiters)
             if len(lines := program.stdout.lines) <= self._read:
                 return
             self._read += 1
@@ -104,7 +100,8 @@ class _Given:
 class Process:
     """Has what the labs call of `subprocess.Popen`."""
 
-    notebook: Notebook
+    parent: Modules
+    worlds: Mapping[Path, World]
 
     def __init__(self, command: Sequence[str], stderr: Any = None, **_: Any) -> None:
         executable, *arguments = command
@@ -112,10 +109,10 @@ class Process:
             raise FileNotFoundError(f"{executable} cannot run inside a browser's page: this needs `make lab`, on a machine")
         self.args, self.pid = command, next(_numbers)
         text, name, arguments = _source(arguments)
-        self._program = _Program(self.notebook, self.pid, text, *arguments, name=name)
+        self._program = _Program(self.parent, self.worlds, self.pid, text, *arguments, name=name)
         if hasattr(stderr, "name"):
             _copy(self._program.stderr, Path(stderr.name))
-        self.stdin, self.stdout = _Given(self._program), _Lines(self._program, self.notebook)
+        self.stdin, self.stdout = _Given(self._program), _Lines(self._program, self.parent)
 
     @property
     def returncode(self) -> int | None:
@@ -127,7 +124,7 @@ class Process:
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end and return its exit code. Raises TimeoutExpired."""
         program = self._program
-        if not self.notebook.threads.block(lambda: program.code is not None, program.waiters, timeout):
+        if not self.parent.threads.block(lambda: program.code is not None, program.waiters, timeout):
             raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
         assert program.code is not None
         return program.code
@@ -160,9 +157,9 @@ def _copy(output: Any, path: Path) -> None:
     output.write = written
 
 
-def subprocess_module(notebook: Notebook) -> Any:
-    """Return `subprocess` for a notebook inside a world."""
-    made = type("Popen", (Process,), {"notebook": notebook})
+def subprocess_module(parent: Modules, worlds: Mapping[Path, World]) -> Any:
+    """Return `subprocess` for a notebook inside a world; `worlds` by the folders of their traces."""
+    made = type("Popen", (Process,), {"parent": parent, "worlds": worlds})
 
     def run(command: Sequence[str], **_: Any) -> Any:
         return made(command).wait()

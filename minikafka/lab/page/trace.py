@@ -4,16 +4,14 @@ Owns: nothing. The folder of such a trace has no trace files: it is a name for t
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minikafka.cluster import trace
 from minikafka.sim.engine.cluster import SimTrace
 from minikafka.sim.guest.modules import like
 from minikafka.sim.world.world import World
-
-if TYPE_CHECKING:
-    from minikafka.lab.page.notebook import Notebook
 
 
 class WorldTrace(SimTrace):
@@ -24,13 +22,13 @@ class WorldTrace(SimTrace):
         self.path = path
 
 
-def trace_module(notebook: Notebook) -> dict[str, Any]:
-    """Return the module of traces for a process of a notebook, by its name."""
+def trace_module(worlds: Mapping[Path, World]) -> dict[str, Any]:
+    """Return the module of traces for a process of a notebook, by its name; `worlds` by the folders of their traces."""
     class Writer:
         """Has the methods of `TraceWriter`."""
 
         def __init__(self, path: Path) -> None:
-            self._world = notebook.traces[path.parent]
+            self._world = worlds[path.parent]
 
         def __call__(self, kind: str, b: int = trace.CLUSTER, **fields: Any) -> None:
             self._world.tell(kind, **fields)

@@ -8,5 +8,5 @@
     guest.py     `Guest`: the process, from its first line to its exit code
 
 It knows no broker and judges nothing. Only lab/ and proof/ know of it.
-Not simulated: subprocess, multiprocessing, asyncio, concurrent.futures, servers, clients that are written in C (librdkafka).
+Not simulated: subprocess, multiprocessing, asyncio, concurrent.futures, clients that are written in C (librdkafka).
 """

@@ -1,4 +1,4 @@
-"""The names of `threading` for one process of a simulated world: threads, locks, events, conditions, semaphores, barriers, timers.
+"""The names of `threading` for one process of a simulated world: threads, locks, events, conditions, barriers, timers and so on.
 
     classes = names(threads, sys.stderr)      # {"Thread": ..., "Lock": ..., ...}
 

@@ -190,7 +190,7 @@ class Sock:
 
 
 class _Reader(io.RawIOBase):
-    """What arrives at a socket, as a file."""
+    """The bytes that arrive at a socket, as a file."""
 
     def __init__(self, sock: Sock) -> None:
         self._sock = sock
