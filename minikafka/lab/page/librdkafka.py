@@ -42,7 +42,7 @@ class KafkaException(Exception):
     __module__ = "confluent_kafka"
 
 
-class RecordError:
+class DeliveryError:
     """An error of a record; `code` is Kafka's."""
 
     __module__ = "confluent_kafka"
@@ -117,7 +117,7 @@ class _Producer:
             self._under_way -= 1
             where = (found.partition, found.offset) if error is None else (None, None)
             if told is not None:
-                self._answers.append(partial(told, error and RecordError(error), HandedRecord(topic, *where, key, value)))
+                self._answers.append(partial(told, error and DeliveryError(error), HandedRecord(topic, *where, key, value)))
 
         promise.add_callback(answered)
         promise.add_errback(lambda error: answered(error=error))
@@ -185,7 +185,7 @@ class _Consumer:
         try:
             return task.result()
         except (KafkaError, OSError) as error:
-            raise KafkaException(RecordError(error)) from None
+            raise KafkaException(DeliveryError(error)) from None
 
     def subscribe(self, topics: list[str]) -> None:
         with self._env.process.entered():
@@ -224,6 +224,6 @@ def stand_in(process: Modules) -> types.ModuleType:
     for kind in (_Producer, _Consumer):
         name = kind.__name__.lstrip("_")
         setattr(module, name, type(name, (kind,), {"__module__": "confluent_kafka", "process": process}))
-    vars(module).update(KafkaException=KafkaException, KafkaError=RecordError, TopicPartition=TopicPartition,
+    vars(module).update(KafkaException=KafkaException, KafkaError=DeliveryError, TopicPartition=TopicPartition,
                         Message=HandedRecord, ShareConsumer=None)
     return module
