@@ -7,6 +7,7 @@
     before_after.py  a test of 25 misconceptions in two forms, from items.tsv
     plans.py     the plans of a term, a week, an afternoon, from plans.md
     slides.py    slides of a lab, from its questions, its demos and what was seen
+    guesses.py   a question to guess, with what stands above it
     minutes.py   minutes of labs and demos
     paper.py     pages for paper
 """

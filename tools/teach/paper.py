@@ -22,7 +22,8 @@ tr { break-inside: avoid; } ul, ol, p { margin: 3pt 0; }
 
 def page(title: str, parts: Iterable[str], style: str = STYLE) -> str:
     """Return the whole file; the parts are HTML."""
-    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{style}</style>'
+    head = f'''<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{style}</style>'''
     return "\n".join(('<!doctype html>', f'<html lang="en"><head>{head}</head><body>', *parts, "</body></html>")) + "\n"
 
 

@@ -3,9 +3,10 @@
     deck(8)                  the page: 1280x720 a slide, on a screen or as PDF; it asks nothing of a network
     deck(8, answers=False)   the same without the answers to the votes
 
-Owns: what becomes a slide, and their style. Everything on a slide stands in the lab's source, in labs/README.md or in a recorded
+Owns: what becomes a slide, and their style. Everything on a slide stands in the solved lab, in labs/README.md or in a recorded
 demo. Invariants
-  I-SLIDE-1  no letter is smaller than SMALLEST pixels; a picture is drawn for that
+  I-SLIDE-1  no letter is smaller than SMALLEST pixels on a slide; a picture is drawn for that
+  I-SLIDE-2  where a page is narrower than a slide, lines break and nothing but a picture is wider than the page
 """
 from __future__ import annotations
 
@@ -16,17 +17,17 @@ from html import escape
 from minikafka.lab import demos
 from minikafka.lab.demos import board
 from minikafka.lab.demos.runner import record
+from minikafka.lab.picture.draw.element import LEGIBLE, LETTER
 from tools.notebooks import here
 from tools.notebooks.build import ROOT
 from tools.notebooks.source import Lab
+from tools.teach.guesses import Ran, guesses
 from tools.teach.minutes import labs
 from tools.teach.paper import page
 from tools.website import cells
 
-SMALLEST, LETTER = 24, 14       # pixels; units of a picture's smallest letter
+SMALLEST = 24                   # pixels of a letter
 PIXELS, UNITS = 1180, 660       # a picture's width on the slide, and in its own units
-SHORT, LONG = 120, 450          # letters of a question that needs more words, and of a paragraph that is too many
-PROSE = re.compile(r"[A-Z\"*`]")
 ALIKE = re.compile(r"(D\d+)(?:(?: and| to) (D\d+))?(?: go)? with labs? ([\d,\sand]+)")
 STYLE = f"""
 @page {{ size: 1280px 720px; margin: 0; }}
@@ -39,8 +40,20 @@ h1 {{ font-size: 60px; line-height: 1.15; margin: 60px 0 30px; }} p, li {{ margi
 .picture {{ padding: 12px 50px 0; }} .picture p {{ font-size: 30px; line-height: 1.2; height: 74px; margin: 0; }}
 .picture .foot {{ left: 50px; bottom: 3px; height: auto; font-size: {SMALLEST}px; }} .picture svg {{ width: {PIXELS}px; }}
 .title svg {{ width: {PIXELS}px; height: auto; margin-left: -20px; }}
-ol {{ list-style: lower-alpha; font-size: 32px; }}
+.vote {{ list-style: lower-alpha; font-size: 32px; }}
+.long {{ font-size: 30px; }}
+pre {{ font: {SMALLEST}px/1.25 "DejaVu Sans Mono", monospace; white-space: pre-wrap; margin: 0 0 20px; }}
+pre.printed {{ border-left: 6px solid #888; padding-left: 20px; }}
 @media screen {{ section {{ border-bottom: 4px solid #888; }} }}
+@media screen and (max-width: 1279px) {{
+  body {{ font-size: max(17px, 2.8vw); }}
+  section {{ width: auto; height: auto; padding: 1em; }} .long, .vote, .picture p {{ font-size: 1em; height: auto; }}
+  h1 {{ font-size: 1.6em; margin: .5em 0; }} .label {{ font-size: .85em; }} pre {{ font-size: max(12px, 1.8vw);
+    white-space: pre; overflow-x: auto; }}
+  .picture {{ overflow-x: auto; padding: 1em; }}
+  .picture svg {{ width: 100%; min-width: {LEGIBLE * UNITS // LETTER}px; margin-top: .5em; }}
+  .title svg {{ width: 100%; margin: 0; }} .foot, .picture .foot {{ position: static; font-size: .8em; margin: .8em 0 0; }}
+}}
 """
 
 
@@ -74,18 +87,22 @@ def opening(lab: Lab) -> Iterator[str]:
 
 
 def questions(lab: Lab) -> Iterator[str]:
-    """What the class guesses before a cell runs: the paragraph with the last bold question above each prediction. A question that
-    stands alone gets the paragraph before it."""
-    above, section = "", ""
-    for cell in lab.cells:
-        if cell.cell_type == "markdown":
-            above = cell.source
-            section = (re.findall(r"^## (.+)$", above, re.MULTILINE) or [section])[-1]
-        for exercise in re.findall(r'predict\("([\d.]+)"', cell.source if cell.cell_type == "code" else ""):
-            parts = above.split("\n\n")
-            at = max(place for place, part in enumerate(parts) if re.search(r"\*\*[^*]+\?\*\*", part))
-            alone = bool(at and len(parts[at]) < SHORT and PROSE.match(parts[at - 1]) and len(parts[at - 1]) < LONG)
-            yield slide(labelled(section, "\n\n".join(parts[at - alone:at + 1])), f"What do you expect? Prediction {exercise}")
+    """What the class guesses before a cell runs: what the last cell did, the story, the question."""
+    for guess in guesses(lab):
+        before = f"Before prediction {guess.exercise}"
+        if guess.cell.printed:
+            yield slide(f"<p class=label>{escape(guess.section)}</p>{ran(guess.cell.fitting())}", before, "long")
+        if guess.story:
+            yield slide(labelled(guess.section, guess.story), before, "long")
+        yield slide(labelled(guess.section, guess.text), f"What do you expect? Prediction {guess.exercise}",
+                    "long" if guess.long else "")
+
+
+def ran(cell: Ran) -> str:
+    """What a cell did, its code and what it printed, as far as each is there."""
+    code = f"<p class=label>The cell:</p><pre>{escape(cell.code)}</pre>" if cell.code else ""
+    label = "It printed:" if cell.code else "A cell has printed:"
+    return f"{prose(cell.words)}{code}<p class=label>{label}</p><pre class=printed>{escape(cell.printed)}</pre>"
 
 
 def of_labs() -> dict[int, list[str]]:
@@ -103,7 +120,7 @@ def shown(lab: Lab, answers: bool) -> Iterator[str]:
     for name in of_labs().get(lab.number, ()):
         demo = demos.demo(name)
         options = "".join(f"<li>{escape(one.text)}</li>" for one in demo.answers)
-        yield slide(f"<p class=label>{escape(demo.title)}</p><p>{escape(demo.question)}</p><ol>{options}</ol>", name)
+        yield slide(f"<p class=label>{escape(demo.title)}</p><p>{escape(demo.question)}</p><ol class=vote>{options}</ol>", name)
         for scene in demo.scenes:
             played = record(scene)
             for moment in played.moments:
