@@ -17,6 +17,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from tools.web.aside import mend
 from tools.web.parts import CORE, ROOT
 
 DATE = (1980, 1, 1, 0, 0, 0)  # of every file in our wheel
@@ -37,7 +38,7 @@ def lay(folder: Path, core: dict[str, bytes], wheels: dict[str, Path]) -> list[s
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in CORE:
-        (folder / name).write_bytes(core[name])
+        (folder / name).write_bytes(mend(core[name]) if name == "pyodide.asm.mjs" else core[name])
     for name, path in wheels.items():
         if name not in NOT_PYTHON:
             (folder / path.name).write_bytes(slim(path))

@@ -46,6 +46,30 @@ for green in both * 3:
     except KeyError as error:
         said.append(str(error))
 print(said, [green.dead for green in both])"""
+MANY = """import gc, random, sys
+from greenlet import getcurrent, greenlet
+def deep(depth, act):
+    return sorted([depth], key=lambda _: deep(depth - 1, act)) if depth else act()
+def live(number):
+    for step in range(5):
+        deep((number * 7 + step * 11) % 40, getcurrent().parent.switch)
+        said.append((number, step))
+    if number % 7 == 0:
+        raise KeyError(number)
+said, chance = [], random.Random(1)
+greens = [greenlet(lambda number=number: live(number)) for number in range(20)]
+while greens:
+    green = chance.choice(greens)
+    green.parent = getcurrent()
+    try:
+        green.switch()
+    except KeyError as error:
+        said.append(error.args)
+    deep(50, lambda: gc.collect(1))
+    deep(50, lambda: (sys.settrace(lambda *_: None), sys.settrace(None)))
+    if green.dead or chance.random() < 0.02:
+        greens.remove(green)
+print(len(said), said[-9:])"""
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
@@ -80,14 +104,15 @@ def page(tmp_path_factory):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
 def test_three_brokers_run_in_a_page(page):
     """Fails if the page does not open, if a cell of the simulated cluster differs from the same cell natively, if a codec of the
-    page cannot read what the native one wrote, if a greenlet of the page goes on elsewhere than a real one, if another host is
-    asked, or if something that the page asks for is not there.
+    page cannot read what the native one wrote, if a greenlet of the page goes on elsewhere than a real one, if what looks through
+    the frames of all threads finds one put aside, if another host is asked, or if something that is asked for is not there.
     """
     packed = base64.b64encode(zstandard.ZstdCompressor().compress(b"packed natively")).decode()
-    page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed), ASIDE))
+    page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed), ASIDE, MANY))
     assert "still here" in words(page.run(0)) == _natively(FIRST)
     assert words(page.run(1)) == f"packed natively {0xe3069283}"
     assert words(page.run(2)) == _natively(ASIDE)
+    assert words(page.run(3)) == _natively(MANY)
     assert len(page.asked) == 1 and page.complaints == []
 
 
