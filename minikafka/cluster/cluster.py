@@ -130,6 +130,7 @@ class Cluster:
         self._writer = TraceWriter(self.plan.trace / f"cluster.{number:04}.trace")
         self._nodes = Nodes(self.plan, self._engine, self._writer)
         self._faults = self._nodes.faults
+        self._struck = False  # by a fault since the last `mend`
 
     # --- state --------------------------------------------------------------------------------------------------
 
@@ -275,7 +276,13 @@ class Cluster:
             data.mkdir(mode=0o700)
 
     def mend(self) -> None:
-        """Undo all faults: heal, resume paused nodes, restart ended ones; return when these brokers are unfenced again."""
+        """Undo all faults: heal, resume paused nodes, restart ended ones; return when these brokers are unfenced again.
+
+        Without a fault since the last call, and while every node runs, nothing is undone.
+        """
+        self._check()
+        if not self._struck and len(self._nodes.alive) == len(self._nodes.children):
+            return
         if self._engine.link_faults:
             self.heal()
         paused = [node for node, child in self._nodes.children.items() if child.paused and child.alive]
@@ -284,6 +291,7 @@ class Cluster:
         self.restart(*(node for node, child in self._nodes.children.items() if not child.alive))
         if paused:
             self._await_ready([self._node(node) for node in paused])
+        self._struck = False
 
     def add_broker(self, rack: str | None = None) -> int:
         """Add a broker, which does not vote; return its id when it is ready."""
@@ -465,6 +473,7 @@ class Cluster:
         """Let no other call start or end a process during a fault, and write the fault to the trace."""
         self._check()
         with self._nodes.lock:
+            self._struck = True
             yield
             self._writer("fault", fault=name, args=args)
 

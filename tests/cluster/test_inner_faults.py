@@ -13,7 +13,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.broker.server.live import LiveEnv
-from minikafka.cluster import NotReady, nodes, wire
+from minikafka.cluster import BrokerDied, NotReady, nodes, wire
 from tests.clients.kit import LIBRARIES, Record, make_topic
 from tests.conftest import SETTINGS
 
@@ -229,3 +229,24 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(c: Cluster, name: str) 
 
 def _leader_seen_by(c: Cluster, broker: int, topic: str) -> int:
     return wire.partitions(c.address(broker), [topic])[f"{topic}-0"].leader
+
+
+def test_mend_does_what_is_left_to_do(c: Cluster) -> None:
+    """Fails if faults after a first mend() are not undone, if a node that ended is not started although its death was told,
+    or if something is done where there is nothing to undo."""
+    def faults() -> list[str]:
+        return [event["fault"] for event in c.trace.events("fault") if "args" in event]
+    for _ in range(2):
+        c.cut(1, 2)
+        c.pause(3)
+        c.mend()
+        assert c.alive == [1, 2, 3] and answers(c, 3)
+        assert faults()[-4:] == ["cut", "pause", "heal", "resume"]
+    before = faults()
+    c.mend()
+    assert faults() == before
+    os.kill(c.pid(3), signal.SIGKILL)
+    with pytest.raises(BrokerDied):
+        c.wait(c.mend, PATIENCE)
+    c.mend()
+    assert c.alive == [1, 2, 3] and faults()[len(before):] == ["heal", "restart"]
