@@ -9,9 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 
 from minikafka.lab.picture.draw.cards import draw_brief
+from minikafka.lab.picture.draw.dock import LAYOUTS, draw_layout
 from minikafka.lab.picture.draw.head import draw_head
 from minikafka.lab.picture.draw.paper import Label, Paper
 from minikafka.lab.picture.draw.strip import HIGH
@@ -47,7 +48,7 @@ many = settings(
     max_examples=50,
     derandomize=True,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.generate],  # a frame takes minutes to shrink
+    phases=[Phase.explicit, Phase.generate],  # a frame takes minutes to shrink
 )
 
 
@@ -102,6 +103,18 @@ def test_nor_on_any_frame_there_may_be(frame: Frame) -> None:
     for paper in PAPERS.values():
         assert clashes(draw(frame, *paper)[0].labels) == []
         assert outside(frame, *paper) == []
+
+
+@settings(many, max_examples=10)
+@given(frames)
+@example(slow_follower())
+@example(two_crowns())
+def test_beside_a_text_the_richest_layout_that_fits_is_drawn(frame: Frame) -> None:
+    """Fails if the height of a part, which is taken once, is another one in another layout, so that a poorer layout is drawn."""
+    drawn = [draw_layout(frame, 640, layout) for layout in LAYOUTS]
+    for lines in {high for _, high in drawn} | {drawn[-1][1] - 1}:
+        best = next((paper for paper, high in drawn if high <= lines), drawn[-1][0])
+        assert draw(frame, "dock", 640, lines)[0].parts == best.parts
 
 
 SHAPE = re.compile(r'class="(?:fgood|flag)" transform="translate\((\S+) (\S+)\)"')

@@ -9,6 +9,7 @@ Invariant
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple
 
 from minikafka.lab.picture.draw.cards import draw_brief, draw_cards, draw_ledger
@@ -21,6 +22,7 @@ from minikafka.lab.picture.draw.timeline import draw_timeline
 from minikafka.lab.picture.frame import Frame
 
 TILE = 176      # least pixels of a tile: three partitions stand side by side
+TOP, BELOW = 2.0, 4.0  # pixels above and below the parts
 CHIEF = ("acknowledged", "readable", "at read_committed", "in doubt", "lost")
 
 
@@ -39,28 +41,50 @@ LAYOUTS = (Layout(), Layout("lines"), Layout("lines", rows=1, labels=1), Layout(
            Layout("groups", LOW, 0, False, 1), Layout("", LOW, 0, False, 1))
 
 
+Part = Callable[[Paper, float], float]  # draws from a height on, and returns the height below it
+
+
 def draw_docked(frame: Frame, pixels: float | None, lines: float | None) -> tuple[Paper, float]:
     """Return the paper with what fits into `pixels` times `lines` of the screen (None: all), and its height."""
     wide = WIDTHS["dock"] if pixels is None else fitting("dock", pixels)
-    room = None if lines is None else lines * wide / (pixels or wide)
-    for layout in LAYOUTS:
-        paper, high = _draw(frame, wide, layout)
-        if room is None or high <= room:
-            break
-    return paper, high
+    return draw_layout(frame, wide, LAYOUTS[0] if lines is None else _richest(frame, wide, lines * wide / (pixels or wide)))
 
 
-def _draw(frame: Frame, wide: int, layout: Layout) -> tuple[Paper, float]:
-    paper = Paper(wide, frame.hidden)
-    y = draw_head(paper, frame, 2, layout.cards == "cards", low=layout.lane == LOW)
+def draw_layout(frame: Frame, wide: int, layout: Layout) -> tuple[Paper, float]:
+    """Return the paper with the parts of one layout, and its height."""
+    paper, y = Paper(wide, frame.hidden), TOP
+    for _, draw in _parts(frame, layout):
+        y = draw(paper, y)
+    return paper, round(y + BELOW)
+
+
+def _richest(frame: Frame, wide: int, room: float) -> Layout:
+    """Return the richest layout that fits. A part is drawn once to see how high it is, not once for each layout."""
+    heights: dict[Hashable, float] = {}
+    for layout in LAYOUTS[:-1]:
+        y = TOP
+        for name, draw in _parts(frame, layout):
+            if name not in heights:
+                heights[name] = draw(Paper(wide, frame.hidden), 0.0)
+            y += heights[name]
+            if round(y + BELOW) > room:
+                break
+        else:
+            return layout
+    return LAYOUTS[-1]
+
+
+def _parts(frame: Frame, layout: Layout) -> Iterator[tuple[Hashable, Part]]:
+    """Yield the parts of a layout from top to bottom. Those of the same name are as high in each layout."""
+    cards, low = layout.cards, layout.lane == LOW
+    yield ("head", cards == "cards", low), lambda paper, y: draw_head(paper, frame, y, cards == "cards", low=low)
     if layout.rows:
-        y = draw_strip(paper, frame, y + 4, layout.rows, TILE)
-    if frame.chosen is not None:
-        y = draw_partition(paper, frame.chosen, frame.flows, y, layout.lane)
-    if layout.cards == "cards":
-        y = draw_cards(paper, frame, y + 8)
-    elif layout.cards:
-        y = draw_brief(paper, frame, y, layout.cards == "groups")
-    y = draw_ledger(paper, frame, y, () if layout.whole else CHIEF)
-    y = draw_timeline(paper, frame, y, layout.labels)
-    return paper, round(y + 4)
+        yield ("strip", layout.rows), lambda paper, y: draw_strip(paper, frame, y + 4, layout.rows, TILE)
+    if (chosen := frame.chosen) is not None:
+        yield ("lanes", layout.lane), lambda paper, y: draw_partition(paper, chosen, frame.flows, y, layout.lane)
+    if cards == "cards":
+        yield cards, lambda paper, y: draw_cards(paper, frame, y + 8)
+    elif cards:
+        yield cards, lambda paper, y: draw_brief(paper, frame, y, cards == "groups")
+    yield ("ledger", layout.whole), lambda paper, y: draw_ledger(paper, frame, y, () if layout.whole else CHIEF)
+    yield ("time", layout.labels), lambda paper, y: draw_timeline(paper, frame, y, layout.labels)

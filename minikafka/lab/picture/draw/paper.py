@@ -92,6 +92,7 @@ def wrap(text: str, room: float, size: float, lines: int) -> list[str]:
     return [shorten(each, room, size) for each in [*result, line]]
 
 
+@lru_cache(8192)
 def escape(text: str) -> str:
     """Return `text` as it may stand between tags and in attributes."""
     if text.isalnum() and text.isascii():
