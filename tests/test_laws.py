@@ -31,7 +31,7 @@ WORLD_CALLS = {
     ("os", "urandom"), ("random", "random"), ("time", "monotonic"), ("time", "sleep"), ("time", "time"),
     ("time", "time_ns"), ("uuid", "uuid1"), ("uuid", "uuid4"),
 }
-_OF_SERVER = ("env", "live", "neighbours", "certificates")
+_OF_SERVER = ("env", "live", "neighbours", "certificates", "signing_keys")
 DOORS = {Path("broker/fork_server.py"), *(Path(f"broker/server/{name}.py") for name in _OF_SERVER)}  # to the world
 UPSTAIRS = {"IPython", "ipywidgets", "pandas", "plotly", "pyspark"}
 

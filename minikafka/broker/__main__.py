@@ -24,10 +24,17 @@ from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.records import UserScramCredentialRecord
 from minikafka.broker.server.certificates import CertificateFiles
 from minikafka.broker.server.lag import LagMonitor
-from minikafka.broker.server.listeners import brokers_listener, check_exposure, check_listeners, nodes_and_clients
+from minikafka.broker.server.listeners import (
+    brokers_listener,
+    check_exposure,
+    check_listeners,
+    nodes_and_clients,
+    takes_signed,
+)
 from minikafka.broker.server.live import LiveEnv, append_only, die_with_parent, obey_standard_input
 from minikafka.broker.server.log_lines import log_to_stderr
-from minikafka.broker.server.login import check_logins
+from minikafka.broker.server.login import check_logins, key_settings
+from minikafka.broker.server.signing_keys import keys_at
 from minikafka.broker.server.trace import Tracer
 from minikafka.broker.storage.shell.log_dir import LogDirError
 
@@ -56,6 +63,7 @@ def main(path: str) -> int:
         nodes, clients = nodes_and_clients(config)
         env.certificates = {one.name: CertificateFiles(one.name, config) for one in (*nodes, *clients, brokers_listener(config))
                             if one.protocol.endswith("SSL")}
+        env.keys = {one.name: keys_at(key_settings(one, config)) for one in clients if takes_signed(one, config)}
         if secret_file := config["minikafka.cluster.secret.file"]:
             env.cluster_secret = read_secret(env, secret_file)
         if user_file := config["minikafka.first.user.file"]:

@@ -29,6 +29,7 @@ JAVA_FLAGS = ["-Xms64m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"
 # Written into the metadata folder by Kafka's own tool; the same for every node, unlike meta.properties.
 BOOTSTRAP = "bootstrap.checkpoint"
 NODES_SHOW = "listener.name.internal.ssl.client.auth", "listener.name.controller.ssl.client.auth"  # a certificate
+JWKS, ALLOWED = "sasl.oauthbearer.jwks.endpoint.url", "org.apache.kafka.sasl.oauthbearer.allowed.urls"  # Kafka reads no other
 LOG4J = """\
 Configuration:
   status: ERROR
@@ -66,7 +67,9 @@ class Apache:
     def command(self, plan: Plan, node: NodePlan) -> list[str]:
         """Return the command line of a node."""
         logging = f"-Dlog4j2.configurationFile={plan.folder / 'log4j2.yaml'}"
-        return [*java(), logging, "kafka.Kafka", str(node.properties)]
+        urls = {url: None for name, url in self._properties(plan, node).items() if name.endswith(JWKS)}
+        allowed = [f"-D{ALLOWED}={','.join(urls)}"] * bool(urls)
+        return [*java(), logging, *allowed, "kafka.Kafka", str(node.properties)]
 
     def _properties(self, plan: Plan, node: NodePlan) -> dict[str, str]:
         clients, told = client_listeners(plan, node)

@@ -49,9 +49,19 @@ class UnknownConfigError(ConfigError):
 LISTENER_PREFIX = "listener.name."
 _FILES = tuple(f"ssl.{kind}store.{what}" for kind in ("key", "trust") for what in ("type", "location"))
 REAUTH = "connections.max.reauth.ms"
-OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH,
-                *_FILES, *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+BEARER = "oauthbearer."  # before the settings of this mechanism
+HANDLER = BEARER + "sasl.server.callback.handler.class"
+_TOKENS = tuple(name for name in BROKER_CONFIGS if name.startswith("sasl.oauthbearer.") and BROKER_CONFIGS[name].effect == "read")
+OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH, HANDLER, *_FILES, *_TOKENS,
+                *(BEARER + name for name in _TOKENS),
+                *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
                   for what in ("sasl.jaas.config", REAUTH)))
+
+
+def _without_mechanism(name: str) -> str:
+    """Return the configuration that a listener's prefix, and that of a mechanism, make one of logins there."""
+    short = _without_listener(name)
+    return REAUTH if short.endswith(REAUTH) else one if (one := short.removeprefix(BEARER)) in _TOKENS else short
 
 
 def _is_of_listener(name: str) -> bool:
@@ -75,7 +85,7 @@ class BrokerConfig(Mapping[str, Any]):
             self._typed[name] = BROKER_CONFIGS[name].parse(text)
 
         for name, text in self._of_listeners.items():
-            if (one := BROKER_CONFIGS.get(REAUTH if name.endswith(REAUTH) else _without_listener(name))) is not None:
+            if (one := BROKER_CONFIGS.get(_without_mechanism(name))) is not None:
                 one.parse(text)
 
     def __getitem__(self, name: str) -> Any:  # Any: by the name
@@ -241,11 +251,16 @@ def listener_value(image: MetadataImage, broker: BrokerConfig, listener: str, na
     return broker_value(image, broker, name)
 
 
+def mechanism_value(broker: BrokerConfig, listener: str, mechanism: str, name: str) -> Any:  # Any: by the name
+    """Return the typed value of a configuration for logins by a mechanism at a listener, from the broker's file."""
+    texts = (broker.of_listener(listener, one) for one in (f"{mechanism}.{name}", name))
+    text = next((text for text in texts if text is not None), None)
+    return broker[name] if text is None else BROKER_CONFIGS[name].parse(text)
+
+
 def session_ms(broker: BrokerConfig, listener: str, mechanism: str) -> int:
     """Return how long a login by this mechanism lasts at a listener; 0: as long as its connection."""
-    texts = (broker.of_listener(listener, name) for name in (f"{mechanism}.{REAUTH}", REAUTH))
-    text = next((text for text in texts if text is not None), None)
-    return max(0, broker["connections.max.reauth.ms"] if text is None else int(text))
+    return max(0, mechanism_value(broker, listener, mechanism, "connections.max.reauth.ms"))
 
 
 def _spellings(name: str) -> list[str]:

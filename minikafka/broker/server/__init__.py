@@ -8,7 +8,8 @@ In reading order:
     a request        listeners.py      addresses and ports, and which of them may be reached from other machines
                      neighbours.py     whose program is at the other end of a connection on this machine
                      server.py         the listeners of clients, or of nodes: their connections and limits
-                     sasl.py           the login of a client, without the socket; oauth.py: its tokens
+                     sasl.py           the login of a client, without the socket; oauth.py: its tokens, and
+                                       signed_tokens.py: those that somebody has signed; signing_keys.py: by which key
                      login.py          its frames, who may log in, and for how long; jaas.py: how that is configured
                      tls.py            TLS on one connection; certificates.py: what a node shows, and whom it trusts
                      connection.py     one connection: frames in, one request at a time, responses out in order

@@ -26,6 +26,7 @@ from minikafka.log.disk import File, Fs
 if TYPE_CHECKING:
     from minikafka.broker.metadata.records import UserScramCredentialRecord
     from minikafka.broker.server.certificates import CertificateFiles
+    from minikafka.broker.server.signed_tokens import Keys
 
 __all__ = ["Env", "Faults", "File", "Fs", "Timer"]
 
@@ -51,6 +52,7 @@ class Env:
     trace: Callable[..., None]
     open_files = 1 << 16  # how many files and sockets this process may have open at once
     certificates: Mapping[str, CertificateFiles] = {}  # of listeners with TLS, by name
+    keys: Mapping[str, Keys] = {}  # of listeners that take signed tokens, by name
     cluster_secret = b""  # by which nodes prove that they belong to the cluster (membership.py); none if it is empty
     first_users: Sequence[UserScramCredentialRecord] = ()  # of a cluster that begins
 

@@ -22,11 +22,11 @@ import ipaddress
 from typing import NamedTuple
 
 from minikafka.broker.config.definition import ConfigError, plain
-from minikafka.broker.config.effective import BrokerConfig, listener_value
+from minikafka.broker.config.effective import HANDLER, BrokerConfig, listener_value
 from minikafka.broker.metadata.image import MetadataImage
 
 WILDCARD = "0.0.0.0"
-UNPROVEN = "OAUTHBEARER"  # its tokens are not signed: whoever comes may be whom he likes
+BEARER = "OAUTHBEARER"
 
 Addresses = dict[str, tuple[str, int]]
 
@@ -172,7 +172,13 @@ def logs_in(one: Listener, config: BrokerConfig, image: MetadataImage) -> bool:
     if one.name in node_listeners(config) and config["minikafka.cluster.secret.file"]:
         return True
     required = one.protocol == "SSL" and listener_value(image, config, one.name, "ssl.client.auth") == "required"
-    return required or one.protocol.startswith("SASL") and UNPROVEN not in mechanisms(one, config, image)
+    proven = BEARER not in mechanisms(one, config, image) or takes_signed(one, config)
+    return required or one.protocol.startswith("SASL") and proven
+
+
+def takes_signed(one: Listener, config: BrokerConfig) -> bool:
+    """Return whether the tokens of OAUTHBEARER must be signed at a listener."""
+    return config.of_listener(one.name, HANDLER) is not None
 
 
 def takes_unproven(one: Listener, config: BrokerConfig) -> bool:

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import base64
 import hmac
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
@@ -24,16 +26,22 @@ from kafka.protocol.sasl import (
 )
 
 from minikafka.broker.config.definition import ConfigError
-from minikafka.broker.config.effective import BrokerConfig, session_ms
+from minikafka.broker.config.effective import HANDLER, LISTENER_PREFIX, BrokerConfig, mechanism_value, session_ms
 from minikafka.broker.metadata.delegation_tokens import is_over, token_hmac
 from minikafka.broker.metadata.image import MetadataImage
 from minikafka.broker.server import jaas
-from minikafka.broker.server.listeners import Listener, mechanisms, nodes_and_clients, takes_unproven
+from minikafka.broker.server.listeners import (
+    BEARER,
+    Listener,
+    mechanisms,
+    nodes_and_clients,
+    takes_signed,
+    takes_unproven,
+)
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.oauth import Bearer, UnsecuredTokens
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
 from minikafka.broker.server.sasl import (
-    BEARER,
     SCRAM,
     SaslSession,
     SaslStep,
@@ -43,6 +51,7 @@ from minikafka.broker.server.sasl import (
     derived_keys,
     plain_users,
 )
+from minikafka.broker.server.signed_tokens import SignatureRules, SignedTokens
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
@@ -56,6 +65,8 @@ from minikafka.protocol.errors import Err, ProtocolError
 from minikafka.protocol.failure import failed_response
 
 MECHANISMS = ("PLAIN", *SCRAM, BEARER)
+VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+URL = "sasl.oauthbearer.jwks.endpoint.url"
 LONGEST_NS = (1 << 63) - 1
 RENEW_S = 1.0  # between the beginnings of two renewals of a login
 
@@ -182,13 +193,14 @@ def check_logins(config: BrokerConfig) -> None:
         if "PLAIN" in names:
             _plain(listener, config)
         if BEARER in names:
-            _tokens(listener, config)
+            _check_tokens(listener, config)
 
 
 def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
     """Return who may log in at this listener now."""
     enabled = mechanisms(listener, node.config, node.image)
-    names = tuple(name for name in enabled if name in MECHANISMS and (name != BEARER or takes_unproven(listener, node.config)))
+    tokens = takes_signed(listener, node.config) or takes_unproven(listener, node.config)
+    names = tuple(name for name in enabled if name in MECHANISMS and (name != BEARER or tokens))
 
     def scram(user: str, mechanism: int) -> ScramKeys | None:
         kept = node.image.scram.get((user, mechanism))
@@ -208,12 +220,37 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
         return min(left, most) if most else left
 
     def bearer(token: str) -> Bearer:
-        return _tokens(listener, node.config).check(token, node.env.wall_ms())
+        signed = takes_signed(listener, node.config)
+        tokens = SignedTokens(rules_of(listener, node.config), node.env.keys[listener.name]) if signed else \
+            _unsecured(listener, node.config)
+        return tokens.check(token, node.env.wall_ms())
 
     return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), token, bearer, lifetime_ms)
 
 
-def _tokens(listener: Listener, config: BrokerConfig) -> UnsecuredTokens:
+def _check_tokens(listener: Listener, config: BrokerConfig) -> None:
+    """Raise ConfigError if a listener's tokens cannot be checked as its settings say."""
+    _unsecured(listener, config)
+    rules_of(listener, config)
+    handler, url = config.of_listener(listener.name, HANDLER), mechanism_value(config, listener.name, BEARER, URL)
+    if handler not in (None, VALIDATOR):
+        raise ConfigError(HANDLER, handler, f"{listener.name} can only have {VALIDATOR}")
+    if (handler is None) != (url is None):
+        raise ConfigError(URL, url, f"it belongs together with {LISTENER_PREFIX}{listener.name.lower()}.{HANDLER}={VALIDATOR}: "
+                          "without both no signature is checked")
+
+
+def key_settings(listener: Listener, config: BrokerConfig) -> Callable[[str], Any]:  # Any: by the name
+    """Return what gives the settings for tokens at a listener."""
+    return partial(mechanism_value, config, listener.name, BEARER)
+
+
+def rules_of(listener: Listener, config: BrokerConfig) -> SignatureRules:
+    """Return the conditions on signed tokens at a listener."""
+    return SignatureRules.of(key_settings(listener, config))
+
+
+def _unsecured(listener: Listener, config: BrokerConfig) -> UnsecuredTokens:
     name = f"{BEARER.lower()}.sasl.jaas.config"
     text, where = config.of_listener(listener.name, name), f"listener.name.{listener.name.lower()}.{name}"
     return UnsecuredTokens(where, jaas.options(where, text, jaas.BEARER, "") if text is not None else {})

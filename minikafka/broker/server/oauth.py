@@ -5,7 +5,8 @@
 
 A token is a JWT: a header, claims and a signature, each in base64, with dots between them.
 
-Owns: the reading of messages and of tokens that are not signed, which prove nothing (I-EXP-3 in listeners.py).
+Owns: the reading of messages and of tokens that are not signed, which prove nothing (I-EXP-3 in listeners.py); those that are
+signed: signed_tokens.py.
 Invariants: I-OAUTH-1 a token counts only between its beginning and its end, and with every scope that the listener requires.
 What Kafka does differently: it puts a mark in place of half a surrogate pair in a claim; here the token is refused.
 Source: OAuthBearerClientInitialResponse, OAuthBearerUnsecuredJws, OAuthBearerUnsecuredValidatorCallbackHandler; KIP-255.

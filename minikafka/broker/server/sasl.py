@@ -25,12 +25,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from minikafka.broker.server import jaas
+from minikafka.broker.server.listeners import BEARER
 from minikafka.broker.server.oauth import Bearer, FirstMessage, TokenRefusedError
 from minikafka.protocol.errors import Err
 
 LARGEST_TOKEN = 524288  # bytes of a request before the login (sasl.server.max.receive.size)
 SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}  # their numbers in the metadata, and their hashes
-BEARER = "OAUTHBEARER"
 ITERATIONS = 4096  # of an unknown user, and of tokens
 INVALID = "Authentication failed: Invalid username or password"
 OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"

@@ -39,12 +39,17 @@ SHORT = {
     "transactional.id.expiration.ms": 1000, "transaction.remove.expired.transaction.cleanup.interval.ms": 300,
 }
 GROUPS = "tests/wire/consumer_groups/test_timeouts.py"
+SIGNED = "tests/broker/security/test_signed_tokens.py"
 TOKENS = "tests/broker/security/test_delegation_tokens.py"
 # The test that shows each; a name alone is a test of this file.
 SHOWN = {
     "connection.failed.authentication.delay.ms": "tests/broker/security/test_login.py::test_garbage_ends_the_connection",
     "connections.max.reauth.ms": "tests/broker/security/test_reauthentication.py::"
                                  "test_after_its_end_nothing_but_a_new_login_is_served",
+    "sasl.oauthbearer.clock.skew.seconds": f"{SIGNED}::test_each_odd_message",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": f"{SIGNED}::test_keys_of_a_web_server",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": f"{SIGNED}::test_a_web_server_that_fails_is_asked_again_for_a_while",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": f"{SIGNED}::test_a_web_server_that_fails_is_asked_again_for_a_while",
     "delegation.token.max.lifetime.ms": f"{TOKENS}::test_a_token_is_made",
     "delegation.token.expiry.time.ms": f"{TOKENS}::test_a_token_is_made",
     "delegation.token.expiry.check.interval.ms":
