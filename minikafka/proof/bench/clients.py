@@ -1,10 +1,12 @@
-"""The clients of the bench, one process each: `python -m minikafka.proof.bench.clients ROLE JSON` prints its figures as JSON.
+"""The clients of the bench, one process each: `python -m minikafka.proof.bench.clients ROLE` reads its options as a line of
+JSON and prints its figures as JSON.
 
     pace      one record a request, a number of them a second: how long each waits for its acknowledgement
     produce   batches as fast as they are taken
     consume   everything in a topic, as fast as it comes, again and again for a time
     follow    read what arrives, until the process is ended: the consumer beside a `pace`
     find      records at offsets and offsets at times, chosen by chance: how long each takes
+    login     one connection after the other: opened, logged in where the cluster is closed, and closed
     connect   a number of connections, which send requests in turn for a time, and then stay open until standard input ends
 
 Owns: how the work is measured. Times are taken in the callbacks of librdkafka.
@@ -26,6 +28,10 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import Message, TopicPartition
 
+from minikafka.cluster.security import Address, Security
+from minikafka.cluster.wire import WireConnection
+
+Servers = dict[str, Any]  # librdkafka's settings that lead to a cluster
 GIVE_UP_MS = 60_000
 UNANSWERED = 2_000  # records of `pace` that wait, at most: more than brokers take is not offered
 BATCH = 10_000  # messages that a consumer takes from librdkafka at once
@@ -34,10 +40,10 @@ OTHER_FILES = 100  # descriptors of this process that are no connections, at mos
 API_VERSIONS = struct.Struct(">ihhih5s").pack(15, 18, 0, 1, 5, b"bench")  # a request of 15 bytes: version 0, which all know
 
 
-def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, acks: str = "all") -> dict[str, float]:
+def pace(servers: Servers, topic: str, rate: float, seconds: float, size: int, acks: str = "all") -> dict[str, float]:
     """Send one record a request; return the median and the 99th percentile of the waits in ms, and what got through a second."""
     producer = confluent_kafka.Producer({
-        "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0, "batch.num.messages": 1,
+        **servers, "acks": acks, "linger.ms": 0, "batch.num.messages": 1,
         "message.timeout.ms": GIVE_UP_MS})
     _warm(producer, topic, size)
     waits: list[float] = []
@@ -65,11 +71,11 @@ def pace(bootstrap: str, topic: str, rate: float, seconds: float, size: int, ack
             "rate": in_time / seconds, "until_all": acknowledged[-1] - begun}
 
 
-def produce(bootstrap: str, topic: str, seconds: float, size: int, acks: str = "all", idempotent: bool = False,
+def produce(servers: Servers, topic: str, seconds: float, size: int, acks: str = "all", idempotent: bool = False,
             records: float = float("inf")) -> dict[str, float]:
     """Send as fast as the brokers take it, for a number of seconds or of records; return records and MiB a second."""
     producer = confluent_kafka.Producer({
-        "bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 5, "batch.size": 1_000_000,
+        **servers, "acks": acks, "linger.ms": 5, "batch.size": 1_000_000,
         "batch.num.messages": 10_000, "queue.buffering.max.messages": 200_000, "enable.idempotence": idempotent,
         "message.timeout.ms": GIVE_UP_MS})
     _warm(producer, topic, size)
@@ -86,9 +92,9 @@ def produce(bootstrap: str, topic: str, seconds: float, size: int, acks: str = "
     return {"rate": rate, "mib": rate * size / (1 << 20), "sent": sent}
 
 
-def consume(bootstrap: str, topic: str, partitions: int, records: int, size: int, seconds: float) -> dict[str, float]:
+def consume(servers: Servers, topic: str, partitions: int, records: int, size: int, seconds: float) -> dict[str, float]:
     """Read the topic from its beginning, again and again for some seconds; return records and MiB a second."""
-    consumer = _consumer(bootstrap)
+    consumer = _consumer(servers)
     read, begun = 0, time.perf_counter()
     while time.perf_counter() < begun + seconds:
         consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
@@ -101,17 +107,17 @@ def consume(bootstrap: str, topic: str, partitions: int, records: int, size: int
     return {"rate": rate, "mib": rate * size / (1 << 20), "sent": read}
 
 
-def follow(bootstrap: str, topic: str, partitions: int) -> dict[str, float]:
+def follow(servers: Servers, topic: str, partitions: int) -> dict[str, float]:
     """Read what arrives until standard input ends."""
-    consumer = _consumer(bootstrap)
+    consumer = _consumer(servers)
     consumer.assign([TopicPartition(topic, index, confluent_kafka.OFFSET_END) for index in range(partitions)])
     while True:
         consumer.consume(BATCH, 0.05)
 
 
-def find(bootstrap: str, topic: str, records: int) -> dict[str, float]:
+def find(servers: Servers, topic: str, records: int) -> dict[str, float]:
     """Read single records of partition 0, then ask at which offset a time begins; return the median waits in ms."""
-    consumer = _consumer(bootstrap, **{"fetch.message.max.bytes": 1 << 16, "queued.min.messages": 1})
+    consumer = _consumer(servers, **{"fetch.message.max.bytes": 1 << 16, "queued.min.messages": 1})
     chance = random.Random(0)
 
     def record(offset: int) -> Message:
@@ -137,11 +143,22 @@ def _timed(call: Callable[[int], object], about: int) -> float:
     return time.perf_counter() - begun
 
 
-def connect(bootstrap: str, connections: int, seconds: float) -> dict[str, float]:
+def login(servers: Servers, addresses: list[str], security: dict[str, Any], seconds: float) -> dict[str, float]:
+    """Open a connection, log in, close it, and open the next one; return the connections a second."""
+    doors = [Address.of(address, Security(security)) for address in addresses]
+    begun, done = time.perf_counter(), 0
+    while time.perf_counter() < begun + seconds:
+        WireConnection(doors[done % len(doors)], GIVE_UP_MS / 1000).close()
+        done += 1
+    return {"rate": done / (time.perf_counter() - begun), "sent": done}
+
+
+def connect(servers: Servers, connections: int, seconds: float) -> dict[str, float]:
     """Open connections and send one request on each; then all together for some seconds. Return the seconds until each had its
     first answer, and the answers a second."""
     _raise_file_limit(connections + OTHER_FILES)
-    addresses = [(host, int(port)) for host, _, port in (each.rpartition(":") for each in bootstrap.split(","))]
+    named = (each.rpartition(":") for each in servers["bootstrap.servers"].split(","))
+    addresses = [(host, int(port)) for host, _, port in named]
     begun = time.perf_counter()
     opened = [socket.create_connection(addresses[number % len(addresses)], GIVE_UP_MS / 1000) for number in range(connections)]
     _request(opened)
@@ -171,9 +188,9 @@ def _raise_file_limit(wanted: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
-def _consumer(bootstrap: str, **other: int) -> confluent_kafka.Consumer:
+def _consumer(servers: Servers, **other: int) -> confluent_kafka.Consumer:
     return confluent_kafka.Consumer({
-        "bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, "fetch.wait.max.ms": 500,
+        **servers, "group.id": "bench", "enable.auto.commit": False, "fetch.wait.max.ms": 500,
         "fetch.message.max.bytes": 8 << 20, "fetch.max.bytes": 64 << 20, "queued.max.messages.kbytes": 256 << 10,
         "queued.min.messages": 1_000_000, "auto.offset.reset": "earliest", **other})
 
@@ -187,7 +204,8 @@ def _warm(producer: confluent_kafka.Producer, topic: str, size: int) -> None:
 
 
 ROLES: dict[str, Callable[..., dict[str, float]]] = {
-    "pace": pace, "produce": produce, "consume": consume, "follow": follow, "find": find, "connect": connect}
+    "pace": pace, "produce": produce, "consume": consume, "follow": follow, "find": find, "login": login,
+    "connect": connect}
 
 if __name__ == "__main__":
-    print(json.dumps(ROLES[sys.argv[1]](**json.loads(sys.argv[2]))), flush=True)
+    print(json.dumps(ROLES[sys.argv[1]](**json.loads(sys.stdin.readline()))), flush=True)

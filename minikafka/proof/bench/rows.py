@@ -18,6 +18,7 @@ from minikafka.proof.bench.work import (
     create_many,
     fail_over,
     idle,
+    logged_in,
     many_connections,
     many_partitions,
     paced,
@@ -34,6 +35,7 @@ class BenchRow:
     figures: dict[str, bool]
     work: Work
     replicas: int = 3  # of the topic, which has one partition
+    closed: bool = False  # done on an open cluster, then on one with TLS and SCRAM, whose figures count: its own, and as a ratio
     starts: bool = False  # processes start: nothing is warmed, and `--quick` has no time for it
     series: str = ""  # growth: the line of the plot on which this row is a point, at `size`
     size: int = 0
@@ -41,6 +43,7 @@ class BenchRow:
 
 PACED = {"p50 ms": False, "p99 ms": False, "records/s": True, "CPU ms/record": False}
 PRODUCED, CONSUMED = {"records/s": True, "CPU us/record": False}, {"MiB/s": True, "CPU s/GiB": False}
+CONNECTED = {"connections/s": True, "CPU ms/connection": False}
 LOG = {"seek ms": False, "look-up by time ms": False, "start after a stop s": False, "start after kill -9 s": False}
 PARTITIONS = {"created and led s": False, "CPU us/record": False, "MiB": False, "CPU %": False, "led elsewhere s": False,
               "in every ISR again s": False, "deleted s": False}
@@ -62,6 +65,27 @@ ROWS = [
     BenchRow("three brokers start", {"ready s": False}, start, starts=True),
     BenchRow("the leader is killed", {"written again s": False, "in the ISR again s": False}, fail_over, starts=True),
     BenchRow("a log of 100 MiB", LOG, a_log(100), replicas=1, starts=True),
+]
+
+
+def of_open(figure: str) -> str:
+    """Return the name of a figure of a closed cluster, divided by the same one of an open cluster."""
+    return f"{figure}, times the open one's"
+
+
+def _closed(name: str, figures: dict[str, bool], work: Work) -> BenchRow:
+    told = {told: better for each, better in figures.items() for told, better in ((each, better), (of_open(each), better))}
+    return BenchRow(f"TLS and SCRAM: {name}", told, work, replicas=1, closed=True)
+
+
+# One replica: brokers of ours prove to each other who they are and send in clear, Apache's use TLS.
+CLOSED = [
+    _closed("one record a request, acks=1, 300/s", PACED, paced(300, acks="1")),
+    _closed("produce 100 B, acks=1", PRODUCED, produced(100, acks="1")),
+    _closed("produce 1 KiB, acks=1", PRODUCED, produced(1024, acks="1")),
+    _closed("consume 100 B", CONSUMED, consumed(100)),
+    _closed("consume 1 KiB", CONSUMED, consumed(1024)),
+    _closed("connections", CONNECTED, logged_in),
 ]
 
 

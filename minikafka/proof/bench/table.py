@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from minikafka.proof.bench.rows import GROWTH, ROWS, BenchRow
+from minikafka.proof.bench.rows import CLOSED, GROWTH, ROWS, BenchRow
 from minikafka.proof.bench.work import Figures
 
 OURS, APACHE = "minikafka", "apache"
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 def lines(rounds: Rounds) -> Iterator[Line]:
     """Yield every figure that both engines have."""
-    for row in [*ROWS, *GROWTH]:
+    for row in [*ROWS, *CLOSED, *GROWTH]:
         by_engine = rounds.get(row.name, {})
         if not (by_engine.get(OURS) and by_engine.get(APACHE)):
             continue

@@ -26,10 +26,14 @@ PATIENCE = 300.0  # seconds until a client that has not ended, or a cluster that
 RECORD = 1024  # bytes of each record of `a_log`
 
 
-def client(role: str, **options: Any) -> subprocess.Popen[str]:
-    """Start a client as a process of its own."""
-    command = [sys.executable, "-m", "minikafka.proof.bench.clients", role, json.dumps(options)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def client(role: str, cluster: Cluster, **options: Any) -> subprocess.Popen[str]:
+    """Start a client as a process of its own. It reads its options, with the cluster's password, from its standard input."""
+    process = subprocess.Popen([sys.executable, "-m", "minikafka.proof.bench.clients", role], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"servers": cluster.for_confluent(), **options}) + "\n")
+    process.stdin.flush()
+    return process
 
 
 def result(process: subprocess.Popen[str]) -> Figures:
@@ -69,7 +73,7 @@ def delete(cluster: Cluster, topic: str) -> None:
 
 
 def _admin(cluster: Cluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return AdminClient(cluster.for_confluent())
 
 
 def timed(cluster: Cluster, do: Callable[[], object], done: Callable[[], object] = lambda: True) -> float:
@@ -83,10 +87,10 @@ def timed(cluster: Cluster, do: Callable[[], object], done: Callable[[], object]
 def paced(rate: float, acks: str = "all", consumer: bool = False) -> Work:
     """Return the work of producing a number of records a second, each in its own request."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        follower = client("follow", bootstrap=cluster.bootstrap, topic=topic, partitions=1) if consumer else None
+        follower = client("follow", cluster, topic=topic, partitions=1) if consumer else None
         try:
             before = cpu_seconds(cluster)
-            figures = result(client("pace", bootstrap=cluster.bootstrap, topic=topic, rate=rate, seconds=seconds, size=100,
+            figures = result(client("pace", cluster, topic=topic, rate=rate, seconds=seconds, size=100,
                                     acks=acks))
             used = cpu_seconds(cluster) - before
         finally:
@@ -102,7 +106,7 @@ def produced(size: int, **options: Any) -> Work:
     """Return the work of producing records of this size as fast as they are taken."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
         before = cpu_seconds(cluster)
-        figures = result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=seconds, size=size, **options))
+        figures = result(client("produce", cluster, topic=topic, seconds=seconds, size=size, **options))
         used = cpu_seconds(cluster) - before
         return {"records/s": figures["rate"], "CPU us/record": 1e6 * used / figures["sent"]}
     return run
@@ -111,13 +115,21 @@ def produced(size: int, **options: Any) -> Work:
 def consumed(size: int) -> Work:
     """Return the work of reading what all replicas have."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        written = result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=seconds, size=size))
+        written = result(client("produce", cluster, topic=topic, seconds=seconds, size=size))
         before = cpu_seconds(cluster)
-        figures = result(client("consume", bootstrap=cluster.bootstrap, topic=topic, partitions=1,
+        figures = result(client("consume", cluster, topic=topic, partitions=1,
                                 records=int(written["sent"]), size=size, seconds=seconds))
         used = cpu_seconds(cluster) - before
         return {"MiB/s": figures["mib"], "CPU s/GiB": 1024 * used / (figures["sent"] * size / (1 << 20))}
     return run
+
+
+def logged_in(cluster: Cluster, _: str, seconds: float) -> Figures:
+    """Open one connection after the other, log in where the cluster is closed, and close it."""
+    before = cpu_seconds(cluster)
+    figures = result(client("login", cluster, addresses=[cluster.address(node) for node in cluster.ids],
+                            security=cluster.security.settings, seconds=seconds))
+    return {"connections/s": figures["rate"], "CPU ms/connection": 1000 * (cpu_seconds(cluster) - before) / figures["sent"]}
 
 
 def create_many(cluster: Cluster, topic: str, seconds: float) -> Figures:
@@ -148,7 +160,7 @@ def fail_over(cluster: Cluster, topic: str, _: float) -> Figures:
     controller = cluster.controller()
     partition, leader = next((index, found) for index in range(3) if (found := cluster.leader(three, index)) != controller)
     assert leader is not None
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "message.timeout.ms": int(1000 * PATIENCE)})
+    producer = Producer({**cluster.for_confluent(), "acks": "all", "message.timeout.ms": int(1000 * PATIENCE)})
 
     def written() -> None:
         producer.produce(three, b"record", partition=partition)
@@ -167,9 +179,9 @@ def a_log(mib: int) -> Work:
     """Return the work of finding records in a log of `mib` MiB, and of opening it again."""
     def run(cluster: Cluster, topic: str, _: float) -> Figures:
         records = mib * (1 << 20) // RECORD
-        result(client("produce", bootstrap=cluster.bootstrap, topic=topic, seconds=PATIENCE, size=RECORD, acks="1",
+        result(client("produce", cluster, topic=topic, seconds=PATIENCE, size=RECORD, acks="1",
                       records=records))
-        found = result(client("find", bootstrap=cluster.bootstrap, topic=topic, records=records))
+        found = result(client("find", cluster, topic=topic, records=records))
         leader = cluster.leader(topic)
         assert leader is not None
 
@@ -209,7 +221,7 @@ def many_partitions(count: int) -> Work:
 def many_connections(count: int) -> Work:
     """Return the work of serving a number of connections, and one more while they are silent."""
     def run(cluster: Cluster, topic: str, seconds: float) -> Figures:
-        many = client("connect", bootstrap=cluster.bootstrap, connections=count, seconds=seconds)
+        many = client("connect", cluster, connections=count, seconds=seconds)
         try:
             assert many.stdout is not None
             measured = json.loads(many.stdout.readline() or "null")
