@@ -7,14 +7,14 @@ A demo is a module here that ends in `DEMO = Demo(...)`. Its story runs on `Clus
 surprise comes at the same moment in every class; the recording is played, stepped and rewound at will. D12 needs Spark: its
 recording was made beforehand, by restart.py, and lies in recordings/.
 
-demo.py says what a demo is made of. The demos: d1.py (the leader dies), d2.py (two leaders), d3.py (a slow follower),
-d4.py (a stuck one, and twins), d5.py (refusal), d6.py (unclean election), d7.py (a consumer crashes), d8.py (three
-consumers), d9.py (a lost acknowledgement), d10.py (no controllers), d11.py (retention), d12.py (Spark restarts), d13.py (two
-rules side by side). machine.py has clients elsewhere in the network. runner.py records and checks demos, facts.py answers
-what "must see" lines ask of a recording, minutes.py says how long each takes. page.py serves them to a browser (page.html;
-presenter.html: the speaker's window and the list) and board.py draws for it (chairs.py: a group; books.py: log, checkpoint
-and sink; charges.py: rides; twins.py: records written twice; unread.py: records skipped; deciders.py: controllers; halves.py:
-two clusters). command.py reads the options.
+demo.py says what a demo is made of. The demos: d1.py (the leader dies), d2.py (two leaders), d3.py (a slow follower), d4.py
+(a stuck one, and twins), d5.py (refusal), d6.py (unclean election), d7.py (a consumer crashes), d8.py (three consumers),
+d9.py (a lost acknowledgement), d10.py (no controllers), d11.py (retention), d12.py (Spark restarts), d13.py (two rules side
+by side), d14.py (the second connection). machine.py has clients elsewhere in the network. runner.py records and checks
+demos, facts.py answers what "must see" lines ask of a recording, minutes.py says how long each takes. page.py serves them
+to a browser (page.html; presenter.html: the speaker's window and the list) and board.py draws for it (chairs.py: a group;
+books.py: log, checkpoint and sink; charges.py: rides; twins.py: records written twice; unread.py: records skipped;
+deciders.py: controllers; halves.py: two clusters; caller.py: a client's addresses). command.py reads the options.
 
 Invariants
   I-STAGE-1  a demo's recording is a function of its story and its seed, or of the committed file that it replays

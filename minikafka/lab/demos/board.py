@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from minikafka.lab.demos.books import draw_books
+from minikafka.lab.demos.caller import CallerFrame, draw_caller
 from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.demos.charges import count_charges, draw_charges
 from minikafka.lab.demos.deciders import draw_deciders
@@ -55,6 +56,8 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
     paper = Paper(wide)
     if isinstance(frame, FrameBeside):
         y = draw_halves(paper, frame, 2)
+    elif isinstance(frame, CallerFrame):
+        y = draw_caller(paper, frame, 4)
     elif "chairs" in counters:
         y = draw_chairs(paper, frame, 4)
     elif "books" in counters:

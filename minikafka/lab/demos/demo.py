@@ -66,6 +66,7 @@ class Scene:
     story: Callable[[Stage], None]
     must_see: Callable[[Any, Any], Iterable[MustSee]]
     pace: float = 1            # how many times faster than it was the page runs it, at first
+    run: Callable[..., Any] | None = None   # makes the run of the events; None: RecordedRun
     beside: tuple[str, Callable[[Stage], None]] | None = None   # title and story of a second cluster, shown beside the first
 
 

@@ -55,7 +55,7 @@ def record(scene: Scene) -> Recording:
         events = stage.play(scene.story)
     took = time.perf_counter() - began
     if other is None:
-        run = RecordedRun(events, engine=stage.engine, title=scene.title)
+        run = (scene.run or RecordedRun)(events, engine=stage.engine, title=scene.title)
     else:
         run = RunBeside(events, other, engine=stage.engine, title=scene.title)
     return Recording(scene, run, SceneFacts(events, stage.moments, stage.facts), tuple(stage.moments), took)

@@ -284,6 +284,24 @@ def test_d13_sees_that_no_rule_is_weakened():
     assert sum("NO" in line for line in said) == 3 and any("left: 0 of" in line for line in said), said
 
 
+def test_each_address_of_d14_has_its_own_verdict():
+    """I-BOARD-1: fails if D14 shows a broker at an address where nobody answers, or a verdict before the client has called."""
+    found = Theatre([demo("D14")], recorded).recording("D14", 0)
+    doors = {moment.name: [(each.get("data-opened"), each.get("data-refused"), len(parts(each, "level")))
+                           for each in parts(ElementTree.fromstring(to_svg(found.run.at(moment.t), ())), "door")]
+             for moment in found.moments}
+    assert doors["ask"] == [("0", "0", 0), ("0", "0", 0)] and doors["freeze"] == [("1", "0", 0), ("0", "0", 0)]
+    assert doors["again"] == [("1", "0", 0), ("0", "3", 1)]
+
+
+def test_d14_sees_an_address_that_leads_to_the_broker():
+    """I-STAGE-2: fails if D14 says its lines of a broker whose advertised address is right."""
+    wrong, right = demo("D14").scenes
+    said: list[str] = []
+    assert not check(replace(demo("D14"), scenes=(replace(right, must_see=wrong.must_see),)), said.append)
+    assert sum("NO" in line for line in said) == 4
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_class_waits_for_a_minute(name):
     """Fails if the page plays longer than half a minute without stopping, at the pace at which a scene begins."""
