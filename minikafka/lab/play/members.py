@@ -1,7 +1,8 @@
 """The members of a playground's group: processes like lab 5's, with librdkafka's consumer, which speaks both group protocols.
 
 As a program (`python -m minikafka.lab.play.members`): one member. It reads, works on each record for a while, commits, and prints
-how many records it has worked on. Its standard input has the milliseconds that a record needs, a line for each change.
+how many records it has worked on. Its standard input has its settings, then the milliseconds that a record needs, a line for each
+change.
 
 Owns: its process.
 """
@@ -17,6 +18,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from minikafka.cluster.security import NAMES, Security
 from minikafka.lab.labs.lab05.member import Member, tell_the_picture
 from minikafka.lab.play.traffic import BATCH, SESSION
 
@@ -82,9 +84,10 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str, work: W
     import confluent_kafka
 
     protocol = settings["protocol"]
+    doors = Security({name: value for name, value in settings.items() if name in NAMES})
     consumer = tell_the_picture(confluent_kafka.Consumer({
-        "bootstrap.servers": settings["bootstrap_servers"], "group.id": settings["group_id"], "client.id": name,
-        "group.protocol": protocol, "auto.offset.reset": "earliest", "enable.auto.commit": False,
+        "bootstrap.servers": settings["bootstrap_servers"], **doors.librdkafka(), "group.id": settings["group_id"],
+        "client.id": name, "group.protocol": protocol, "auto.offset.reset": "earliest", "enable.auto.commit": False,
         **(CLASSIC_ONLY if protocol == "classic" else {})}), name, trace)
     consumer.subscribe([topic])
     while not work.over:
@@ -102,7 +105,7 @@ def consume(name: str, topic: str, settings: dict[str, Any], trace: str, work: W
 
 
 if __name__ == "__main__":
-    told = Work()
+    asked, told = json.loads(sys.stdin.readline()), Work()
     signal.signal(signal.SIGTERM, told.leave)
     threading.Thread(target=told.listen, daemon=True).start()
-    consume(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], told)
+    consume(sys.argv[1], sys.argv[2], asked, sys.argv[3], told)

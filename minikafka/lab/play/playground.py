@@ -36,12 +36,12 @@ GROUPS = {"group.consumer.session.timeout.ms": SESSION, "group.consumer.min.sess
 
 class Playground:
     """Shows a new cluster with the topic "rides", and its traffic. `configs`: of the topic, with underscores:
-    `min_insync_replicas=2`. `settings`: where the sliders stand first."""
+    `min_insync_replicas=2`. `settings`: where the sliders stand first. `security` closes the cluster."""
 
     def __init__(self, brokers: int = 3, partitions: int = 3, replication: int = 3, settings: Settings | None = None,
-                 engine: str = "minikafka", **configs: Any) -> None:
+                 engine: str = "minikafka", security: str | None = None, **configs: Any) -> None:
         with contextlib.redirect_stdout(io.StringIO()):  # what the preset has changed: here no text
-            self.cluster = Cluster(brokers, config=GROUPS, preset="class", engine=engine)
+            self.cluster = Cluster(brokers, config=GROUPS, preset="class", engine=engine, security=security)
         try:
             create_topic, sender, member = _clients_of(self.cluster)
             create_topic(self.cluster, TOPIC, partitions, replication,

@@ -22,7 +22,7 @@ SILENT.propagate = False
 
 
 def create_topic(cluster: Any, name: str, partitions: int, replication: int, configs: dict[str, str]) -> None:
-    with contextlib.closing(KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
+    with contextlib.closing(KafkaAdminClient(**cluster.for_kafka_python())) as admin:
         admin.create_topics({name: {"num_partitions": partitions, "replication_factor": replication, "configs": configs}},
                             wait_for_metadata=True)
 

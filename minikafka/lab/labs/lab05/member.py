@@ -6,8 +6,9 @@
     C1.pause(); C1.resume()                                                   # it stands still, as in a long garbage collection
     C1.restart()                                                              # a new process in its place
 
-The program is `consume` below, an ordinary kafka-python loop; it prints one line a record, and these lines are all that its
-parent knows of it. kafka-python's own messages go to a log in the cluster's folder; a `wait` that times out shows its end.
+The program is `consume` below, an ordinary kafka-python loop; the first line of its standard input are its settings. It prints
+one line a record, and these lines are all that its parent knows of it. kafka-python's own messages go to a log in the cluster's
+folder; a `wait` that times out shows its end.
 
 Owns: the processes, the records that they said they had worked on, and their logs; and their place in `cluster.members`, from
 where the picture's control bar kills, pauses and restarts them.
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +48,9 @@ class Member:
         if (before := cluster.members.pop(name, None)) is not None:  # a cell that runs again
             before.kill()
         self.name, self.group, self.done, self.times = name, group, list[int](), list[float]()
-        asked = {"bootstrap_servers": cluster.bootstrap, "group_id": group, "client_id": name, **SETTINGS, **settings}
+        asked = {**cluster.for_kafka_python(), "group_id": group, "client_id": name, **SETTINGS, **settings}
         trace = str(cluster.trace.path)
-        self._command = [sys.executable, "-m", self.program, name, topic, json.dumps(asked), trace]
+        self._command, self._asked = [sys.executable, "-m", self.program, name, topic, trace], json.dumps(asked)
         self.log = Path(trace) / f"member-{name}.log"
         self._session = asked["session_timeout_ms"] / 1000
         self._write = TraceWriter(Path(trace) / f"process-{name}-{time.time_ns()}.trace")
@@ -61,6 +63,10 @@ class Member:
             self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
                                             start_new_session=True)
             self._over = False
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended already
+            self.process.stdin.write(f"{self._asked}\n")  # not on the command line: a closed cluster has a password
+            self.process.stdin.flush()
         self._tell("running")
         threading.Thread(target=self._listen, args=(self.process,), name=self.name, daemon=True).start()
 
@@ -179,6 +185,7 @@ def end_with_parent() -> None:
 
 
 if __name__ == "__main__":
+    told = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_parent, daemon=True).start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
-    consume(sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4])
+    consume(sys.argv[1], sys.argv[2], told, sys.argv[3])
