@@ -27,7 +27,8 @@ from minikafka.lab.verdict import AS_IT_IS
 
 CLOSED, LAB, QUERY = ("close",), ("leave", "stop", "kill"), ("stop",)
 WAYS = {"kafka.": CLOSED, "confluent_kafka": CLOSED, "cimpl": CLOSED, "minikafka.cluster": CLOSED, "minikafka.lab.labs": LAB,
-        "minikafka.lab.play": LAB, "pyspark.sql.streaming": QUERY}  # by module: the calls that end a thing, the gentlest first
+        "minikafka.lab.play": LAB, "minikafka.lab.page": CLOSED,
+        "pyspark.sql.streaming": QUERY}  # by module: the calls that end a thing, the gentlest first
 LIMITS = {"timeout": 2, "timeout_ms": 2000}  # what a thing itself gets for its farewell
 PATIENCE = 5.0  # seconds
 
@@ -95,7 +96,8 @@ def after_cell(result: Any) -> None:
 
 def cluster_closed(cluster: Any) -> None:
     """End what is connected to a cluster that has ended; the cluster calls this."""
-    addresses = {node.address for node in cluster.plan.brokers} if hasattr(cluster, "plan") else set()
+    addresses = cluster.addresses if _in_a_world(cluster) else (
+        {node.address for node in cluster.plan.brokers} if hasattr(cluster, "plan") else set())
     for thing in list(_things(names(), names())):
         if _ways(thing) and not _is_cluster(thing) and addresses & set(_connected(thing)):
             end(thing)
@@ -109,15 +111,26 @@ def end(thing: Any) -> bool:
 
 
 def _topics_of(cluster: Any) -> set[str]:
-    """Return the topics of a real cluster, but for Kafka's own; none if nobody answers."""
-    if cluster.closed or cluster.engine in ("sim", "remote"):
+    """Return the topics of a real cluster, or of a world's, but for Kafka's own; none if nobody answers."""
+    if cluster.closed or cluster.engine in ("sim", "remote") and not _in_a_world(cluster):
         return set()
+    if _in_a_world(cluster):
+        with suppress(Exception):  # a broker that has died is the next cell's error
+            return _named(cluster.partitions())
     for broker in cluster.alive:
         with suppress(OSError):
             from minikafka.cluster.wire import partitions
-            found = partitions(cluster.address(broker), timeout=1.0)
-            return {topic for tp in found if not (topic := tp.rpartition("-")[0]).startswith("__")}
+            return _named(partitions(cluster.address(broker), timeout=1.0))
     return _topics.get(id(cluster), set())
+
+
+def _named(partitions: Iterable[str]) -> set[str]:
+    return {topic for tp in partitions if not (topic := tp.rpartition("-")[0]).startswith("__")}
+
+
+def _in_a_world(cluster: Any) -> bool:
+    """Return whether this is what `Cluster()` makes in a notebook inside a world: the notebook's clients connect to it."""
+    return isinstance(cluster, cluster.without_processes or ())
 
 
 def _delete(cluster: Any, topic: str) -> bool:

@@ -61,6 +61,11 @@ class WorldCluster(SimCluster):
         self.files.show()  # a broker that was killed just now may have lost some
         return self.files.path
 
+    @property
+    def addresses(self) -> set[str]:
+        """Return what clients connect to, also when the cluster has ended."""
+        return {f"{self.world.hosts[node].name}:{self.world.port}" for node in self.ids}
+
     def _end(self) -> None:
         if not self._closed:
             super()._end()

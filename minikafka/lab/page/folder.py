@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,7 @@ LONG_AGO = (0, 0)  # the time of each file that we have written: whoever changes
 class _Shown:
     """One file as it was written here."""
 
-    disk: SimDisk
-    name: str
+    path: str
     inode: Inode
     content: bytes
 
@@ -41,36 +41,47 @@ class Files:
     def __init__(self, world: World) -> None:
         self._world = world
         self.path, self._lock = temporary_folder()
-        self._shown: dict[Path, _Shown] = {}
+        self._shown: dict[tuple[int, str], _Shown] = {}  # by node and name on its disk
         self.show()
+
+    def _disks(self) -> Iterator[tuple[int, SimDisk]]:
+        return ((host.id, host.disk) for host in self._world.hosts.values())
 
     def show(self) -> None:
         """Write each file that is not here as the disk has it, and remove what it has no more."""
-        there = {self.path / f"node-{host.id}{name}": (host.disk, name, inode) for host in self._world.hosts.values()
-                 for name, inode in host.disk.names.items() if inode is not None}
-        for gone in self._shown.keys() - there.keys():
-            gone.unlink(missing_ok=True)
-            del self._shown[gone]
-        for path, (disk, name, inode) in there.items():
-            before = self._shown.get(path)
-            if before is None or before.content != inode.content:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(inode.content)
-                os.utime(path, ns=LONG_AGO)
+        there = {(node, name): inode for node, disk in self._disks() for name, inode in disk.names.items() if inode is not None}
+        for gone in [key for key in self._shown if key not in there]:
+            with suppress(FileNotFoundError):
+                os.unlink(self._shown.pop(gone).path)
+        for key, inode in there.items():
+            before = self._shown.get(key)
             if before is None or before.inode is not inode or before.content != inode.content:
-                self._shown[path] = _Shown(disk, name, inode, bytes(inode.content))
+                self._shown[key] = self._written(*key, inode)
+
+    def _written(self, node: int, name: str, inode: Inode) -> _Shown:
+        path, content = self.path / f"node-{node}{name}", bytes(inode.content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=LONG_AGO)
+        return _Shown(str(path), inode, content)
 
     def take_back(self) -> None:
         """Give each disk what the notebook has changed in its files since they were written."""
-        for path, shown in list(self._shown.items()):
-            if not path.exists():
-                for names in (shown.disk.names, shown.disk.durable):
-                    names.pop(shown.name, None)
-                del self._shown[path]
-            elif path.stat().st_mtime_ns and (now := path.read_bytes()) != shown.content:
-                shown.inode.truncate(len(now))
-                shown.inode.write(now, 0)
-                shown.inode.sync()
+        disks = dict(self._disks())
+        for (node, name), shown in list(self._shown.items()):
+            try:
+                if os.stat(shown.path).st_mtime_ns == LONG_AGO[1]:
+                    continue
+                now = Path(shown.path).read_bytes()
+            except FileNotFoundError:
+                for names in (disks[node].names, disks[node].durable):
+                    names.pop(name, None)
+                del self._shown[node, name]
+                continue
+            shown.inode.truncate(len(now))
+            shown.inode.write(now, 0)
+            shown.inode.sync()
+            self._shown[node, name] = self._written(node, name, shown.inode)
 
     def remove(self) -> None:
         """Remove the folder: the cluster has ended."""
