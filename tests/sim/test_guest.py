@@ -6,6 +6,7 @@ import logging
 import os
 import random
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -117,6 +118,54 @@ except queue.Empty:
     print("empty")
 threading.Thread(target=lambda: 1 / 0).start()
 """
+
+
+SERVER = """
+import signal, socket, socketserver, threading, time
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        time.sleep(1)
+        self.wfile.write(self.rfile.readline().upper())
+server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+def ask(text, patience=2):
+    with socket.create_connection(server.server_address, timeout=patience) as line:
+        line.sendall(text.encode() + b"\\n")
+        return line.recv(16).decode().strip()
+began, both, heard = time.monotonic(), threading.Barrier(2, timeout=9), []
+def call(text):
+    heard.append(ask(text))
+    both.wait()
+callers = [threading.Thread(target=call, args=(text,)) for text in ("stock", "mail")]
+for each in callers: each.start()
+for each in callers: each.join()
+print(sorted(heard), int(time.monotonic() - began), "s")
+try:
+    ask("late", patience=0.5)
+except TimeoutError:
+    print("no answer in time")
+server.shutdown()
+server.server_close()
+try:
+    ask("nobody")
+except OSError as error:
+    print(type(error).__name__)
+leave = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: leave.set())
+print(leave.wait(60), "left")
+"""
+
+
+def test_a_server_in_a_world_answers_and_a_signal_meets_its_handler() -> None:
+    """Fails if two callers are served one after the other, if a caller waits on the machine's clock, if a server that has ended
+    is still reached, or if a signal kills a program that has a handler for it."""
+    with Cluster(brokers=1, engine="sim") as cluster:
+        guest = Guest(cluster.world, SERVER)
+        cluster.wait(lambda: len(guest.stdout.lines) == 3, timeout=60)
+        assert guest.stdout.lines == ["['MAIL', 'STOCK'] 1 s", "no answer in time", "ConnectionRefusedError"]
+        guest.signal(signal.SIGTERM)
+        cluster.wait(lambda: guest.code is not None, timeout=10)
+        assert guest.stdout.lines[-1] == "True left" and guest.code == 0
 
 
 def test_what_a_program_finds_under_the_names_of_the_standard_library() -> None:

@@ -45,7 +45,7 @@ class Notebook(Modules):
     """The modules that cells find, and the timeline of their clusters."""
 
     def __init__(self, seed: int = 0) -> None:
-        super().__init__("notebook", copied=(*COPIED, *LABS, "concurrent", "socketserver"))
+        super().__init__("notebook", copied=(*COPIED, *LABS, "concurrent"))
         for name in OF_THE_KERNEL:
             del self.own[name]
         self.known |= {"print": builtins.print, "input": builtins.input}

@@ -25,6 +25,7 @@ import random
 import selectors
 import signal
 import socket
+import socketserver  # noqa: F401
 import sys
 import threading
 import time
@@ -47,7 +48,7 @@ from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.loop import ProcessLoop
 from minikafka.sim.world.world import CLIENTS, World
 
-COPIED = ("kafka", "queue", "uuid")
+COPIED = ("kafka", "queue", "uuid", "socketserver")
 SHARED = ("kafka.protocol", "kafka.errors", "kafka.structs", "kafka.version")  # they wait for nothing, and take long to load
 HIDDEN = ("_queue",)  # a queue in C waits for real threads; queue.py has the same in Python
 NANO = 1_000_000_000
