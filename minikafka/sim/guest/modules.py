@@ -9,7 +9,8 @@ they find the `time`, `threading`, `socket`, `random` and others of this process
 
 Owns: the process's copies; its loop and its Env, once it is in a world.
 Invariants: I-GUEST-2 outside of a load, nothing of it can be found in this interpreter's modules.
-What a real process does differently: files, the date, and what is computed in C are this interpreter's here, too.
+What a real process does differently: files, `datetime`, and what is computed in C are this interpreter's here, too; there are no
+time zones.
 """
 
 from __future__ import annotations
@@ -183,9 +184,15 @@ def _time(threads: Threads) -> dict[str, Any]:
     def nano(clock: Callable[[], float]) -> Callable[[], int]:
         return lambda: int(clock() * NANO)
 
+    def date(seconds: float | None = None) -> time.struct_time:
+        return time.gmtime(wall() if seconds is None else seconds)
+
+    def written(form: str, when: Any = None) -> str:
+        return time.strftime(form, date() if when is None else when)
+
     now = threads.monotonic
-    return {"time": like(time, sleep=threads.sleep, monotonic=now, perf_counter=now, time=wall,
-                          monotonic_ns=nano(now), perf_counter_ns=nano(now), time_ns=nano(wall))}
+    return {"time": like(time, sleep=threads.sleep, monotonic=now, perf_counter=now, time=wall, gmtime=date, localtime=date,
+                         strftime=written, monotonic_ns=nano(now), perf_counter_ns=nano(now), time_ns=nano(wall))}
 
 
 def _net(threads: Threads, network: Network) -> dict[str, Any]:
