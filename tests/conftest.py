@@ -106,13 +106,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Collect without the garbage collector: the objects that pytest makes of the tests live to the end."""
+    """Collect without the garbage collector: the objects that pytest makes of the tests live to the end. The tests run with a
+    collector that looks as seldom as that of a broker."""
     gc.disable()
     import_share(session.config)
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 20, 20)
         gc.enable()
 
 
