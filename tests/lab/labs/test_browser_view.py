@@ -106,7 +106,8 @@ def page(folder: Path, address: str, opened: Any, request: pytest.FixtureRequest
 
 
 def until(page: Page, condition: str, argument: object = None) -> None:
-    page.page.wait_for_function(condition, arg=argument)
+    """Wait for a condition. Playwright by itself looks at each frame, and so has sixty drawn in a second."""
+    page.page.wait_for_function(condition, arg=argument, polling=100)
 
 
 def crown(page: Page) -> str:
@@ -299,6 +300,11 @@ OPEN = """async path => {
 }"""
 
 
+FOCUS_SIGN = """() => {  // at once: the next frame has another element in its place
+    const sign = document.querySelector(".mk-dock .mk-stage .mk-sign[tabindex='0']");
+    sign?.focus();
+    return sign && document.activeElement === sign;
+}"""
 NOTES = "[...document.querySelectorAll('.mk-legend:not([hidden])')].map(note => note.textContent)"
 STANDS = f"begins => {NOTES}.some(text => text.startsWith(begins))"
 
@@ -354,7 +360,7 @@ def test_the_picture_stands_beside_the_text(page, folder):
     until(page, f"before => ({wide})() > before + 20", before)
     until(page, FITS)
     legend(page, "The bracket holds the replicas in sync")
-    page.page.focus(".mk-dock .mk-stage .mk-sign[tabindex='0']")
+    until(page, FOCUS_SIGN)
     page.page.keyboard.press("ArrowDown")
     legend(page, "A tile is a partition")
     assert page.run("moment") and "Live, below the picture" in page.words("moment"), page.errors()
