@@ -200,6 +200,7 @@ def test_errors_and_menus_stay_in_the_widget(page):
     assert page.errors() == []
 
 
+@pytest.mark.soak
 def test_run_all_twice_leaves_one_thread_and_a_reload_a_picture(page, folder):
     """Fails if a second view leaves the first one's thread, if dark and projector are not followed, if a saved notebook holds a
     widget, or if it shows "model not found" when it is opened again.
