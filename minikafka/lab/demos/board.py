@@ -18,7 +18,7 @@ from minikafka.lab.demos.chairs import draw_chairs
 from minikafka.lab.demos.charges import count_charges, draw_charges
 from minikafka.lab.demos.deciders import draw_deciders
 from minikafka.lab.demos.halves import FrameBeside, draw_halves
-from minikafka.lab.demos.twins import draw_twins
+from minikafka.lab.demos.twins import draw_twins, surplus
 from minikafka.lab.demos.unread import draw_unread
 from minikafka.lab.picture.draw.axis import Axis
 from minikafka.lab.picture.draw.bracket import draw_bracket
@@ -66,7 +66,7 @@ def draw(frame: Frame, counters: Sequence[str], wide: float) -> tuple[Paper, flo
         y = draw_charges(paper, frame.chosen, 4)
     else:
         y = draw_deciders(paper, frame, 0) if "controllers" in counters else 0
-        y = y + 4 if frame.chosen is None else _draw_lanes(paper, frame.chosen, y, counters)
+        y = y + 4 if frame.chosen is None else _draw_lanes(paper, frame, frame.chosen, y, counters)
     entries = [entry for name in counters for entry in entries_of(frame, name)]
     return paper, _draw_counters(paper, entries, y + 4) if entries else y + 2
 
@@ -95,6 +95,10 @@ def entries_of(frame: Frame, name: str) -> Iterator[Entry]:
     elif name == "wait":
         oldest = max((each.oldest_wait or 0.0 for each in frame.producers), default=0.0)
         yield "oldest record waits", words.seconds(oldest) if oldest > 0.1 else "-", "wait" if oldest > 1 else ""
+    elif name == "sent":
+        yield "sent", words.count(sum(each.sent for each in frame.producers)), ""
+    elif name == "twins":
+        yield "written twice", words.count(surplus(frame)), "bad" if surplus(frame) else "good"
     elif name == "log end":
         yield "records in the log", words.offset(frame.chosen.log_end if frame.chosen else None), ""
     elif name == "behind" and frame.chosen is not None:
@@ -141,7 +145,7 @@ def _plain(chosen: ShownPartition) -> ShownPartition:
                    min_isr=chosen.min_isr if (chosen.min_isr or 0) > 1 else None)
 
 
-def _draw_lanes(paper: Paper, whole: ShownPartition, y: float, counters: Sequence[str]) -> float:
+def _draw_lanes(paper: Paper, frame: Frame, whole: ShownPartition, y: float, counters: Sequence[str]) -> float:
     """Draw the lines, the lanes, the bracket and what stands under them; with the counter "twins", what was written twice,
     with "unread" what was skipped; return where they end."""
     chosen = _plain(whole)
@@ -162,7 +166,7 @@ def _draw_lanes(paper: Paper, whole: ShownPartition, y: float, counters: Sequenc
     for lane, (_, placed), lane_top in zip(lanes, unders, tops):
         _draw_lane(paper, lane, chosen, axis, placed, lane_top)
     draw_bracket(paper, chosen, lanes, tops, bottoms)
-    at += draw_twins(paper, lanes, axis, tops, at) if "twins" in counters else 0
+    at += draw_twins(paper, lanes, axis, tops, at, surplus(frame)) if "twins" in counters else 0
     at += draw_unread(paper, whole, axis, at) if "unread" in counters else 0
     end = draw_footing(paper, chosen, axis, at, right, 1)
     paper.close()

@@ -7,6 +7,7 @@ from typing import Any
 
 from minikafka.lab.demos.demo import Choice, Demo, MustSee, Scene, Stage
 from minikafka.lab.demos.facts import SceneFacts
+from minikafka.lab.demos.twins import surplus
 from minikafka.lab.demos.twins import twins as framed
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, ProduceWire, answered, lose
 from minikafka.lab.labs.stage import replicated
@@ -37,6 +38,7 @@ def story(stage: Stage, idempotent: bool) -> None:
         cluster.sleep(0.5 if SHOWN - 4 <= number <= SHOWN else 0.05)
         if number == SHOWN:
             _again(stage, idempotent, told[-1])
+            cluster.sleep(0.05)  # the next record is sent after the moment
     cluster.sleep(0.5)
     found = [record.value for record in read_all(cluster, TOPIC)]
     stage.moment("explain", f"{SENDS} records were sent, {SENDS} acknowledged. In the log stand {len(found)}.")
@@ -78,6 +80,8 @@ def must_see(run: Any, facts: SceneFacts, written: int) -> Iterator[MustSee]:
         yield MustSee(len(same) == SENDS // EVERY and all(a.offset == b.offset for a, b in pairs if a.sequence == b.sequence),
                    f"{len(same)} times the same producer id and sequence came again, and was acknowledged with the old offset")
     drawn = framed(after.chosen.lanes[0])
+    yield MustSee([surplus(each) for each in (after, end)] == ([2, 10] if written > SENDS else [0, 0]),
+                  f"the counter of what is written twice says {surplus(after)}, and {surplus(end)} at the end")
     yield MustSee(drawn[-1:] == ([last.offset] if written > SENDS else []), f"framed as twins on the page: {drawn or 'none'}")
     yield MustSee(not facts.failed() and end.ledger.lost == 0, "the producer was told of no error, and nothing is lost")
 
@@ -113,5 +117,5 @@ DEMO = Demo(
     ),
     scenes=(_scene(False, SENDS + SENDS // EVERY), _scene(True, SENDS)),
     seeds=("S0.15", "S3.10"),
-    counters=("acknowledged", "log end", "twins"),
+    counters=("sent", "acknowledged", "log end", "twins"),
 )

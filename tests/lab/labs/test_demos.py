@@ -233,11 +233,13 @@ def test_each_ride_shows_who_charged_it(scene, twice, unpaid):
 
 
 def test_twins_are_framed_in_each_lane():
-    """I-BOARD-1: fails if D9's twins look like any others, or if a frame stands where idempotence left one record."""
+    """I-BOARD-1: fails if D9's twins look like any others, if a lane does not say that it has ten, or if a frame stands where
+    idempotence left one record."""
     theatre = Theatre([demo("D9")], recorded)
     scenes = [theatre.recording("D9", scene) for scene in (0, 1)]
     drawn = [to_svg(found.run.at(found.end), demo("D9").counters) for found in scenes]
     assert [len(parts(ElementTree.fromstring(each), "twins")) for each in drawn] == [3, 0]
+    assert [each.count(">+10<") for each in drawn] == [3, 0]
 
 
 def test_the_partition_of_a_dead_member_stands_still():
