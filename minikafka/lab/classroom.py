@@ -26,6 +26,7 @@ from minikafka.machine.files import write_atomic
 KIND = "minikafka hand-in"
 WRITTEN = 4000  # letters of a written answer
 MOST = 8 << 20  # bytes of a file
+LONGEST = 100  # letters of a name
 LETTERS = 40  # of a name in the name of a file: no file system takes more than 255 bytes
 
 
@@ -77,7 +78,8 @@ def read(path: Path, name: str = "") -> HandIn:
     ours = isinstance(found, dict) and found.get("kind") == KIND and found.get("version") == record.VERSION
     if not ours or not record.whole(found) or not _counts(found):
         raise ValueError(remedy)
-    return HandIn(name or str(found.get("name", path.stem)), found)
+    typed = " ".join("".join(each if each.isprintable() else " " for each in str(found.get("name", ""))).split())
+    return HandIn(name or typed[:LONGEST] or path.stem, found)
 
 
 def _counts(found: record.Record) -> bool:

@@ -2,10 +2,10 @@
 
 Owns: what is unlikely.
   a pass that is none     the file says that an exercise is passed, and its code does not pass here, or there is no code
-  shared code             two students have the same code, but for names, layout and comments, in several exercises in which
-                          hardly anybody else has it
+  shared code             two students have the same code, but for names, layout, comments and lines that do nothing, in
+                          several exercises in which hardly anybody else has it
   too few minutes         the exercises of a lab passed in a small part of the time that the lab says
-  a reach                 code that takes hold of what no exercise needs, such as the check itself
+  a reach                 code that takes hold of what no exercise needs, such as the check itself, or the brokers' own rule
 """
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from minikafka.lab.report import Lab
 FEW = 3         # students who may have the same code and are still few
 SEVERAL = 3     # exercises in which two students have it
 PART = 0.1      # of the minutes of a lab: who passes all of it in less has hardly read it
-REACHES = frozenset("builtins checks ctypes eval exec exercise gc getattr globals importlib inspect io judge marking mmap open "
-                    "os pathlib pickle __import__ setattr signal socket subprocess sys verdict".split())
+REACHES = frozenset("attrgetter builtins __builtins__ checks ctypes __dict__ eval exec exercise gc getattr "
+                    "__globals__ globals importlib inspect io judge __loader__ marking mmap open os pathlib pickle __import__ "
+                    "setattr signal socket __spec__ __subclasses__ subprocess sys vars verdict".split())
+OURS, LABS = "minikafka.", "minikafka.lab"      # an answer is the student's own, and not the code that it stands for
 UNREAD = (SyntaxError, ValueError, RecursionError, MemoryError)     # of code that is made to be unreadable, too
 
 
@@ -50,7 +52,8 @@ def of_minutes(one: HandIn, labs: Iterable[Lab]) -> Iterator[str]:
 def of_reaches(code: dict[str, str]) -> Iterator[str]:
     """Yield the exercises whose code uses a name of REACHES; a file that is a program of its own may use any."""
     for exercise, source in code.items():
-        if used := sorted(REACHES & _names(source)) if not FILE.match(source) else []:
+        names, modules = ((set(), set()) if FILE.match(source) else _names(source))
+        if used := sorted(REACHES & names) + sorted(m for m in modules if m.startswith(OURS) and not m.startswith(LABS)):
             yield f"{exercise} uses {', '.join(used)}"
 
 
@@ -74,9 +77,9 @@ def of_shared_code(class_: dict[str, dict[str, str]]) -> dict[str, list[str]]:
 
 
 def alike(source: str) -> str:
-    """Return code without layout, comments and own names: what remains is equal where somebody only renamed."""
+    """Return code without layout, comments, idle lines and own names: what remains is equal where somebody only renamed."""
     try:
-        tree = ast.parse(FILE.sub("", source))
+        tree = _working(ast.parse(FILE.sub("", source)))
     except UNREAD:
         return source
     own: dict[str, str] = {}
@@ -100,15 +103,33 @@ def without_layout(source: str) -> str:
         return source
 
 
-def _names(source: str) -> set[str]:
+def _working(tree: ast.Module) -> ast.Module:
+    """Return the tree without what does nothing: texts and numbers that stand alone, `pass`, annotations."""
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(lines := getattr(node, field, None), list):
+                setattr(node, field, [line for line in lines if not isinstance(line, ast.Pass) and not (
+                    isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))])
+        for field in ("annotation", "returns"):
+            if hasattr(node, field):
+                setattr(node, field, None)
+    return tree
+
+
+def _names(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that code uses, and the modules that it imports from. A name with underscores counts in quotes, too."""
     try:
         tree = ast.parse(source)
     except UNREAD:
-        return set()
+        return set(), set()
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     used |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)
+             and isinstance(node.value, str) and node.value.startswith("__")}
+    modules: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
+            modules |= {module} if (module := getattr(node, "module", None)) else {alias.name for alias in node.names}
             used |= {part for alias in node.names for part in alias.name.split(".")}
             used |= set((getattr(node, "module", "") or "").split("."))
-    return used
+    return used, modules

@@ -134,9 +134,28 @@ def test_a_file_for_a_spreadsheet_runs_nothing() -> None:
 
 
 def test_code_is_alike_but_for_names_and_layout() -> None:
-    """Fails if renaming hides a copy, or if code with another step counts as one."""
+    """Fails if renaming or a line that does nothing hides a copy, or if code with another step counts as one."""
     assert remarks.alike("def f(a):\n    return min(a)") == remarks.alike("def g(x):  # mine\n    return min( x )")
+    idle = "def g(x: list) -> int:\n    'Mine.'\n    pass\n    return min(x)"
+    assert remarks.alike("def f(a):\n    return min(a)") == remarks.alike(idle)
     assert remarks.alike("def f(a):\n    return min(a)") != remarks.alike("def f(a):\n    return max(a)")
+
+
+def test_a_reach_is_named() -> None:
+    """Fails if the brokers' own rule, or a name that is hidden in quotes, is no remark, or if the labs' helpers are one."""
+    broker = "from minikafka.client.consumer.assignors import assign_range as mine"
+    code = {"4.6": broker, "6.2": "vars()['__builtins__']",
+            "6.4": "from minikafka import Cluster\nimport minikafka.lab.labs.lab06"}
+    assert list(remarks.of_reaches(code)) == ["4.6 uses minikafka.client.consumer.assignors", "6.2 uses __builtins__, vars"]
+
+
+def test_a_name_is_one_short_line(tmp_path: Path) -> None:
+    """Fails if a name of a file that was made by hand spoils the table of the class."""
+    hand_in(tmp_path, "ada", RIGHT)
+    whole = json.loads((tmp_path / "ada-1.json").read_text())
+    for name, shown in {"nul \0 name\nnew line": "nul name new line", "n" * 9999: "n" * 100, "\t": "x"}.items():
+        (tmp_path / "x.json").write_text(json.dumps({**whole, "name": name}))
+        assert classroom.read(tmp_path / "x.json").name == shown
 
 
 def test_a_cell_is_judged_with_what_it_uses() -> None:
