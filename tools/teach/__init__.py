@@ -8,6 +8,7 @@
     plans.py     the plans of a term, a week, an afternoon, from plans.md
     slides.py    slides of a lab, from its questions, its demos and what was seen
     guesses.py   a question to guess, with what stands above it
+    drawings.py  the state of a question as a drawing
     minutes.py   minutes of labs and demos
     paper.py     pages for paper
 """

@@ -9,6 +9,7 @@ from typing import Any
 
 from minikafka.lab.labs.lab09.checks import _leadership, decided
 from minikafka.lab.labs.lab09.votes import decides, gives
+from tools.teach import drawings
 from tools.teach.question import MANY, Kind, Question, in_words, mistakes, of_numbers, of_texts
 
 
@@ -43,10 +44,10 @@ def majority(rng: Random) -> Question:
     before = start - rng.randrange(7, 10)
     right = decides(list(ends), start, before)
     options = of_numbers(rng, right, mistakes("9.11", ends, start, before))
-    table = (("controller", "its log ends at"), *((str(101 + n), str(end)) for n, end in enumerate(ends)))
     state = (f"controller 101 is the active one; its epoch began at offset {start}",
              f"until now the high watermark of the metadata log is {before}; an end is the next offset to be written")
-    return Question(9, state, "Where is the high watermark of the metadata log now?", *options, table)
+    return Question(9, state, "Where is the high watermark of the metadata log now?", *options,
+                    drawing=drawings.logs({101 + n: end for n, end in enumerate(ends)}, None, 101))
 
 
 def election(rng: Random) -> Question:

@@ -27,7 +27,7 @@ def _of_kind(name: str, seed: str, each: int) -> list[Question]:
     found: dict[object, Question] = {}
     for number in range(TRIES * each):
         one = KINDS[name].draw(Random(f"{seed}/{name}/{number}"))
-        found.setdefault((one.state, one.table, one.ask), one)
+        found.setdefault(one.asks, one)
         if len(found) == each:
             break
     return [*found.values()]
@@ -45,7 +45,8 @@ def exam(seed: str, ones: Sequence[Question]) -> str:
 
 def questions(ones: Iterable[Question]) -> list[str]:
     """Return each question as a section; nothing in it depends on which option is right."""
-    return [f"<section class=question><h2>Question {number}</h2>{table(one.table) if one.table else ''}{_list('ul', one.state)}"
+    return [f"<section class=question><h2>Question {number}</h2>{one.drawing}"
+            f"{table(one.table) if one.table else ''}{_list('ul', one.state)}"
             f"<p class=ask>{escape(one.ask)}</p>{_list('ol', one.options)}</section>" for number, one in enumerate(ones, 1)]
 
 

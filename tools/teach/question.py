@@ -27,7 +27,8 @@ Options = tuple[tuple[str, ...], int]  # and the place of the right one
 
 @dataclass(frozen=True)
 class Question:
-    """One question: the state as a table (its first row is the head) and lines, what is asked, the options, which is right."""
+    """One question: the state as a drawing (SVG), a table (its first row is the head) and lines, what is asked, the options,
+    which is right."""
 
     lab: int
     state: tuple[str, ...]
@@ -35,6 +36,12 @@ class Question:
     options: tuple[str, ...]
     right: int
     table: Rows = ()
+    drawing: str = ""
+
+    @property
+    def asks(self) -> tuple[object, ...]:
+        """Return what makes it another question than one of its kind."""
+        return self.state, self.table, self.drawing, self.ask
 
     @property
     def key(self) -> str:

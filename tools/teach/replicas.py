@@ -14,6 +14,7 @@ from minikafka.lab.labs.lab06.checks import PartitionState
 from minikafka.lab.labs.lab08.traces import Case, TracedFetch, members
 from minikafka.proof.small_worlds.replication.lone_replica import ReplicaLog
 from minikafka.protocol.errors import KafkaError
+from tools.teach import drawings
 from tools.teach.question import Kind, Question, listed, mistakes, of_numbers, of_texts, right_answer
 
 ENDS_ARE = "an end is the next offset to be written"
@@ -25,9 +26,8 @@ def high_watermark(rng: Random) -> Question:
     isr = [1, *sorted(rng.sample((2, 3, 4), rng.choice((1, 2))))]
     right = int(right_answer("6.2")(dict(ends), list(isr)))
     options = of_numbers(rng, right, mistakes("6.2", ends, isr))
-    table = (("broker", "its log ends at"), *((str(broker), str(end)) for broker, end in ends.items()))
     state = (f"broker 1 leads; in sync: {listed(isr, 'broker')}; min.insync.replicas=1", ENDS_ARE)
-    return Question(6, state, "Where is the high watermark?", *options, table)
+    return Question(6, state, "Where is the high watermark?", *options, drawing=drawings.logs(ends, isr, 1))
 
 
 REASONS = {"nobody leads": "No: nobody leads the partition.", "it was": "No: retention has deleted it.",
@@ -42,11 +42,11 @@ def readable(rng: Random) -> Question:
     n = rng.choice((start - 1, start, *(ends[b] - d for b in (1, 2, 3) for d in (0, 1))))
     said = state.why_not(n) or ""
     right = next(reason for words, reason in REASONS.items() if said.startswith(words))
-    table = (("broker", "its log ends at", "in sync"),
-             *((str(b), str(end), "yes" if b in isr else "no") for b, end in ends.items()))
-    lines = (f"{'broker 1' if state.leader else 'nobody'} leads; the log starts at {start}", ENDS_ARE)
+    lines = (f"{'broker 1' if state.leader else 'nobody'} leads; in sync: {listed(sorted(isr), 'broker')}",
+             f"the log starts at {start}; {ENDS_ARE}")
     options = (*REASONS.values(),)
-    return Question(6, lines, f"Does a consumer get record {n}?", options, options.index(right), table)
+    return Question(6, lines, f"Does a consumer get record {n}?", options, options.index(right),
+                    drawing=drawings.logs(ends, isr, state.leader, start))
 
 
 def stop(rng: Random) -> Question:
@@ -146,11 +146,11 @@ def cut(rng: Random) -> Question:
             for effect in follower.on_diverging(found):
                 log.truncate(effect.offset)
     table = (("", "epoch", "first offset", "end"), *_spans("leader", leaders), *_spans("follower", ours))
-    state = ("both logs start at 0; an end is the next offset after the last record",
+    state = ("broker 1 leads, broker 2 follows; both logs start at 0; an end is the next offset after the last record",
              "the follower comes back, and has to cut off what the leader does not have")
     wrong = [common, common - 1, common - own, log.end_offset - 1, end, leader.log.end_offset, common + own, common + theirs]
     return Question(8, state, "Where does the follower's log end before it copies the first new record?",
-                    *of_numbers(rng, log.end_offset, wrong), table)
+                    *of_numbers(rng, log.end_offset, wrong), table, drawings.spans({1: leaders, 2: ours}, 1))
 
 
 def _spans(name: str, parts: list[tuple[int, int]]) -> list[tuple[str, ...]]:
