@@ -11,6 +11,7 @@ Read the folders in this order; the page of each names its files:
     mutation/      a line changed at random, or one of these rules off: which check notices it
     chaos/         live brokers killed under real clients; hostile requests, spoiled frames
     bench/         the same work on both engines, timed
+    ledger.py      the campaigns that were run: tests/seeds/ledger.tsv
     command.py     `python -m minikafka sim run | replay | shrink | tell | ablate | mutate`
 
 It imports the Kafka and its simulator (sim/). Nothing of the Kafka imports it.

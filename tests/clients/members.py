@@ -20,10 +20,18 @@ HEARTBEAT_MS = 300
 
 
 class Member:
-    """One consumer in a group: reads from the earliest offset, commits only when told."""
+    """One consumer in a group: reads from the earliest offset, commits only when told. `consumer` is the library's."""
+
+    consumer: Any
 
     def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
                  session_ms: int = SESSION_MS) -> None:
+        self.join(topic, bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
+                  auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
+                  session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS)
+
+    def join(self, topic: str, **settings: Any) -> None:
+        """Begin to read; the settings have kafka-python's names."""
         raise NotImplementedError
 
     def poll(self) -> list[Record]:
@@ -32,7 +40,7 @@ class Member:
 
     def assignment(self) -> list[int]:
         """Its partitions, sorted."""
-        raise NotImplementedError
+        return sorted(tp.partition for tp in self.consumer.assignment())
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
         """Commit (topic, partition) -> (offset, metadata), waiting for the answer or not."""
@@ -43,25 +51,20 @@ class Member:
         raise NotImplementedError
 
 
+def records(found: dict[Any, list[Any]]) -> list[Record]:
+    return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset) for some in found.values() for r in some]
+
+
 class KafkaPythonMember(Member):
-    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
-                 session_ms: int = SESSION_MS) -> None:
-        self.consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
-            auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
-            session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS)
+    def join(self, topic: str, **settings: Any) -> None:
+        self.consumer = KafkaConsumer(**settings)
         # kafka-python 3.0.12 assigns nothing if it leads a group before it has the topic's metadata, and forgets an
         # assignment that arrives after the poll that asked for it: so metadata first, and patience while it joins.
         assert self.consumer.partitions_for_topic(topic)
         self.consumer.subscribe([topic])
 
     def poll(self) -> list[Record]:
-        found = self.consumer.poll(timeout_ms=200 if self.consumer.assignment() else 2000)
-        return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset)
-                for records in found.values() for r in records]
-
-    def assignment(self) -> list[int]:
-        return sorted(tp.partition for tp in self.consumer.assignment())
+        return records(self.consumer.poll(timeout_ms=200 if self.consumer.assignment() else 2000))
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
         wanted = {TopicPartition(*tp): OffsetAndMetadata(offset, text, -1) for tp, (offset, text) in offsets.items()}
@@ -72,13 +75,9 @@ class KafkaPythonMember(Member):
 
 
 class ConfluentMember(Member):
-    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
-                 session_ms: int = SESSION_MS) -> None:
-        static = {"group.instance.id": instance} if instance else {}
-        self.consumer = confluent_kafka.Consumer({
-            "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
-            "enable.auto.commit": auto_commit, "auto.commit.interval.ms": 200, "session.timeout.ms": session_ms,
-            "heartbeat.interval.ms": HEARTBEAT_MS, **static})
+    def join(self, topic: str, **settings: Any) -> None:
+        self.consumer = confluent_kafka.Consumer({name.replace("_", "."): value for name, value in settings.items()
+                                                  if value is not None})
         self.consumer.subscribe([topic])
 
     def poll(self) -> list[Record]:
@@ -90,9 +89,6 @@ class ConfluentMember(Member):
         found = [first, *self.consumer.consume(500, 0)]
         return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset())
                 for m in found if m.error() is None]
-
-    def assignment(self) -> list[int]:
-        return sorted(tp.partition for tp in self.consumer.assignment())
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
         # It sends the C string's end as a part of the text: without a text there is none.
@@ -109,15 +105,11 @@ class ConfluentMember(Member):
 class AiokafkaMember(Member):
     """Its event loop runs on a thread of its own, as a service's would."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, instance: str | None = None, auto_commit: bool = False,
-                 session_ms: int = SESSION_MS) -> None:
+    def join(self, topic: str, **settings: Any) -> None:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.consumer = self.run(self._start(
-            topic, bootstrap_servers=bootstrap, group_id=group, group_instance_id=instance,
-            auto_offset_reset="earliest", enable_auto_commit=auto_commit, auto_commit_interval_ms=200,
-            session_timeout_ms=session_ms, heartbeat_interval_ms=HEARTBEAT_MS))
+        self.consumer = self.run(self._start(topic, **settings))
 
     async def _start(self, topic: str, **settings: Any) -> aiokafka.AIOKafkaConsumer:
         consumer = aiokafka.AIOKafkaConsumer(topic, **settings)
@@ -128,12 +120,7 @@ class AiokafkaMember(Member):
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(PATIENCE)
 
     def poll(self) -> list[Record]:
-        found = self.run(self.consumer.getmany(timeout_ms=200))
-        return [Record(r.value, r.key, list(r.headers), r.timestamp, r.partition, r.offset)
-                for records in found.values() for r in records]
-
-    def assignment(self) -> list[int]:
-        return sorted(tp.partition for tp in self.consumer.assignment())
+        return records(self.run(self.consumer.getmany(timeout_ms=200)))
 
     def commit(self, offsets: dict[tuple[str, int], tuple[int, str]], wait: bool = True) -> None:
         wanted = {aiokafka.TopicPartition(*tp): value for tp, value in offsets.items()}

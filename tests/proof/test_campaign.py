@@ -18,6 +18,7 @@ import pytest
 from minikafka.broker.groups.classic.group import ClassicGroup
 from minikafka.log.flush import LogFlush
 from minikafka.proof import command
+from minikafka.proof.ledger import HEAD
 from minikafka.proof.small_worlds.worlds import PER_CLUSTER
 from minikafka.proof.swarm import campaign as campaigns
 from minikafka.proof.swarm import coverage, faults, workload
@@ -182,7 +183,7 @@ def test_the_ledger_and_the_kept_seeds(tmp_path: Path) -> None:
     for _ in range(2):
         write_ledger(done, "raft", tmp_path / "ledger.tsv")
     lines = [line.split("\t") for line in (tmp_path / "ledger.tsv").read_text().splitlines()]
-    assert tuple(lines[0]) == campaigns.HEAD and [line[1:] for line in lines[1:]] == [["raft", "100-149", "50", "1"]] * 2
+    assert tuple(lines[0]) == HEAD and [line[1:] for line in lines[1:]] == [["raft", "100-149", "50", "1"]] * 2
     (tmp_path / "regress.txt").write_text("# kept\nraft 7 keep=1,2  # two leaders\ncluster 8\n")
     kept = kept_seeds(tmp_path / "regress.txt")
     assert kept == [campaigns.Kept("raft", 7, (1, 2)), campaigns.Kept("cluster", 8)]

@@ -85,6 +85,13 @@ def describe_configs(raw: Raw, *resources: tuple[int, str], keys: Sequence[str] 
 
 
 @pytest.fixture
+def raw(cluster: Any) -> Iterator[Raw]:
+    """A connection to a broker."""
+    with Raw(cluster.bootstrap) as connection:
+        yield connection
+
+
+@pytest.fixture
 def topic_configs() -> dict[str, str]:
     """Configurations of the topic of `at`; a module overrides this fixture."""
     return {}

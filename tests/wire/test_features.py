@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,12 +17,6 @@ INVALID = 95
 HEAD = "The update failed for all features since the following feature had an error: "
 TOO_LOW = ("Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
            "downgrade.")
-
-
-@pytest.fixture
-def raw(cluster: Cluster) -> Iterator[Raw]:
-    with Raw(cluster.bootstrap) as connection:
-        yield connection
 
 
 def update(raw: Raw, *wanted: tuple[str, int, int], check: bool = False, version: int = 2) -> tuple[int, str | None]:

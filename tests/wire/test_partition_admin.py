@@ -31,12 +31,6 @@ PREFERRED, UNCLEAN = 0, 1
 UNNEEDED = "Leader election not needed for topic partition."
 
 
-@pytest.fixture
-def raw(cluster: Any) -> Iterator[Raw]:
-    with Raw(cluster.bootstrap) as connection:
-        yield connection
-
-
 def grow(raw: Raw, *wanted: tuple[str, int, list[list[int]] | None], check: bool = True, version: int = 3,
          timeout_ms: int = 30000) -> list[tuple[str, int, str | None]]:
     row = CreatePartitionsRequest.CreatePartitionsTopic

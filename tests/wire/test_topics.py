@@ -16,12 +16,6 @@ State = DeleteTopicsRequest.DeleteTopicState
 HOSTED, HOSTED_ID = "This server does not host this topic-partition.", "This server does not host this topic ID."
 
 
-@pytest.fixture
-def raw(cluster: Any) -> Any:
-    with Raw(cluster.bootstrap) as connection:
-        yield connection
-
-
 def ask(raw: Raw, *topics: Any, version: int = 7, validate_only: bool = True, timeout_ms: int = 30000) -> list[Any]:
     return list(raw.ask(create_topics(*topics, check=validate_only, timeout_ms=timeout_ms), version).topics)
 

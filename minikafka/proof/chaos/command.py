@@ -17,13 +17,13 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from minikafka.cluster.errors import ClusterError
 from minikafka.proof.history import History, check
+from minikafka.proof.ledger import LEDGER, ROOT, add_row, checked_out
 
 from . import search
 from .campaign import ChaosCampaign, ChaosOutcome
@@ -31,10 +31,6 @@ from .compare import compare
 from .fuzz import fuzz
 from .hostile import Hostile
 from .nemesis import rounds
-
-ROOT = Path(__file__).parents[3]
-LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
-HEAD = ("commit", "kind", "range", "seeds", "violations")  # the simulator's; live ones count kills, others requests
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -70,7 +66,7 @@ def _odd_requests(options: argparse.Namespace, commit: str, show: Callable[[str]
              else Hostile(options.engine, options.minutes, options.seed, show).run())  # fmt: skip
     print(found.json() if options.json else found.summary())
     if options.ledger:
-        add_row(commit, found.kind, options.seed, found.requests, len(found.problems))
+        add_row(commit, found.kind, f"seed {options.seed}", found.requests, len(found.problems))
     return int(bool(found.problems))
 
 
@@ -159,24 +155,8 @@ def search_hints(outcome: ChaosOutcome) -> str:
     ])
 
 
-def checked_out() -> str:
-    """Return the commit that runs ("+" if there are changes on top)."""
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-    return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
-
-
 def write_ledger(outcome: ChaosOutcome, commit: str, path: Path = LEDGER) -> None:
     """Append the campaign to the ledger."""
     kind = "live" if outcome.engine == "minikafka" else f"live-{outcome.engine}"
     violations = sum(verdict.count for verdict in outcome.report if verdict.valid is False) + len(outcome.problems)
-    add_row(commit, kind, outcome.seed, outcome.kills, violations, path)
-
-
-def add_row(commit: str, kind: str, seed: int, count: int, violations: int, path: Path = LEDGER) -> None:
-    """Append a row to the ledger, which is made if there is none."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\t".join(HEAD) + "\n")
-    with path.open("a") as file:
-        file.write("\t".join((commit, kind, f"seed {seed}", str(count), str(violations))) + "\n")
+    add_row(commit, kind, f"seed {outcome.seed}", outcome.kills, violations, path)

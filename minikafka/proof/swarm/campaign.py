@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from functools import partial
 from multiprocessing.pool import Pool
 from pathlib import Path
 
+from minikafka.proof.ledger import LEDGER, ROOT, add_row, checked_out
 from minikafka.proof.small_worlds.raft import campaign as raft_campaign
 from minikafka.proof.small_worlds.raft.campaign import RaftRun, run_raft_seed
 from minikafka.proof.small_worlds.worlds import WORLDS
@@ -31,10 +31,7 @@ from minikafka.proof.swarm import coverage as chaos
 from minikafka.proof.swarm import faults as cluster_faults
 from minikafka.proof.swarm.swarm import SeedRun, run_seed
 
-ROOT = Path(__file__).parents[3]
-LEDGER = ROOT / "tests" / "seeds" / "ledger.tsv"
 REGRESS = ROOT / "tests" / "seeds" / "regress.txt"
-HEAD = ("commit", "kind", "range", "seeds", "violations")
 
 
 @dataclass
@@ -199,16 +196,5 @@ def kept_seeds(path: Path = REGRESS) -> list[Kept]:
 
 def write_ledger(result: Campaign, kind: str, path: Path = LEDGER) -> None:
     """Append a campaign to the ledger, under the commit that is checked out ("+" if there are changes on top)."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\t".join(HEAD) + "\n")
-    row = (_commit(), kind, f"{result.first}-{result.first + result.seeds - 1}", str(result.seeds), str(len(result.failed)))
-    with path.open("a") as file:
-        file.write("\t".join(row) + "\n")
-
-
-def _commit() -> str:
-    def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-    return git("rev-parse", "--short=9", "HEAD") + ("+" if git("status", "--porcelain", "--", "minikafka") else "")
+    seeds = f"{result.first}-{result.first + result.seeds - 1}"
+    add_row(checked_out(), kind, seeds, result.seeds, len(result.failed), path)

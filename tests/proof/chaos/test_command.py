@@ -14,10 +14,11 @@ import pytest
 from minikafka.__main__ import main
 from minikafka.log.batch import build
 from minikafka.proof.chaos.campaign import ChaosCampaign, ChaosOutcome
-from minikafka.proof.chaos.command import HEAD, outcome_line, write_ledger
+from minikafka.proof.chaos.command import outcome_line, write_ledger
 from minikafka.proof.chaos.nemesis import ANYWHERE, INSIDE, Nemesis, rounds
 from minikafka.proof.chaos.search import acquit_brokers, report_lines
 from minikafka.proof.history import check
+from minikafka.proof.ledger import HEAD
 from tests.proof.history.kit import Told
 
 CLEAN, LOST = Told().send("a", 0).final("a@0"), Told().send("a", 0).final("")

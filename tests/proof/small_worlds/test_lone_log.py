@@ -16,13 +16,8 @@ from minikafka.log.transaction_index import TransactionIndex
 from minikafka.proof.small_worlds.logs.log_life import DyingLog, LogLife, log_alone, log_dying
 from minikafka.proof.small_worlds.logs.lone_batch import batch_alone
 from minikafka.proof.small_worlds.logs.lone_metadata_log import LoneMetadataLog, voter_alone
-from minikafka.proof.weakened.swap import without
 from minikafka.sim.world.disk import Mount
 from minikafka.sim.world.replaced import replaced
-
-FOUND = {  # bugs of the track record that logs alone have found: the rule that mends each, and a seed that falls without it
-    "B3": ("holes_accepted", 7), "B4": ("cut_not_durable", 1), "B38": ("deletions_not_durable", 531),
-    "B42": ("refused_not_written_again", 7)}
 
 
 @pytest.mark.parametrize(("alone", "seeds"), [(log_alone, 15), (log_dying, 30), (voter_alone, 80)])
@@ -31,22 +26,6 @@ def test_nothing_falls_in_many_lives(alone: Callable[[int], tuple[str, ...]], se
     what was durable, or a swap that was interrupted is neither finished nor undone; or if a voter keeps what a snapshot from its
     leader replaced, or does not know where its log ends."""
     assert {seed: fallen for seed in range(seeds) if (fallen := alone(seed))} == {}
-
-
-@pytest.mark.parametrize("bug", FOUND)
-def test_what_was_found_once(bug: str) -> None:
-    """Fails if one of the bugs that logs alone have found would not be found again."""
-    rule, seed = FOUND[bug]
-    assert log_dying(seed) == ()
-    with without(rule):
-        assert log_dying(seed)[0].startswith("I16")
-
-
-def test_aborted_transactions_are_remembered() -> None:
-    """Fails if a power failure takes rows of a transaction index that nobody derives again, and no seed would show it (B11)."""
-    assert log_dying(41) == ()
-    with without("aborts_written_anew"):
-        assert log_dying(41)[0].startswith("I11: the aborted")
 
 
 def test_every_batch_is_taken_or_refused_as_it_was_made() -> None:

@@ -19,16 +19,9 @@ SETTINGS = {"group.consumer.max.size": 2, "group.consumer.assignors": "range", "
 
 
 @pytest.fixture(scope="module")
-def strict(engine: str) -> Iterator[Cluster]:
+def cluster(engine: str) -> Iterator[Cluster]:
     with Cluster(brokers=1, engine=engine, config=SETTINGS) as cluster:
         yield cluster
-
-
-@pytest.fixture
-def group(strict: Cluster, name: str) -> Iterator[Group]:
-    made = Group(strict.bootstrap, name)
-    yield made
-    made.close()
 
 
 def test_a_full_group(group: Group) -> None:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
-from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS, ListenerView
+from minikafka.broker.metadata.api.metadata import TOPIC_OPERATIONS, ListenerView, why_missing
 from minikafka.broker.metadata.image import PartitionRegistration
-from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS, check_name
+from minikafka.broker.metadata.topic_names import INTERNAL_TOPICS
 from minikafka.broker.server.registry import Context, handles
 from minikafka.broker.server.turns import each, pace
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import Err
 
 TopicRow = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 PartitionRow = TopicRow.DescribeTopicPartitionsResponsePartition
@@ -56,7 +56,7 @@ async def _page(
             return _answer(rows, name, 0)
         topic = view.image.topics.get(name)
         if topic is None:
-            rows.append(_failure(name, _why_missing(name), OPERATIONS))
+            rows.append(_failure(name, why_missing(name), OPERATIONS))
             continue
         first = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         indexes = sorted(topic.partitions)[first:first + limit]
@@ -74,14 +74,6 @@ def _answer(rows: list[TopicRow], next_topic: str | None = None,
             next_partition: int = 0) -> DescribeTopicPartitionsResponse:
     cursor = None if next_topic is None else Cursor(topic_name=next_topic, partition_index=next_partition)
     return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=rows, next_cursor=cursor)
-
-
-def _why_missing(name: str) -> Err:
-    try:
-        check_name(name)
-    except KafkaError as error:
-        return error.code
-    return Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _failure(name: str, error: Err, operations: int) -> TopicRow:

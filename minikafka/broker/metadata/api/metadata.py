@@ -102,10 +102,10 @@ async def _topics(ctx: Context, request: MetadataRequest, creator: TopicCreator)
     absent = [name for name in names if name not in image.topics]
     found = await _described(view, present)
     if ctx.node.config["auto.create.topics.enable"] and (version < 4 or request.allow_auto_topic_creation):
-        legal = {name: None for name in absent if _why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION}
+        legal = {name: None for name in absent if why_missing(name) is Err.UNKNOWN_TOPIC_OR_PARTITION}
         creator.create(list(legal))
         absent.sort(key=legal.__contains__)             # illegal names come first
-    return found + (await each(lambda name: _missing(name, _why_missing(name)), absent))
+    return found + (await each(lambda name: _missing(name, why_missing(name)), absent))
 
 
 async def _by_id(view: ListenerView, ids: list[Uuid]) -> list[TopicRow]:
@@ -114,7 +114,8 @@ async def _by_id(view: ListenerView, ids: list[Uuid]) -> list[TopicRow]:
     return unknown + (await _described(view, [topic for _, topic in found if topic is not None]))
 
 
-def _why_missing(name: str) -> Err:
+def why_missing(name: str) -> Err:
+    """Return the error of a topic that is not there: its name is none, or it is unknown."""
     try:
         check_name(name)
     except KafkaError as error:

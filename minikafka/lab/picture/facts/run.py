@@ -204,11 +204,6 @@ class RecordedRun:
             scene = PictureScene(state, zero + moment, zero, chosen, recent)
             return compose(scene, self.begin, end, self.live, self.engine, tuple(self._all_marks()))
 
-    def state_at(self, t: float) -> RunState:
-        """Return a copy of the folded state itself, for a caller that wants more than a frame."""
-        with self._lock:
-            return self._state_after(bisect_right(self._times, self._zero + t + 1e-9)).copy()
-
     def _state_after(self, number: int) -> RunState:
         """Return the state after the first `number` events; it must only be read."""
         if number == len(self.events):
