@@ -162,6 +162,8 @@ _BROKERS = [
             dynamic=True),
     _broker("ssl.truststore.location", "STRING", None, None, "PEM file with the certificates of trusted authorities.",
             dynamic=True),
+    _broker("ssl.allow.dn.changes", "BOOLEAN", False, None, "Whether another keystore may have another subject."),
+    _broker("ssl.allow.san.changes", "BOOLEAN", False, None, "Whether another keystore may lack some of the hosts."),
     _broker("ssl.client.auth", "STRING", "none", OneOf(("required", "requested", "none")),
             "Whether a client must, may or need not show a certificate.",
             dynamic=True),

@@ -11,8 +11,9 @@ Invariants: I-TLS-3 only TLS 1.2 and 1.3; the node that opens a connection check
             I-TLS-4 a new connection gets what the settings and their files say now; open ones stay. Files that cannot be used
               change nothing: an alteration to them is refused; where they were replaced, the certificates of before stay, and
               the log says why.
-What Kafka does differently: it also reads JKS and PKCS #12. It reads a file again only when its setting is altered, and
-refuses an alteration to one whose names are others.
+            I-TLS-5 an alteration to a certificate with another subject, or without one of the hosts, is refused, unless
+              `ssl.allow.dn.changes` or `ssl.allow.san.changes` says otherwise.
+What Kafka does differently: it also reads JKS and PKCS #12. It reads a file again only when its setting is altered.
 Source: org.apache.kafka.common.security.ssl.DefaultSslEngineFactory, SslFactory; KIP-226, KIP-651 (PEM).
 """
 
@@ -20,11 +21,12 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.definition import ConfigError, plain
 from minikafka.broker.config.effective import LISTENER_PREFIX, BrokerConfig, listener_value
 from minikafka.broker.metadata.image import MetadataImage
 
@@ -33,6 +35,8 @@ log = logging.getLogger("minikafka.tls")
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 KEYS, TRUST = "ssl.keystore", "ssl.truststore"
 SETTINGS = "ssl.client.auth", *(f"{kind}.{what}" for kind in (KEYS, TRUST) for what in ("type", "location"))
+
+KEYWORDS = {"1.2.840.113549.1.9.1": "EMAILADDRESS"}  # which RFC 4514 does not have
 
 Settings = dict[str, str | None]
 
@@ -51,6 +55,7 @@ class CertificateFiles:
         self.listener, self.config = listener, config
         self._state, settings = self._look(MetadataImage())
         self._certificates = read_certificates(settings)
+        self._shown = _text(settings)
 
     def now(self, image: MetadataImage) -> Certificates:
         """Return what a new connection gets (I-TLS-4)."""
@@ -58,17 +63,20 @@ class CertificateFiles:
         if state != self._state:
             self._state = state
             try:
-                self._certificates = read_certificates(settings)
+                self._certificates, self._shown = read_certificates(settings), _text(settings)
                 log.info("%s has new certificates", self.listener)
-            except ConfigError as error:
+            except (ConfigError, OSError) as error:
                 log.warning("%s keeps the certificates that it has: %s", self.listener, error)
         return self._certificates
 
     def check(self, image: MetadataImage, altered: Mapping[str, str | None]) -> None:
-        """Raise ConfigError if some of these new values are this listener's, and name a file that cannot be used."""
+        """Raise ConfigError if some of these new values are this listener's, and name a file that cannot be used (I-TLS-5)."""
         names = {f"{LISTENER_PREFIX}{self.listener.lower()}.{name}": name for name in SETTINGS}
         if changed := {names[name]: value for name, value in altered.items() if name in names}:
-            read_certificates(self._look(image)[1] | changed)
+            settings = self._look(image)[1] | changed
+            read_certificates(settings)
+            if (text := _text(settings)) != self._shown:
+                check_names(self._shown, text, self.config["ssl.allow.dn.changes"], self.config["ssl.allow.san.changes"])
 
     def _look(self, image: MetadataImage) -> tuple[object, Settings]:
         """Return the settings, and what differs as soon as one of them, or a file that it names, is another."""
@@ -82,6 +90,43 @@ def _version(path: str | None) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found and (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _text(settings: Settings) -> bytes:
+    with open(str(settings[f"{KEYS}.location"]), "rb") as file:
+        return file.read()
+
+
+def check_names(old: bytes, new: bytes, other_subject: bool, other_hosts: bool) -> None:
+    """Raise ConfigError, in Kafka's words, if the first certificate in `new` has another subject, or lacks a host of `old`."""
+    (before, hosts), (after, others) = names(old), names(new)
+    if before.lower() != after.lower() and not other_subject:
+        raise plain(f"Keystore DistinguishedName does not match:  existing={{alias=kafka, DN={before}}}, "
+                    f"new={{alias=kafka, DN={after}}}")
+    if not {*hosts} <= {*others} and not other_hosts:
+        raise plain(f"Keystore SubjectAltNames do not match:  existing={{alias=kafka, SAN=[{', '.join(hosts)}]}}, "
+                    f"new={{alias=kafka, SAN=[{', '.join(others)}]}}")
+
+
+def names(pem: bytes) -> tuple[str, list[str]]:
+    """Return the subject and the hosts of the first certificate, as Java writes them."""
+    from cryptography import x509  # only here: most brokers never need it
+    certificate = x509.load_pem_x509_certificates(pem)[0]
+    parts = ([(KEYWORDS.get(one.oid.dotted_string, one.rfc4514_attribute_name), _quoted(str(one.value))) for one in part]
+             for part in reversed(certificate.subject.rdns))
+    subject = ", ".join(" + ".join(map("=".join, part)) for part in parts)
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return subject, []
+    kinds = {x509.DNSName: 2, x509.UniformResourceIdentifier: 6, x509.IPAddress: 7, x509.RFC822Name: 1}
+    return subject, [f"[{kinds[type(one)]}, {one.value}]" for one in found if type(one) in kinds]
+
+
+def _quoted(value: str) -> str:
+    if not re.search(r'[,+=\n<>#;\\"]|^ | $|  ', value):
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
 
 
 def read_certificates(settings: Settings) -> Certificates:

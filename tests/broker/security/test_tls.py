@@ -19,7 +19,7 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from minikafka import Cluster
-from minikafka.broker.config.api.alter import REFUSED_FILE
+from minikafka.broker.config.api.alter import BAD_FILE, BAD_NAMES, REFUSED_FILE
 from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.metadata.image import MetadataImage
@@ -48,9 +48,12 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("ca", "other"):
         openssl(f"req -x509 {curve} -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem")
     (folder / "stranger.pem").write_text((folder / "other.key").read_text() + (folder / "other.pem").read_text())
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost")
-    for name in ("both", "new", "ada"):
-        openssl(f"req {curve} -subj /CN={name.replace('new', 'both')} -keyout {name}.key -out {name}.csr")
+    both = "IP:127.0.0.1,DNS:localhost"
+    for name, subject, hosts in (
+            ("both", "/CN=both", both), ("new", "/CN=both", both), ("ada", "/CN=ada", both), ("less", "/CN=Both", "IP:127.0.0.1"),
+            ("named", "/O=Lab,_inc/emailAddress=a@b/OU=x+UID=y/CN=taxi", both)):
+        (folder / "names").write_text(f"subjectAltName={hosts}")
+        openssl(f"req {curve} -multivalue-rdn -utf8 -subj {subject} -keyout {name}.key -out {name}.csr")
         openssl(f"x509 -req -days 2 -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -out {name}.crt")
         (folder / f"{name}.pem").write_text((folder / f"{name}.key").read_text() + (folder / f"{name}.crt").read_text())
     return folder
@@ -176,7 +179,8 @@ def test_certificates_are_renewed_while_a_broker_runs(closed: Cluster, certifica
 
 
 def test_an_alteration_to_a_file_that_cannot_be_used_is_refused(closed: Cluster, certificates: Path, tmp_path: Path) -> None:
-    """Fails if a broker takes a name of a file that leaves its listener without a certificate, or refuses in other words."""
+    """Fails if a broker takes a name of a file that leaves its listener without a certificate or with another name (I-TLS-5), or
+    refuses in other words."""
     half, ca, both = tmp_path / "half.pem", certificates / "ca.pem", str(certificates / "both.pem")
     half.write_text("half a certificate")
     listener = "listener.name.asks.ssl"
@@ -195,7 +199,15 @@ def test_an_alteration_to_a_file_that_cannot_be_used_is_refused(closed: Cluster,
                             ("truststore", "/nowhere.pem")):
             for validate in (True, False):
                 assert alter(raw, f"{listener}.{store}", file, validate=validate) == (42, REFUSED_FILE.format(
-                    f"Failed to load PEM SSL keystore {file}"))
+                    BAD_FILE, f"Failed to load PEM SSL keystore {file}"))
+        for name, text in (
+                ("named", "DistinguishedName does not match:  existing={alias=kafka, DN=CN=both}, new={alias=kafka, DN=CN=taxi, "
+                 'OU=x + UID=y, EMAILADDRESS=a@b, O="Lab,_inc"}'),
+                ("less", "SubjectAltNames do not match:  existing={alias=kafka, SAN=[[2, localhost], [7, 127.0.0.1]]}, "
+                 "new={alias=kafka, SAN=[[7, 127.0.0.1]]}")):
+            code, told = alter(raw, f"{listener}.keystore", certificates / f"{name}.pem")
+            hosts = told.replace("[[7, 127.0.0.1], [2, localhost]]", "[[2, localhost], [7, 127.0.0.1]]")
+            assert (code, hosts) == (42, REFUSED_FILE.format(BAD_NAMES, f"Keystore {text}"))
         assert alter(raw, f"{listener}.keystore", both, "JKS")[0] == 42
         assert alter(raw, "ssl.keystore", both) == (42, "These security configs can be dynamically updated only per-listener "
                                                     "using the listener prefix: [ssl.keystore.type, ssl.keystore.location]")

@@ -43,8 +43,8 @@ Response: TypeAlias = AlterConfigsResponse | IncrementalAlterConfigsResponse
 RESPONSES: dict[int, type[Response]] = {AlterConfigsRequest.API_KEY: AlterConfigsResponse,
                                         IncrementalAlterConfigsRequest.API_KEY: IncrementalAlterConfigsResponse}
 REFUSED_FILE = ("Invalid value org.apache.kafka.common.config.ConfigException: Validation of dynamic config update of SSLFactory "
-                "failed: org.apache.kafka.common.errors.InvalidConfigurationException: {} for configuration Invalid dynamic "
-                "configuration")
+                "failed: org.apache.kafka.common.{}: {} for configuration Invalid dynamic configuration")
+BAD_FILE, BAD_NAMES = "errors.InvalidConfigurationException", "config.ConfigException"
 WITHOUT_TEXT = (Err.UNKNOWN_SERVER_ERROR, Err.REQUEST_TIMED_OUT, Err.NOT_CONTROLLER)    # refused without a text, as in Kafka
 Row: TypeAlias = AlterConfigsResponse.AlterConfigsResourceResponse
 
@@ -95,7 +95,7 @@ def _refused_files(ctx: Context, one: Alteration) -> KafkaError | None:
             files.check(ctx.node.image, altered)
     except ConfigError as error:
         why = f"Failed to load PEM SSL keystore {error.value}" if error.name.endswith(".location") else str(error)
-        return KafkaError(Err.INVALID_REQUEST, REFUSED_FILE.format(why))
+        return KafkaError(Err.INVALID_REQUEST, REFUSED_FILE.format(BAD_FILE if error.name else BAD_NAMES, why))
     return None
 
 
