@@ -22,6 +22,8 @@ from minikafka.client import Consumer
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.guest.modules import Modules
 
+NAME = ("librdkafka is written in C and cannot run here. Another client takes its part, with its partitioner and its defaults; "
+        "`make lab` has the library itself.")
 STICKY = 0.01  # seconds: sticky.partitioning.linger.ms
 PLAIN = {"bootstrap.servers", "client.id", "partitioner"}
 PRODUCER: dict[str, tuple[str, Callable[[Any], Any]]] = {  # librdkafka's name: kafka-python's, and how its value is written there
@@ -92,8 +94,11 @@ def _bytes(data: str | bytes | None) -> bytes | None:
 class _Producer:
     __module__ = "confluent_kafka"
     process: Modules
+    once: list[Callable[[], None]]  # what is left to say before the first client is made
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        while self.once:
+            self.once.pop()()
         rule = settings.get("partitioner", "consistent_random")
         asked = {**DEFAULTS, **_settings(PRODUCER, settings)}
         partitioner = _partitioner(self.process, murmur2="murmur2" in rule)
@@ -165,8 +170,11 @@ def _partitioner(process: Modules, murmur2: bool) -> Any:
 class _Consumer:
     __module__ = "confluent_kafka"
     process: Modules
+    once: list[Callable[[], None]]  # what is left to say before the first client is made
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        while self.once:
+            self.once.pop()()
         asked = {"reset": "latest", "auto_commit": True, **_settings(CONSUMER, settings)}
         servers = [(host, int(port)) for each in settings["bootstrap.servers"].split(",") for host, port in [each.split(":")]]
         env = self.process.network.to(servers[0][1])
@@ -218,12 +226,13 @@ class _Consumer:
         self._run(self._client.close())
 
 
-def stand_in(process: Modules) -> types.ModuleType:
-    """Return the module `confluent_kafka` for a process of a world."""
+def stand_in(process: Modules, named: Callable[[str], None] = lambda what: None) -> types.ModuleType:
+    """Return the module `confluent_kafka` for a process of a world; `named` gets a sentence when the first client is made."""
+    once = [partial(named, NAME)]
     module = types.ModuleType("confluent_kafka", __doc__)
     for kind in (_Producer, _Consumer):
         name = kind.__name__.lstrip("_")
-        setattr(module, name, type(name, (kind,), {"__module__": "confluent_kafka", "process": process}))
+        setattr(module, name, type(name, (kind,), {"__module__": "confluent_kafka", "process": process, "once": once}))
     vars(module).update(KafkaException=KafkaException, KafkaError=DeliveryError, TopicPartition=TopicPartition,
                         Message=HandedRecord, ShareConsumer=None)
     return module

@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from minikafka.cluster.cluster import Cluster
+from minikafka.lab.again import say
 from minikafka.lab.names import shell
 from minikafka.lab.page.checks import simulated_exercise
 from minikafka.lab.page.cluster import WorldCluster
@@ -55,7 +56,7 @@ class Notebook(Modules):
         nowhere = SimNetwork(self.loop, Random(seed))
         self.env = self.network.env = SimEnv(self.loop, nowhere, SimDisk(), f"{seed}:{self.name}", CLIENTS)
         self.chance = self.env.rng("chance")
-        self.own |= {"subprocess": subprocess_module(self, self.traces), "confluent_kafka": stand_in(self),
+        self.own |= {"subprocess": subprocess_module(self, self.traces), "confluent_kafka": stand_in(self, say),
                      **trace_module(self.traces), "minikafka.machine.java": like(java, find_java=_no_java)}
 
     def next_port(self) -> int:
