@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from minikafka.cluster import wire
+from minikafka.cluster.doctor import spark_starts
 from minikafka.machine.jars import ALL, CONNECTOR, KAFKA
 from minikafka.machine.java import use_java
 from tests.cluster.test_life import gone
@@ -74,6 +75,12 @@ def test_doctor_tells_versions_and_what_is_missing(tmp_path: Path) -> None:
                           env={**os.environ, "MINIKAFKA_CACHE": str(tmp_path)})
     assert bare.returncode == 0, bare.stderr  # jars are wanted, not needed; Spark has started above
     assert "remedy: make apache" in bare.stdout
+
+
+def test_where_no_program_can_be_started_spark_is_missing_and_says_so(tmp_path, monkeypatch) -> None:
+    """Fails if the look for Spark ends in an exception where there are no processes, as in a page."""
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert "make lab" in str(spark_starts())
 
 
 def test_without_a_network_the_remedy_is_named(tmp_path: Path) -> None:
