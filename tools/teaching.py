@@ -22,6 +22,8 @@ from tools.notebooks.build import ROOT
 from tools.teach import before_after, exam, own, plans, slides
 from tools.teach.minutes import labs as sources
 
+NONE = "No question is about these labs: labs 1 to 10 and 12 to 14 have some."
+
 
 def labs(text: str) -> range:
     """Read "6" or "6-9"."""
@@ -40,7 +42,7 @@ def seed(text: str) -> str:
 def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     ones = exam.drawn(options.seed, options.each, options.labs)
     if not ones:
-        raise SystemExit("No question is about these labs: labs 1 to 10 and 12 to 14 have some.")
+        raise SystemExit(NONE)
     return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
 
 
@@ -50,7 +52,7 @@ def make_own(options: argparse.Namespace) -> dict[Path, str]:
     except (OSError, ValueError) as error:
         raise SystemExit(f"No names: {error}. Give a file with a name in each line.") from None
     if not names or not exam.drawn(options.seed, 1, options.labs):
-        raise SystemExit("No name is in the file." if not names else "No question is about these labs: labs 2 to 14 have some.")
+        raise SystemExit("No name is in the file." if not names else NONE)
     return {options.to / name: text for name, text in own.made(options.seed, names, options.labs).items()}
 
 
