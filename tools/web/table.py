@@ -215,6 +215,9 @@ class DataFrame:
         made.columns.name = columns if columns is not None else self.columns.name
         return made
 
+    def astype(self, kind: Callable[[Any], Any]) -> DataFrame:
+        return self._like(self.columns, [[kind(value) for value in column] for column in self._data], self.index)
+
     def sort_index(self) -> DataFrame:
         return self._rows(sorted(range(len(self)), key=lambda n: self.index[n]))
 

@@ -24,6 +24,8 @@ USES = {
     "without a column": lambda pd: pd.DataFrame(ROWS).drop(columns="lag"),
     "one more column": lambda pd: pd.DataFrame(ROWS).assign(**{"in sync": [True, False, True]}),
     "rows that fit": lambda pd: pd.DataFrame(ROWS)[pd.DataFrame(ROWS)["log end"] == 12],
+    "whole numbers": lambda pd: pd.DataFrame.from_dict({"0, 5": [1.9, 3]}, orient="index", columns=["99 %", "lost"]).astype(int)
+        .rename_axis("acks, linger.ms"),
     "by value": lambda pd: pd.DataFrame(ROWS).sort_values("lag", ascending=False),
     "a named index": lambda pd: pd.DataFrame([(1, 2)], columns=["away", "alone"], index=pd.Index(["1, true"], name="min.insync")),
     "a series": lambda pd: pd.Series({"x": 1, "y": 2}, name="frozen").to_frame(),
