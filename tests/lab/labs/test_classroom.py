@@ -101,7 +101,7 @@ def test_a_name_is_needed(folder: Path, name: Any) -> None:
     *((name, str(name)) for name in ("../Ada", "/etc/passwd", "王小明", "🎉", 0, "0", "-")),
     ("A" * 300, "A" * 100), ("é" * 300, "é" * 100), ("a\0b", "a b"), ("Ada\n", "Ada")])
 def test_a_name_of_any_letters_is_handed_in(folder: Path, name: Any, read: str) -> None:
-    """Fails if a name writes elsewhere, is refused because the file's name would be too long, or is not read as one short line."""
+    """Fails if a name writes elsewhere, is refused because it is too long for a file, or is not read as one short line."""
     before = set(folder.iterdir())
     assert "written: minikafka-" in progress().hand_in(name)
     file, = set(folder.iterdir()) - before
