@@ -20,7 +20,7 @@ HEARTBEAT_MS = 300
 
 
 class Member:
-    """One consumer in a group: reads from the earliest offset, commits only when told. `consumer` is the library's."""
+    """One consumer in a group: reads from the earliest offset, commits only on a command. `consumer` is the library's."""
 
     consumer: Any
 

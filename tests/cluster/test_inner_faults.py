@@ -242,6 +242,9 @@ def test_mend_does_what_is_left_to_do(c: Cluster) -> None:
         c.mend()
         assert c.alive == [1, 2, 3] and answers(c, 3)
         assert faults()[-4:] == ["cut", "pause", "heal", "resume"]
+        c.cut(1, 2)
+        c.mend()
+        assert faults()[-2:] == ["cut", "heal"]
     before = faults()
     c.mend()
     assert faults() == before

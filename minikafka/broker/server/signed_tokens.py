@@ -173,13 +173,16 @@ def _methods() -> dict[str, Any]:  # Any: jwt.algorithms.Algorithm
 
 
 def read_keys(text: str) -> tuple[SigningKey, ...]:
-    """Return the keys of a JWKS that may have signed something; a key of an unknown kind is left out. Raises ValueError."""
+    """Return the keys of a JWKS that may have signed something; one that cannot be read is left out. Raises ValueError."""
     found = json.loads(text)
     if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
         raise ValueError("The JSON JWKS content does not include the keys member.")
-    keys = (_read_key(one) for one in found["keys"] if isinstance(one, dict) and one.get("use") in (None, "sig")
-            and "verify" in one.get("key_ops", ["verify"]))
+    keys = (_read_key(one) for one in found["keys"] if isinstance(one, dict) and _may_sign(one.get("use"), one.get("key_ops")))
     return tuple(key for key in keys if key is not None)
+
+
+def _may_sign(use: Any, acts: Any) -> bool:  # Any: as json gives it
+    return use in (None, "sig") and (acts is None or isinstance(acts, list) and "verify" in acts)
 
 
 def _read_key(data: Claims) -> SigningKey | None:

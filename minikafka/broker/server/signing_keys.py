@@ -17,9 +17,7 @@ import logging
 import os
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -93,14 +91,19 @@ class WebKeys:
         self._asked = threading.Event()
         try:
             self._keys = self._read()
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(URL, url, f"Could not refresh JWKS: {error}") from error
         threading.Thread(target=self._renew, name="keys of tokens", daemon=True).start()
 
     def _read(self) -> tuple[SigningKey, ...]:
+        import urllib.request  # only here: most brokers never need it
+        from http.client import HTTPException
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url, timeout=WEB_TIMEOUT_S) as answer:
-            return read_keys(answer.read().decode())
+        try:
+            with opener.open(self.url, timeout=WEB_TIMEOUT_S) as answer:
+                return read_keys(answer.read().decode())
+        except HTTPException as error:
+            raise OSError(error) from error
 
     def now(self) -> Sequence[SigningKey]:
         """Return the present keys."""
@@ -129,7 +132,7 @@ class WebKeys:
             try:
                 self._keys = self._read()
                 return
-            except (OSError, HTTPException, ValueError) as error:
+            except (OSError, ValueError) as error:
                 if time.monotonic() + wait > end:
                     log.warning("OAuth JWKS refresh of %s encountered an error; not updating local JWKS cache: %s",
                                 self.url, error)  # fmt: skip

@@ -91,14 +91,19 @@ def _bytes(data: str | bytes | None) -> bytes | None:
     return data.encode() if isinstance(data, str) else data
 
 
-class _Producer:
+class _Client:
     __module__ = "confluent_kafka"
     process: Modules
     once: list[Callable[[], None]]  # what is left to say before the first client is made
 
-    def __init__(self, settings: dict[str, Any]) -> None:
+    def __init__(self) -> None:
         while self.once:
             self.once.pop()()
+
+
+class _Producer(_Client):
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__()
         rule = settings.get("partitioner", "consistent_random")
         asked = {**DEFAULTS, **_settings(PRODUCER, settings)}
         partitioner = _partitioner(self.process, murmur2="murmur2" in rule)
@@ -167,14 +172,9 @@ def _partitioner(process: Modules, murmur2: bool) -> Any:
     return Rule()
 
 
-class _Consumer:
-    __module__ = "confluent_kafka"
-    process: Modules
-    once: list[Callable[[], None]]  # what is left to say before the first client is made
-
+class _Consumer(_Client):
     def __init__(self, settings: dict[str, Any]) -> None:
-        while self.once:
-            self.once.pop()()
+        super().__init__()
         asked = {"reset": "latest", "auto_commit": True, **_settings(CONSUMER, settings)}
         servers = [(host, int(port)) for each in settings["bootstrap.servers"].split(",") for host, port in [each.split(":")]]
         env = self.process.network.to(servers[0][1])

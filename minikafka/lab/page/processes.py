@@ -161,7 +161,14 @@ def subprocess_module(parent: Modules, worlds: Mapping[Path, World]) -> Any:
     """Return `subprocess` for a notebook inside a world; `worlds` by the folders of their traces."""
     made = type("Popen", (Process,), {"parent": parent, "worlds": worlds})
 
-    def run(command: Sequence[str], **_: Any) -> Any:
-        return made(command).wait()
+    def run(command: Sequence[str], check: bool = False, **_: Any) -> subprocess.CompletedProcess[str]:
+        program = made(command)
+        done = subprocess.CompletedProcess(command, program.wait(), "".join(program.stdout))
+        if check:
+            done.check_returncode()
+        return done
 
-    return like(subprocess, Popen=made, run=run, check_output=run)
+    def check_output(command: Sequence[str], **_: Any) -> str:
+        return run(command, check=True).stdout
+
+    return like(subprocess, Popen=made, run=run, check_output=check_output)

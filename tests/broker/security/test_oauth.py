@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -113,16 +114,21 @@ class Tokens(AbstractTokenProvider):
         return jwt(time.time(), GOOD)
 
 
-def test_clients_log_in_and_write(doors: Cluster) -> None:
-    """Fails if one of the client libraries cannot log in with a token."""
+def write_by_each_library(doors: Cluster, tokens: AbstractTokenProvider, **librdkafka: Any) -> None:
+    """Write a record by kafka-python and one by librdkafka, each with its own source of tokens."""
     servers = doors.address(1, "LAB")
-    with KafkaProducer(bootstrap_servers=servers, sasl_oauth_token_provider=Tokens(), **SETTINGS) as producer:
+    with KafkaProducer(bootstrap_servers=servers, sasl_oauth_token_provider=tokens, **SETTINGS) as producer:
         assert producer.send("doors", b"by kafka-python").get(60).topic == "doors"
     other = confluent_kafka.Producer({
-        "bootstrap.servers": servers, **{name.replace("_", "."): value for name, value in SETTINGS.items()},
-        "enable.sasl.oauthbearer.unsecure.jwt": True, "sasl.oauthbearer.config": "principal=ada scope=read extension_team=taxis"})
+        "bootstrap.servers": servers, **{name.replace("_", "."): value for name, value in SETTINGS.items()}, **librdkafka})
     other.produce("doors", b"by librdkafka")
     assert other.flush(60) == 0
+
+
+def test_clients_log_in_and_write(doors: Cluster) -> None:
+    """Fails if one of the client libraries cannot log in with a token."""
+    write_by_each_library(doors, Tokens(), **{"enable.sasl.oauthbearer.unsecure.jwt": True,
+                                              "sasl.oauthbearer.config": "principal=ada scope=read extension_team=taxis"})
 
 
 @pytest.mark.judge_first

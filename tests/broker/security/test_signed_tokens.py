@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 import pytest
-from kafka import KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.protocol.sasl import SaslHandshakeRequest
 
@@ -25,8 +25,8 @@ from minikafka.broker.server.listeners import Listener, check_exposure, logs_in
 from minikafka.broker.server.login import URL, VALIDATOR, check_logins
 from minikafka.broker.server.signing_keys import WebKeys, keys_at
 from tests.broker.security.oauth_tokens import GOOD, first
-from tests.broker.security.signed_tokens import STRICT, claims, jwks, messages, signed
-from tests.broker.security.test_oauth import SETTINGS, answer, told
+from tests.broker.security.signed_tokens import STRICT, claims, jwk, jwks, messages, signed
+from tests.broker.security.test_oauth import answer, told, write_by_each_library
 from tests.requests import topic
 from tests.transcripts import compare
 from tests.wire.consumer_groups.consumer_protocol import until
@@ -83,7 +83,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def doors(engine: str, keys: Path, web: Web) -> Iterator[Cluster]:
     """One broker, and listeners that take signed tokens: any; those of one issuer for one audience; by the keys of a web server,
     which are read again twice a second, or only if one is missing."""
-    names = ("LAB", "STRICT", "WEB", "LATE")
+    names, web.text = ("LAB", "STRICT", "WEB", "LATE"), jwks("one")
     config: dict[str, object] = {"connection.failed.authentication.delay.ms": 1,
                                  "listener.security.protocol.map": ",".join(f"{name}:SASL_PLAINTEXT" for name in names)}
     for name in names:
@@ -142,6 +142,38 @@ def test_a_file_of_keys_that_changes(doors: Cluster, keys: Path) -> None:
         assert [outcome(doors, "LAB", by) for by in ("one", "two")] == expected, text
 
 
+@contextmanager
+def instead(keys: Path, text: str) -> Iterator[None]:
+    """Let the file of keys have another text for a while."""
+    old, modified = keys.read_text(), os.stat(keys).st_mtime
+
+    def write(text: str, later: int) -> None:
+        keys.write_text(text)
+        os.utime(keys, (modified + later, modified + later))
+
+    write(text, 1)
+    try:
+        yield
+    finally:
+        write(old, 2)
+
+
+@pytest.mark.parametrize("acts, expected", [
+    (["verify"], "in"), (["sign"], "refused"), (None, "in"), ("verify", "refused"), (1, "refused"), ([1, "verify"], "in")])
+def test_a_key_that_is_no_good_is_left_out(doors: Cluster, keys: Path, acts: object, expected: str) -> None:
+    """Fails if one odd key of a file takes the others with it, or lets somebody in."""
+    odd = [{**jwk("one"), "key_ops": acts}, {**jwk("ES256"), "x": 7}, {"kty": ["RSA"]}, None]
+    with instead(keys, json.dumps({"keys": [*odd, jwk("two")]})):
+        assert [outcome(doors, "LAB", by) for by in ("one", "two")] == [expected, "in"]
+
+
+def test_a_token_that_names_no_key(doors: Cluster, keys: Path) -> None:
+    """Fails if a key of another kind is taken for it (I-OAUTH-2)."""
+    with instead(keys, jwks("ES256", "ES384", "one")):
+        assert [outcome(doors, "LAB", by, algorithm=algorithm, kid=None)
+                for by, algorithm in (("one", "RS256"), ("ES384", "ES384"))] == ["in", "in"]
+
+
 def test_keys_of_a_web_server(doors: Cluster, web: Web) -> None:
     """Fails if new keys are not read in time, or if a server that fails takes the old ones with it (I-JWKS-1)."""
     assert [outcome(doors, name, "one") for name in ("WEB", "LATE")] == ["in", "in"]
@@ -185,14 +217,8 @@ class Tokens(AbstractTokenProvider):
 
 def test_clients_log_in_and_write(doors: Cluster) -> None:
     """Fails if one of the client libraries cannot log in with a signed token."""
-    servers = doors.address(1, "LAB")
-    with KafkaProducer(bootstrap_servers=servers, sasl_oauth_token_provider=Tokens(), **SETTINGS) as producer:
-        assert producer.send("doors", b"by kafka-python").get(60).topic == "doors"
-    other = confluent_kafka.Producer({
-        "bootstrap.servers": servers, **{name.replace("_", "."): value for name, value in SETTINGS.items()},
-        "oauth_cb": lambda _: (signed(time.time(), algorithm="ES256", by="ES256"), time.time() + 600)})
-    other.produce("doors", b"by librdkafka")
-    assert other.flush(60) == 0
+    write_by_each_library(doors, Tokens(), oauth_cb=lambda _: (
+        signed(time.time(), algorithm="ES256", by="ES256"), time.time() + 600))
 
 
 # --- what counts as a login, and what does not start -------------------------------------------------------------------

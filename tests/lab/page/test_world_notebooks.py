@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import nbformat
 import pytest
@@ -50,8 +51,10 @@ def ran(lab: str, turn: int = 0) -> list[nbformat.NotebookNode]:
     """Return the cells of a notebook after a run in the world, and behind them one that has printed how it ended."""
     path, notebook = solved(lab)
     notebook.cells.append(nbformat.v4.new_code_cell(ENDING, id="ending"))
-    execute(notebook, path.stem, Project(ROOT), partial(NotebookClient, allow_errors=True), MINIKAFKA_ENGINE="world",
-            PYTHONSTARTUP=str(STARTUP))
+    with TemporaryDirectory() as folder:  # %%writefile says whether the file was there
+        Project(Path(folder)).solutions.mkdir()
+        execute(notebook, path.stem, Project(Path(folder)), partial(NotebookClient, allow_errors=True), MINIKAFKA_ENGINE="world",
+                PYTHONSTARTUP=str(STARTUP))
     return list(notebook.cells)
 
 
