@@ -84,11 +84,11 @@ class TimedLogin:
     @classmethod
     def of(cls, login: Login, now: float) -> TimedLogin | None:
         """Return a login that has an end; None: it lasts for as long as the connection."""
-        return cls(login, now) if login.lifetime_ms else None
+        return cls(login, now + login.lifetime_ms / 1000) if login.lifetime_ms is not None else None
 
-    def __init__(self, login: Login, now: float) -> None:
+    def __init__(self, login: Login, until: float) -> None:
+        self.until = until
         self.principal, self.mechanism = login.principal, login.session.mechanism
-        self.until = now + login.lifetime_ms / 1000
         self.renewed_at = login.former.renewed_at if login.former is not None else None  # when the last renewal began
 
     def is_renewed_by(self, api_key: int, now: float) -> bool:
@@ -107,7 +107,7 @@ class Login:
     def __init__(self, users: Users, nonce: str, former: TimedLogin | None = None) -> None:
         self.session = SaslSession(users, nonce, "authentication" if former is None else "re-authentication")
         self.former = former
-        self.lifetime_ms = 0  # of the login when it is done; 0: no end
+        self.lifetime_ms: int | None = None  # of the login when it is done; None: no end
         self._bare = False  # tokens come without a header, after SaslHandshake v0
 
     @property
@@ -147,7 +147,7 @@ class Login:
     def _authenticate(self, header: RequestHeader, frame: memoryview) -> LoginReply:
         step = self._token(bytes(decode_request(header, frame).auth_bytes))
         answer = SaslAuthenticateResponse(error_code=int(step.code), error_message=step.text or "", auth_bytes=step.answer,
-                                          session_lifetime_ms=self.lifetime_ms)
+                                          session_lifetime_ms=self.lifetime_ms or 0)
         return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
 
     def _token(self, data: bytes) -> SaslStep:
@@ -162,9 +162,9 @@ class Login:
         if former is not None and former.principal != self.principal:
             one, other = (name.replace(":", ".", 1) for name in (former.principal, self.principal))
             return session.fail(f"Cannot change principals during re-authentication from {one}: {other}")
-        self.lifetime_ms = session.users.lifetime_ms(str(session.mechanism), step.ends_ms)
-        if self.lifetime_ms * 1_000_000 > LONGEST_NS:
-            raise ProtocolError(f"a login cannot last {self.lifetime_ms} ms")  # Kafka cannot count so far
+        lasts = self.lifetime_ms = session.users.lifetime_ms(str(session.mechanism), step.ends_ms)
+        if lasts is not None and lasts * 1_000_000 > LONGEST_NS:
+            raise ProtocolError(f"a login cannot last {lasts} ms")  # Kafka cannot count so far
         return step
 
 
@@ -214,10 +214,10 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
         password, salt = base64.b64encode(token_hmac(behind, name)), hmac.digest(secret, name.encode(), "sha256")
         return TokenLogin(kept.owner.removeprefix(USER), kept.expiration_timestamp, derived_keys(password, salt[:16], mechanism))
 
-    def lifetime_ms(mechanism: str, ends_ms: int | None) -> int:
-        most = session_ms(node.config, listener.name, mechanism)
-        left = most if ends_ms is None else max(0, ends_ms - node.env.wall_ms())
-        return min(left, most) if most else left
+    def lifetime_ms(mechanism: str, ends_ms: int | None) -> int | None:
+        longest = session_ms(node.config, listener.name, mechanism) or None
+        left = None if ends_ms is None else max(0, ends_ms - node.env.wall_ms())
+        return min((limit for limit in (longest, left) if limit is not None), default=None)
 
     def bearer(token: str) -> Bearer:
         signed = takes_signed(listener, node.config)

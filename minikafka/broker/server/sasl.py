@@ -76,7 +76,7 @@ class Users(NamedTuple):
     secret: bytes  # of this server: makes the salts of unknown users
     token: Callable[[str, int], TokenLogin | None] = lambda *_: None  # the delegation token with this id, for a mechanism
     bearer: Callable[[str], Bearer] | None = None  # says whose a token is; TokenRefusedError
-    lifetime_ms: Callable[[str, int | None], int] = lambda *_: 0  # of a login by this mechanism, and its end; 0: no end
+    lifetime_ms: Callable[[str, int | None], int | None] = lambda *_: None  # of such a login, in ms; None: no end
 
 
 class SaslSession:

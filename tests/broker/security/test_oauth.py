@@ -11,6 +11,7 @@ import confluent_kafka
 import pytest
 from kafka import KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest
 
 from minikafka import Cluster
@@ -84,6 +85,16 @@ def test_a_login_ends_with_its_token(doors: Cluster) -> None:
             raw.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
             found = answer(raw, first(jwt(time.time(), {**GOOD, "exp": seconds, "scope": ["read"]})))
             assert found is not None and lasts - 20_000 < found.session_lifetime_ms <= lasts + 1000
+
+
+def test_a_token_that_has_ended_within_the_skew(doors: Cluster) -> None:
+    """Fails if the login of such a token, which lasts 0 ms, has no end at all (I-LOGIN-2)."""
+    with Raw(doors.address(1, "SCOPED")) as raw:
+        raw.ask(SaslHandshakeRequest(mechanism="OAUTHBEARER"), 1)
+        found = answer(raw, first(jwt(time.time(), {**GOOD, "exp": -5, "scope": ["read"]})))
+        assert found is not None and (found.error_code, bytes(found.auth_bytes), found.session_lifetime_ms) == (0, b"", 0)
+        raw.send(encode_request(MetadataRequest(topics=[]), 1, 1, "raw"))
+        assert raw.receive() is None
 
 
 @pytest.mark.parametrize("user, text", [
