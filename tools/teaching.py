@@ -39,11 +39,19 @@ def seed(text: str) -> str:
     return text
 
 
+def _name(options: argparse.Namespace) -> str:
+    """Return the seed and, if some were chosen, the labs: another command makes another file."""
+    first, last = options.labs[0], options.labs[-1]
+    some = f"-labs-{first}" if first == last else f"-labs-{first}-{last}"
+    return str(options.seed) + (some if options.labs != exam.LABS else "")
+
+
 def make_exam(options: argparse.Namespace) -> dict[Path, str]:
     ones = exam.drawn(options.seed, options.each, options.labs)
     if not ones:
         raise SystemExit(NONE)
-    return {options.to / f"exam-{options.seed}.html": exam.exam(options.seed, ones)}
+    many = f"-each-{options.each}" if options.each > 1 else ""
+    return {options.to / name: text for name, text in exam.made(_name(options) + many, ones).items()}
 
 
 def make_own(options: argparse.Namespace) -> dict[Path, str]:
@@ -53,11 +61,12 @@ def make_own(options: argparse.Namespace) -> dict[Path, str]:
         raise SystemExit(f"No names: {error}. Give a file with a name in each line.") from None
     if not names or not exam.drawn(options.seed, 1, options.labs):
         raise SystemExit("No name is in the file." if not names else NONE)
-    return {options.to / name: text for name, text in own.made(options.seed, names, options.labs).items()}
+    return {options.to / name: text for name, text in own.made(options.seed, names, options.labs, _name(options)).items()}
 
 
 def make_test(options: argparse.Namespace) -> dict[Path, str]:
-    return {options.to / f"test-{name}.html": before_after.form(name) for name in before_after.FORMS}
+    makers = {"": before_after.form, "-key": before_after.key}
+    return {options.to / f"test-{name}{what}.html": make(name) for name in before_after.FORMS for what, make in makers.items()}
 
 
 def make_slides(options: argparse.Namespace) -> dict[Path, str]:

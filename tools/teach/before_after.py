@@ -1,7 +1,7 @@
 """A test before and after a course: 25 misconceptions, in two forms that ask the same in other words and with other figures.
 
     questions("A")      25 items, one for each misconception
-    form("B")           the page that prints, with its key behind it
+    form("B")           the page that prints; key("B") is its key, a page of its own
 
 Owns: items.tsv, which answer stands at which letter, and where a key comes from: the cell of a lab that shows it. Invariants
   both forms ask about the same misconceptions, in the same order
@@ -62,14 +62,18 @@ def sources() -> dict[str, tuple[int, str]]:
 
 
 def form(name: str) -> str:
-    """Return the page of form A or B."""
+    """Return the questions of form A or B, as a page."""
     chosen = items(name)
     head = (f"<h1>What do you know of Kafka? Form {name}</h1><p class=name>Name</p><p>{len(chosen)} questions, a minute each. "
             "One answer is right: mark its letter. Nobody is graded by this sheet. Where you do not know, mark nothing.</p>")
-    key = (f"<section class=key><h1>Key of form {name}</h1><p>“Believed” is the letter of the misconception itself. Count it "
-           "apart from other wrong answers: who marks it before and not after has learned this.</p>"
-           f"<div class=small>{table(_key(chosen))}</div></section>")
-    return page(f"Form {name}", [head, *questions(item.question(sources()[item.belief][0]) for item in chosen), key])
+    return page(f"Form {name}", [head, *questions(item.question(sources()[item.belief][0]) for item in chosen)])
+
+
+def key(name: str) -> str:
+    """Return the key of form A or B, as a page."""
+    head = (f"<h1>Key of form {name}</h1><p>“Believed” is the letter of the misconception itself. Count it apart from other "
+            "wrong answers: who marks it before and not after has learned this.</p>")
+    return page(f"Key of form {name}", [head, f"<div class=small>{table(_key(items(name)))}</div>"])
 
 
 def _key(chosen: list[Item]) -> list[tuple[str, ...]]:

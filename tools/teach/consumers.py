@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from minikafka.client.consumer.assignors import JoinedMember, assign_range
-from tools.teach import drawings
 from tools.teach.question import (
     Kind,
     Question,
@@ -31,8 +30,7 @@ def lag(rng: Random) -> Question:
     table = (("partition", "end", "committed offset"),
              *((str(p), str(end), str(committed.get(p, "never committed"))) for p, end in ends.items()))
     state = ("an end is the next offset to be written", "a lag is unknown if nobody can know it from this table")
-    return Question(4, state, "How large is the lag of the group?", *of_texts(rng, right, wrong), table,
-                    drawings.group(ends, committed))
+    return Question(4, state, "How large is the lag of the group?", *of_texts(rng, right, wrong), table)
 
 
 def rewound(rng: Random) -> Question:

@@ -34,6 +34,8 @@ def vote(rng: Random) -> Question:
 
 def _candidate(rng: Random, candidate: int, me: dict[str, int]) -> dict[str, int]:
     asked = me["epoch"] + rng.choice((-1, 0, 0, 1))
+    if candidate == me["voted"] and asked == me["epoch"]:      # it asks again: it would not have the vote with an older log
+        return {"candidate": candidate, "epoch": asked, "end": me["end"] + rng.choice((0, 3)), "last_epoch": me["last_epoch"]}
     return {"candidate": candidate, "epoch": asked, "end": me["end"] + rng.choice((-2, 0, 3)),
             "last_epoch": max(1, min(asked - 1, me["last_epoch"] + rng.choice((-1, 0, 0, 1))))}
 
@@ -64,16 +66,16 @@ def election(rng: Random) -> Question:
 
 
 def led(rng: Random) -> Question:
-    """Who leads after a record of the metadata log, as a broker's own image says."""
-    offset = rng.randrange(20, 60)
-    records: list[dict[str, Any]] = [{"offset": offset, "kind": "new", "leader": rng.choice((1, 2, 3)), "isr": [1, 2, 3]}]
+    """Who leads after a record of the metadata log, as a broker's own image says. Whoever leads is in sync."""
+    offset, leader, isr = rng.randrange(20, 60), rng.choice((1, 2, 3)), [1, 2, 3]
+    records: list[dict[str, Any]] = [{"offset": offset, "kind": "new", "leader": leader, "isr": isr}]
     for _ in range(rng.randrange(4, 6)):
         offset += rng.randrange(1, 6)
         change: dict[str, Any] = {"offset": offset, "kind": "change"}
-        if rng.random() < 0.6:
-            change["leader"] = rng.choice((1, 2, 3, -1))
-        if "leader" not in change or rng.random() < 0.3:
-            change["isr"] = sorted(rng.sample((1, 2, 3), rng.randrange(1, 4)))
+        if leader < 0 or rng.random() < 0.6:
+            leader = change["leader"] = rng.choice(isr if leader < 0 else (*isr, -1))
+        if "leader" not in change or (leader > 0 and rng.random() < 0.3):
+            isr = change["isr"] = sorted({leader, *rng.sample((1, 2, 3), rng.randrange(3))})
         records.append(change)
     at = rng.choice([record["offset"] for record in records[2:]])
 

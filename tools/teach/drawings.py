@@ -2,10 +2,9 @@
 
     logs({1: 87, 2: 80}, isr=[1], leader=1)            the logs of a partition's replicas
     spans({1: [(4, 20), (5, 9)], 2: [(4, 20)]}, 1)     logs record by record, each in the colour of its leader epoch
-    group({0: 34, 1: 30}, {0: 33})                     a group of two members: what they read, and what is committed
 
 Owns: which frame is drawn. Invariant
-  I-DRAWN-1  a drawing has the figures of the question and nothing that it asks for: no high watermark, no lag
+  I-DRAWN-1  a drawing has the figures of the question and nothing that it asks for: no high watermark
 """
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 
 from minikafka.lab.demos import board
 from minikafka.lab.picture import frame as of
-from minikafka.lab.picture.draw import group as groups
 
 WIDE = 640.0        # units of a board on A4: its letters are 10 points high
 Part = tuple[int, int, int]     # leader epoch, and the offsets [start, end) of it
@@ -39,14 +37,6 @@ def spans(parts: Mapping[int, Sequence[tuple[int, int]]], leader: int) -> str:
         if broker == leader:
             epochs = tuple(of.EpochSpan(*piece, None) for piece in pieces)
     return _drawn(lanes, leader, None, 0, epochs)
-
-
-def group(ends: Mapping[int, int], committed: Mapping[int, int]) -> str:
-    """Return a group of two members on a topic of these partitions."""
-    progress = tuple(of.ShownProgress(f"rides-{p}", ("C1", "C2")[p % 2], None, committed.get(p), None) for p in ends)
-    rows = tuple(of.PartitionRow(f"rides-{p}", 1, 0, None, None, None, end, None, of.Level.GOOD) for p, end in ends.items())
-    shown = of.ShownGroup("billing", "Stable", 1, ("C1", "C2"), progress)
-    return groups.picture(_frame(rows=rows, groups=(shown,)))[0]
 
 
 def _drawn(lanes: Sequence[of.Lane], leader: int | None, isr: Collection[int] | None, start: int,

@@ -1,12 +1,15 @@
-"""An exam from a seed, and its key behind it. The same seed gives the same figures, another year gives others.
+"""An exam from a seed, and its key. The same seed gives the same figures, another year gives others.
 
-Owns: which questions are drawn, and how a sheet of multiple choice and its key look.
+Owns: which questions are drawn, and how a sheet of multiple choice and its key look. Invariants
+  a key is a file of its own: on paper with two sides it never stands on the back of the last question
+  a sheet does not name its seed, for whoever knows it can make the key; a number says which key belongs to it
 """
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from html import escape
 from random import Random
+from zlib import crc32
 
 from tools.teach.kinds import KINDS, Question
 from tools.teach.paper import page, table
@@ -33,14 +36,15 @@ def _of_kind(name: str, seed: str, each: int) -> list[Question]:
     return [*found.values()]
 
 
-def exam(seed: str, ones: Sequence[Question]) -> str:
-    """Return the page that prints: questions, and from a new sheet of paper on the key."""
-    intro = (f"<h1>Exam {escape(seed)}</h1><p class=name>Name</p>"
+def made(name: str, ones: Sequence[Question]) -> dict[str, str]:
+    """Return the files by name: the questions, and their key. `name` has the seed."""
+    number = f"Exam {crc32(name.encode()) % 10_000:04}"
+    intro = (f"<h1>{number}</h1><p class=name>Name</p>"
              f"<p>{len(ones)} questions. One option of each is right: mark its letter.</p>")
     rows = [("question", "right", "answer", "lab"),
-            *((str(number), LETTERS[one.right], one.key, str(one.lab)) for number, one in enumerate(ones, 1))]
-    key = f"<section class=key><h1>Key of exam {escape(seed)}</h1>{table(rows)}</section>"
-    return page(f"Exam {seed}", [intro, *questions(ones), key])
+            *((str(place), LETTERS[one.right], one.key, str(one.lab)) for place, one in enumerate(ones, 1))]
+    key = f"<h1>Key: {number}</h1><p>Seed: {escape(name)}</p>{table(rows)}"
+    return {f"exam-{name}.html": page(number, [intro, *questions(ones)]), f"exam-{name}-key.html": page(f"Key: {number}", [key])}
 
 
 def questions(ones: Iterable[Question]) -> list[str]:

@@ -39,12 +39,12 @@ def key(seed: str, names: Sequence[str], labs: Container[int]) -> Rows:
             *((name, *(LETTERS[one.right] for one in ones)) for name, ones in zip(names, sheets))]
 
 
-def made(seed: str, names: Sequence[str], labs: Container[int]) -> dict[str, str]:
-    """Return the files by name: the sheets with the key behind them, and the key for a spreadsheet."""
+def made(seed: str, names: Sequence[str], labs: Container[int], name: str) -> dict[str, str]:
+    """Return the files, by `name`: the sheets, which do not name the seed, their key, and the key for a spreadsheet."""
     rows = key(seed, names, labs)
     how = f'One option of each is right. In a notebook: progress().write("{rows[0][1]}", "b") for the first question, and so on.'
-    parts = [f"<section class=sheet><h1>{escape(name)}</h1><p>{escape(how)} Your numbers: {', '.join(rows[0][1:])}.</p>"
-             + "".join(questions(own(seed, name, labs))) + "</section>" for name in names]
-    last = f"<section class=key><h1>Key of {escape(seed)}</h1>{table(rows)}</section>"
-    return {f"own-{seed}.html": page(f"Sheets {seed}", [*parts, last]),
-            f"own-{seed}.csv": as_csv(Table(rows[0], tuple(rows[1:])))}
+    parts = [f"<section class=sheet><h1>{escape(one)}</h1><p>{escape(how)} Your numbers: {', '.join(rows[0][1:])}.</p>"
+             + "".join(questions(own(seed, one, labs))) + "</section>" for one in names]
+    key_page = page("Key of the sheets", [f"<h1>Key of the sheets</h1><p>Seed: {escape(name)}</p>{table(rows)}"])
+    return {f"own-{name}.html": page("Sheets", parts), f"own-{name}-key.html": key_page,
+            f"own-{name}-key.csv": as_csv(Table(rows[0], tuple(rows[1:])))}

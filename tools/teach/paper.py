@@ -15,9 +15,9 @@ table { border-collapse: collapse; margin: 4pt 0; font-size: 10pt; }
 th, td { border: 0.5pt solid #888; padding: 1.5pt 6pt; text-align: left; vertical-align: top; }
 tr { break-inside: avoid; } ul, ol, p { margin: 3pt 0; }
 .question { break-inside: avoid; } .question ol { list-style: lower-alpha; } .ask { font-weight: bold; }
-.key, .sheet { break-before: page; } .name { border-bottom: 0.5pt solid #111; width: 90mm; padding-top: 8mm; }
+.sheet { break-before: page; } .name { border-bottom: 0.5pt solid #111; width: 90mm; padding-top: 8mm; }
 .question svg { display: block; width: 100%; max-width: 170mm; height: auto; margin: 4pt 0; }
-.small table { font-size: 9pt; width: 100%; }
+.small table { font-size: 8.5pt; width: 100%; } .small :is(td, th):nth-child(n+4) { width: 42%; } .small td { padding: 1pt 4pt; }
 """
 
 

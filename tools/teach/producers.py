@@ -46,7 +46,7 @@ def latency(rng: Random) -> Question:
     state = (f"in sync: brokers {', '.join(map(str, isr))}; acks={acks}",
              "only these ways take time; a fetch of each follower waits at the leader, and its next fetch confirms the record")
     return Question(7, state, "How many milliseconds does the producer wait for one record?",
-                    *of_numbers(rng, right, wrong, (near, 2 * near, 3 * near, 4 * near)), table)
+                    *of_numbers(rng, right, wrong, (near, 2 * near, 3 * near)), table)
 
 
 def account(rng: Random) -> Question:

@@ -87,11 +87,20 @@ def in_words(values: Iterable[Any], words: Callable[[Any], str]) -> Iterator[str
             continue
 
 
-def of_numbers(rng: Random, right: int, wrong: Iterable[Any], steps: Iterable[int] = (1, -1, 2, 3)) -> Options:
-    """Return four numbers in order, and the place of the right one."""
-    others = sorted({n for n in wrong if type(n) is int and n >= 0} - {right})
-    near = [n for n in (right + step for step in steps) if n >= 0 and n not in others]
-    chosen = sorted([*rng.sample(others, min(len(others), MANY - 1)), *near][:MANY - 1] + [right])
+def of_numbers(rng: Random, right: int, wrong: Iterable[Any], steps: Iterable[int] = (1, 2, 3)) -> Options:
+    """Return four numbers in order, and the place of the right one: a drawn one, where that keeps enough mistakes."""
+    found = sorted({n for n in wrong if type(n) is int and n >= 0} - {right})
+    rng.shuffle(found)
+    near = [n for step in steps for n in (right - step, right + step) if n >= 0 and n not in found]
+
+    def kept(ones: list[int]) -> int:
+        return min(len({*ones} & {*found}), MANY - 1 if len(found) >= MANY - 1 else 1)
+    choices = []
+    for below in range(MANY):
+        less, more = ([n for n in (*found, *near) if (n < right) == low] for low in (True, False))
+        choices.append([*less[:below], *more[:MANY - 1 - below]])
+    full = [ones for ones in choices if len(ones) == MANY - 1]
+    chosen = sorted([*rng.choice([ones for ones in full if kept(ones) == max(map(kept, full))]), right])
     return tuple(map(str, chosen)), chosen.index(right)
 
 

@@ -58,7 +58,7 @@ def stop(rng: Random) -> Question:
         return listed([broker for broker, found in zip(brokers, said) if found == broker], "broker", "none of them")
     right = words([right_answer("6.7")([broker], dict(isr), least) for broker in brokers])
     wrong = map(words, zip(*(mistakes("6.7", [broker], isr, least) for broker in brokers)))
-    near = [listed(rng.sample(brokers, count), "broker") for count in (1, 1, 1)] + ["all of them"]
+    near = [listed([broker], "broker") for broker in rng.sample(brokers, len(brokers))]
     table = (("partition", "in sync"), *((name, ", ".join(map(str, ids))) for name, ids in isr.items()))
     state = (f"min.insync.replicas={least}; all four brokers are alive",
              "a stop is allowed if every partition then still has that many replicas in sync")
@@ -99,7 +99,7 @@ def leaves(rng: Random) -> Question:
              f"the leader looks at second {look}, and every 5 seconds after that",
              "replica.lag.time.max.ms=10000: who is late by more than that is removed")
     return Question(8, state, "At which second does the leader remove it from the ISR?",
-                    *of_numbers(rng, right, mistakes("8.4", stopped, look), (5, -5, 10, 15)))
+                    *of_numbers(rng, right, mistakes("8.4", stopped, look), (5, 10, 15)))
 
 
 ACKS = {0: "acks=0", 1: "acks=1", -1: "acks=all"}
@@ -109,7 +109,7 @@ def accepts(rng: Random) -> Question:
     """Which of three requests a broker writes; the broker's own check, before it appends."""
     replicas = (1, 2, 3)[:rng.choice((2, 3, 3))]
     isr, least = replicas[:rng.randrange(1, len(replicas) + 1)], rng.choice((1, 2, 2, 3, 3))
-    leader = rng.choice((1, 1, 1, 2))
+    leader = rng.choice((1, 1, 1, isr[-1]))
     replica = Replica(1, ReplicaLog(), SimpleNamespace(), 10.0, least, leader=leader, replicas=replicas, isr=Isr(isr))
     written = []
     for acks, name in ACKS.items():

@@ -5,7 +5,7 @@ from collections import Counter
 from html import escape
 
 from minikafka.lab import beliefs
-from tools.teach.before_after import FORMS, form, items, sources
+from tools.teach.before_after import FORMS, items, key, sources
 
 MANY = 25
 
@@ -21,8 +21,8 @@ def test_two_equal_forms():
 
 
 def test_each_key_has_a_cell():
-    """Fails if a misconception is refuted by no cell of the labs that its line names, or a form says nothing of it."""
-    pages = [form(name) for name in FORMS]
+    """Fails if a misconception is refuted by no cell of the labs that its line names, or a key says nothing of it."""
+    pages = [key(name) for name in FORMS]
     for belief in beliefs.table()[:MANY]:
         lab, section = sources()[belief.id]
         assert lab in belief.labs and section
