@@ -1,4 +1,4 @@
-"""Three brokers, three users, and no trust that lasts: rights and passwords change, logins end, brokers fall.
+"""Three brokers, three users, no trust that lasts: rights, passwords and tokens change, logins end, clocks jump, brokers fall.
 
     doors(seed)     what fell, within some ten seconds or after healing; () if nothing did
 
@@ -11,18 +11,26 @@ Invariants: those of keeper.py; with every rule on nothing falls. A run that bre
 
 from __future__ import annotations
 
+import base64
 from random import Random
 
 from kafka.protocol.admin import AlterUserScramCredentialsRequest, CreateAclsRequest, DeleteAclsRequest
 from kafka.protocol.api_message import ApiMessage
 
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.broker.server import jaas
 from minikafka.client.admin.admin import Admin
 from minikafka.client.connection import BrokerConnection, connect
 from minikafka.client.consumer.read_all import read_all
 from minikafka.proof.history import History
-from minikafka.proof.small_worlds.doors.keeper import ALLOW, DENY, READ, WRITE, Keeper, Visit
-from minikafka.proof.small_worlds.doors.user import ITERATIONS, MECHANISM, NUMBER, log_in, read, salted, write
+from minikafka.proof.small_worlds.doors.keeper import ALLOW, DENY, READ, SECRET, WRITE, Keeper, Visit
+from minikafka.proof.small_worlds.doors.proofs import BEARER, ITERATIONS, NUMBER, SCRAM, SKEW_MS, Proof, salted
+from minikafka.proof.small_worlds.doors.user import ask, create, log_in, read, write
+from minikafka.protocol.apis import (
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from minikafka.protocol.errors import KafkaError
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT, INTERNAL_PORT, World
@@ -32,10 +40,14 @@ DOORS, DOORS_PORT = "DOORS", 9094
 ROUNDS, VISITS_OF_A_USER = 5, 2
 CONFIG = {
     "broker.session.timeout.ms": 1000, "broker.heartbeat.interval.ms": 250, "replica.lag.time.max.ms": 1000,
-    "connections.max.reauth.ms": 1200, "sasl.enabled.mechanisms": MECHANISM, "super.users": "User:ANONYMOUS",
+    "connections.max.reauth.ms": 1200, "sasl.enabled.mechanisms": f"{SCRAM},{BEARER}", "super.users": "User:ANONYMOUS",
+    "delegation.token.secret.key": SECRET, "delegation.token.expiry.time.ms": 1500,
+    "delegation.token.expiry.check.interval.ms": 1000, "minikafka.allow.remote": "true",  # tokens that nobody has signed
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "listener.security.protocol.map": f"PLAINTEXT:PLAINTEXT,{DOORS}:SASL_PLAINTEXT,INTERNAL:PLAINTEXT",
 }
+OF_DOORS = {f"listener.name.{DOORS.lower()}.oauthbearer.sasl.jaas.config":
+            f'{jaas.BEARER} required unsecuredValidatorAllowableClockSkewMs="{SKEW_MS}";'}
 
 
 def doors(seed: int) -> tuple[str, ...]:
@@ -53,11 +65,12 @@ class DoorsLife:
             if "broker" in host.config["process.roles"]:
                 ports = {"PLAINTEXT": CLIENT_PORT, DOORS: DOORS_PORT, "INTERNAL": INTERNAL_PORT}
                 listeners = ",".join(f"{name}://{host.name}:{port}" for name, port in ports.items())
-                host.config = BrokerConfig({**host.config.static, "listeners": listeners})
+                host.config = BrokerConfig({**host.config.static, **OF_DOORS, "listeners": listeners})
         self.fallen: list[str] = []
         self.keeper = Keeper(self.world, lambda text: self.fallen.append(f"I-AUTH-1: {text}"))
         self.admin = Admin(self.world.client_env(), self.world.bootstrap, timeout=5.0)
         self.passwords = dict.fromkeys(USERS, 0)  # the number of each user's newest password
+        self.tokens: list[Proof] = []  # delegation tokens
         self.acked: dict[str, list[str]] = {topic: [] for topic in TOPICS}
         self.stopped, self.count = False, 0
 
@@ -85,7 +98,7 @@ class DoorsLife:
             if self.fallen:
                 break
             await world.sleep(self.rng.uniform(0.5, 1.5))
-            self.rng.choice((self._kill, self._isolate, self._pause))()
+            self.rng.choice((self._kill, self._isolate, self._pause, self._jump))()
             await world.sleep(self.rng.uniform(0.2, 1.5))
             if self.rng.random() < 0.7:
                 await world.mend()
@@ -98,7 +111,7 @@ class DoorsLife:
     # --- users -------------------------------------------------------------------------------------------------------
 
     async def _visits(self, user: str) -> None:
-        """Connect to one broker after another, each time with a password that is the newest one, as a rule."""
+        """Connect to one broker after another, each time with a password that is the newest one, as a rule, or with a token."""
         while not self.stopped:
             await self.world.sleep(self.rng.expovariate(5))
             node = self._leader() if self.rng.random() < 0.7 else self.rng.choice(self.world.brokers)
@@ -108,7 +121,7 @@ class DoorsLife:
                 continue
             visit = self.keeper.visits[to.transport] = Visit(user)
             try:
-                if await log_in(to, visit, user, self._guess(user), self._name("nonce")):
+                if await log_in(to, visit, self._proof(user), self._name("nonce")):
                     for _ in range(self.rng.randint(1, 20)):
                         await self._act(to, visit)
             except (ConnectionError, TimeoutError):
@@ -124,21 +137,43 @@ class DoorsLife:
 
     async def _act(self, to: BrokerConnection, visit: Visit) -> None:
         user, topic, act = visit.user, self.rng.choice(TOPICS), self.rng.random()
-        if act < 0.4:
+        if act < 0.35:
             value = self._name(user)
             if await write(to, topic, value):
                 self.acked[topic].append(value)
-        elif act < 0.9:
+        elif act < 0.7:
             offset = self.rng.choice((0, max(0, len(self.acked[topic]) - 1), len(self.acked[topic])))
             await read(to, topic, offset, self.rng.choice((0, 300, 1500)))
+        elif act < 0.8:
+            await log_in(to, visit, self._proof(self._somebody(user)), self._name("nonce"))
         else:
-            who = user if self.rng.random() < 0.8 else self.rng.choice(USERS)
-            await log_in(to, visit, who, self._guess(who), self._name("nonce"))
+            await self._delegate(to, user)
         await self.world.sleep(self.rng.expovariate(8))
 
-    def _guess(self, user: str) -> str:
-        newest = self.passwords[user]
-        return f"{user} {newest if self.rng.random() < 0.7 else self.rng.randint(0, newest)}"
+    async def _delegate(self, to: BrokerConnection, user: str) -> None:
+        """Ask for a delegation token, as a rule for oneself, or see those of others, or let one end earlier or later."""
+        act, hmac = self.rng.random(), base64.b64decode(self.rng.choice(self.tokens).secret) if self.tokens else b""
+        if act < 0.4 or not hmac:
+            made = await create(to, self._somebody(user), self.rng.choice(USERS), self.rng.randint(200, 4000))
+            self.tokens += [made] if made is not None else []
+        elif act < 0.6:
+            await ask(to, DescribeDelegationTokenRequest(owners=None), 3)
+        elif act < 0.8:
+            await ask(to, RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=self.rng.randint(200, 2000)), 2)
+        else:
+            await ask(to, ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=self.rng.randint(-500, 1000)), 2)
+
+    def _somebody(self, user: str) -> str:
+        return user if self.rng.random() < 0.8 else self.rng.choice(USERS)
+
+    def _proof(self, user: str) -> Proof:
+        """Return what this user shows: a password that is the newest one, as a rule, or a token that may have ended."""
+        kind, newest, own = self.rng.random(), self.passwords[user], [one for one in self.tokens if one.user == user]
+        if kind < 0.2:
+            return Proof.bearer(user, self.world.client_env().wall_ms() + self.rng.randint(-500, 2500))
+        if kind < 0.45 and own:
+            return self.rng.choice(own[-3:])
+        return Proof(user, f"{user} {newest if self.rng.random() < 0.7 else self.rng.randint(0, newest)}")
 
     def _name(self, what: str) -> str:
         self.count += 1
@@ -203,6 +238,12 @@ class DoorsLife:
 
     def _pause(self) -> None:
         self.world.pause(self.rng.choice(self.world.alive))
+
+    def _jump(self) -> None:
+        """Move the wall clock of a node, by which tokens end."""
+        node = self.rng.choice(self.world.nodes)
+        self.world.jump_clock(node, self.rng.uniform(-1.5, 1.5))
+        self.keeper.jumped[node] = self.world.now()
 
     async def _read_everything(self) -> None:
         """Look for each value whose write a broker has acknowledged (I-AUTH-2)."""

@@ -1,16 +1,15 @@
-"""One connection of a user in a simulated world: a login by SCRAM-SHA-256, then Produce and Fetch.
+"""One connection of a user in a simulated world: a login by SCRAM-SHA-256 or OAUTHBEARER, Produce and Fetch, delegation tokens.
 
-Owns: the client's side of SCRAM (RFC 5802), as short as it can be.
+Owns: the client's side of SCRAM (RFC 5802) and of OAUTHBEARER (RFC 7628), as short as they can be.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
-from functools import lru_cache
 from typing import Any
 
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -18,38 +17,32 @@ from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 from minikafka.client.connection import BrokerConnection
 from minikafka.log.batch import build
 from minikafka.proof.small_worlds.doors.keeper import Visit
+from minikafka.proof.small_worlds.doors.proofs import BEARER, DIGEST, Proof
+from minikafka.protocol.apis import CreateDelegationTokenRequest
 
-MECHANISM, NUMBER, DIGEST, ITERATIONS = "SCRAM-SHA-256", 1, "sha256", 4096
 PATIENCE_S = 3.0
 
 
-@lru_cache(maxsize=10_000)
-def salted(password: str, salt: bytes) -> bytes:
-    return hashlib.pbkdf2_hmac(DIGEST, password.encode(), salt, ITERATIONS)
-
-
-def stored_key(password: str, salt: bytes) -> bytes:
-    """Return what the cluster keeps of a password."""
-    return hashlib.new(DIGEST, hmac.digest(salted(password, salt), b"Client Key", DIGEST)).digest()
-
-
-async def log_in(to: BrokerConnection, visit: Visit, user: str, password: str, nonce: str) -> bool:
+async def log_in(to: BrokerConnection, visit: Visit, proof: Proof, nonce: str) -> bool:
     """Authenticate, for the first time or again; return whether the broker lets the user in."""
-    visit.trying = user
-    if (await to.request(SaslHandshakeRequest(mechanism=MECHANISM), 1, PATIENCE_S)).error_code:
+    visit.proof = proof
+    if (await to.request(SaslHandshakeRequest(mechanism=proof.mechanism), 1, PATIENCE_S)).error_code:
         return False
-    first = f"n={user},r={nonce}"
+    if proof.mechanism == BEARER:
+        if told := await _token(to, f"n,,\x01auth=Bearer {proof.secret}\x01\x01"):
+            await _token(to, "\x01")  # the token was refused: the broker ends the login
+        return told == ""
+    first = f"n={proof.token_id or proof.user},r={nonce}{',tokenauth=true' if proof.token_id else ''}"
     told = await _token(to, f"n,,{first}")
     if told is None:
         return False
     parts = dict(part.split("=", 1) for part in told.split(","))
     salt = base64.b64decode(parts["s"])
-    visit.key = stored_key(password, salt)
-    last = f"c=biws,r={parts['r']}"
-    signature = hmac.digest(visit.key, f"{first},{told},{last}".encode(), DIGEST)
-    client_key = hmac.digest(salted(password, salt), b"Client Key", DIGEST)
-    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
-    return await _token(to, f"{last},p={base64.b64encode(proof).decode()}") is not None
+    visit.key = proof.known(salt)
+    last, client_key = f"c=biws,r={parts['r']}", proof.client_key(salt)
+    signature = hmac.digest(proof.stored_key(salt), f"{first},{told},{last}".encode(), DIGEST)
+    shown = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    return await _token(to, f"{last},p={base64.b64encode(shown).decode()}") is not None
 
 
 async def _token(to: BrokerConnection, text: str) -> str | None:
@@ -76,3 +69,18 @@ async def read(to: BrokerConnection, topic: str, offset: int, wait_ms: int) -> N
     request = FetchRequest(replica_id=-1, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
                            session_epoch=-1, topics=rows, forgotten_topics_data=[], rack_id="")
     await to.request(request, 11, PATIENCE_S)
+
+
+async def create(to: BrokerConnection, owner: str, renewer: str, lifetime_ms: int) -> Proof | None:
+    """Ask for a delegation token; return what its owner shows with it, None if the user gets none."""
+    row = CreateDelegationTokenRequest.CreatableRenewers
+    made = await ask(to, CreateDelegationTokenRequest(
+        owner_principal_type="User", owner_principal_name=owner, max_lifetime_ms=lifetime_ms,
+        renewers=[row(principal_type="User", principal_name=renewer)]), 3)
+    if made.error_code:
+        return None
+    return Proof(made.principal_name, base64.b64encode(bytes(made.hmac)).decode(), token_id=made.token_id)
+
+
+async def ask(to: BrokerConnection, request: ApiMessage, version: int) -> Any:  # Any: the answer of its API
+    return await to.request(request, version, PATIENCE_S)
