@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
+HEAD = """<title>minikafka</title>
+    <link rel="icon" href="favicon.ico">
+    <script src="waiting.js"></script>"""
 LAST = 10  # the labs from 11 on need Spark, processes or other programs
 
 
@@ -19,8 +22,7 @@ def write(folder: Path) -> None:
     (folder / "index.html").write_text(text.replace("[elsewhere]", "\n".join(rows[here:])))
     (folder / "lab" / "waiting.js").write_bytes((HERE / "waiting.js").read_bytes())
     page = folder / "lab" / "index.html"
-    page.write_text(page.read_text().replace("<title>JupyterLite</title>",
-                                             '<title>minikafka</title>\n    <script src="waiting.js"></script>', 1))
+    page.write_text(page.read_text().replace("<title>JupyterLite</title>", HEAD, 1))
 
 
 def title(notebook: Path) -> str:

@@ -66,6 +66,8 @@ def contents(folder: Path) -> None:
     names = sorted(name for name in listed.split("\0") if (ROOT / name).is_file())
     for name in names:
         _write(folder / "files" / name, (ROOT / name).read_bytes())
+        if name.endswith(".svg"):  # JupyterLab looks for a text's pictures beside lab/ before it asks for their place
+            _write(folder / name, (ROOT / name).read_bytes())
     places = {PurePosixPath(name).parent for name in names}
     folders = places | {up for each in places for up in each.parents}
     for place in folders:

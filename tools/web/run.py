@@ -47,9 +47,8 @@ class Tab:
         self.asked: set[str] = set()
         self.complaints: list[str] = []
         page.on("request", self._watch)
-        page.on("console", lambda said: said.type == "error" and print(f"# {said.text} {said.location['url']}", flush=True))
+        page.on("console", lambda said: said.type == "error" and self.complaints.append(f"{said.text} {said.location['url']}"))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("response", lambda got: got.status >= 400 and self.complaints.append(f"{got.status} {got.url}"))
         page.goto(f"{address}lab/index.html")
         page.wait_for_function(APPEARS)
 

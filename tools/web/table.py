@@ -10,10 +10,16 @@ What differs: a column is a list, so there is no arithmetic of types, and no cop
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
 
 NAN = float("nan")
+MISSING = "the page's small table has no {!r}: pandas itself comes with `make lab`, on a machine"
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(MISSING.format(name))
 
 
 class Index(list[Any]):
@@ -62,7 +68,7 @@ class Series:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self.index:
             return self[name]
-        raise AttributeError(name)
+        raise AttributeError(MISSING.format(name))
 
     def _each(self, other: Any, do: Callable[[Any, Any], Any]) -> Series:
         others = other.values if isinstance(other, Series) else [other] * len(self)
@@ -178,7 +184,7 @@ class DataFrame:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self.__dict__.get("columns", ()):
             return self[name]
-        raise AttributeError(name)
+        raise AttributeError(MISSING.format(name))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         values = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value] * len(self)
@@ -324,12 +330,14 @@ def _columns(data: Any, index: Any, columns: Any) -> tuple[Index, list[list[Any]
     if isinstance(data, dict):
         return _from_columns(data, index)
     rows = list(data if data is not None else ())
+    if rows and is_dataclass(rows[0]):
+        rows = [{field.name: getattr(row, field.name) for field in fields(row)} for row in rows]
     if rows and isinstance(rows[0], dict):
         names = list(columns) if columns is not None else list(dict.fromkeys(key for row in rows for key in row))
         rows = [[row.get(name, NAN) for name in names] for row in rows]
     else:
-        rows = [list(row) if isinstance(row, (list, tuple)) else list(vars(row).values()) if hasattr(row, "__dict__") else [row]
-                for row in rows]
+        columns = getattr(rows[0], "_fields", None) if rows and columns is None else columns
+        rows = [list(row) if isinstance(row, (list, tuple)) else [row] for row in rows]
         names = list(columns) if columns is not None else list(range(len(rows[0]) if rows else 0))
     return Index(names), [list(each) for each in zip(*rows)] or [[] for _ in names], range(len(rows)) if index is None else index
 

@@ -1,12 +1,26 @@
 """The page's small table, judged by pandas: what the labs do with tables gives the same values and the same text."""
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.web import table
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    prefetch: int
+    seconds: float
+
+
+class Lag(NamedTuple):
+    partition: int
+    lag: int
+
 
 ROWS = [{"broker": 3, "log end": 12, "lag": 0.25}, {"broker": 1, "log end": 7, "lag": 1.5},
         {"broker": 2, "log end": 12, "lag": 0.0}]
@@ -30,6 +44,8 @@ USES = {
     "a named index": lambda pd: pd.DataFrame([(1, 2)], columns=["away", "alone"], index=pd.Index(["1, true"], name="min.insync")),
     "a series": lambda pd: pd.Series({"x": 1, "y": 2}, name="frozen").to_frame(),
     "the index as a column": lambda pd: pd.DataFrame(ROWS).set_index("broker").reset_index(),
+    "objects with fields": lambda pd: pd.DataFrame([Help(1, 0.5), Help(10, 1.5)]).set_index("prefetch"),
+    "tuples with names": lambda pd: pd.DataFrame([Lag(0, 3), Lag(1, 0)]),
     "lists in cells": lambda pd: pd.DataFrame([{"p": 0, "in sync": [1, 2]}, {"p": 1, "in sync": [2]}]).set_index("p"),
 }
 
