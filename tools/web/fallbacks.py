@@ -9,6 +9,7 @@ What differs: re2's expressions run in `re`, whose time is not linear. In a page
 """
 from __future__ import annotations
 
+import os
 import re
 import sys
 from asyncio import events
@@ -87,11 +88,36 @@ class Lz4Frame:
         return bytes(cramjam.lz4.decompress(bytes(data)))
 
 
+holders: dict[tuple[int, int] | None, int] = {}  # the descriptor that has locked a file, by the file's device and number
+
+
+def flock(file: Any, how: int) -> None:
+    """Lock a file for an open descriptor until that is closed. BlockingIOError if another has it: nobody else could free it."""
+    descriptor = file if isinstance(file, int) else file.fileno()
+    which = _which(descriptor)
+    holder = holders.get(which, descriptor)
+    if how & 8:  # LOCK_UN
+        holders.pop(which, None)
+    elif holder != descriptor and _which(holder) == which:
+        raise BlockingIOError("another descriptor has locked this file")
+    else:
+        holders[which] = descriptor
+
+
+def _which(descriptor: int) -> tuple[int, int] | None:
+    """Return which file is open there; None if none is."""
+    try:
+        about = os.fstat(descriptor)
+    except OSError:  # closed
+        return None
+    return about.st_dev, about.st_ino
+
+
 def fill() -> None:
     """Give the empty modules that JupyterLite puts there what the project calls of them: a page has one process, no limits."""
     locks, limits = sys.modules["fcntl"], sys.modules["resource"]
     locks.LOCK_EX, locks.LOCK_NB, locks.LOCK_SH, locks.LOCK_UN = 2, 4, 1, 8  # type: ignore[attr-defined]
-    locks.flock = lambda *_: None  # type: ignore[attr-defined]
+    locks.flock = flock  # type: ignore[attr-defined]
     limits.RLIM_INFINITY, limits.RLIMIT_NOFILE, limits.RLIMIT_AS, limits.RUSAGE_SELF = -1, 7, 9, 0  # type: ignore[attr-defined]
     limits.getrlimit = lambda *_: (-1, -1)  # type: ignore[attr-defined]
     limits.setrlimit = lambda *_: None  # type: ignore[attr-defined]

@@ -35,16 +35,28 @@ def RangeIndex(start: int, stop: int | None = None, name: Any = None) -> Index: 
     return Index(range(start) if stop is None else range(start, stop), name)
 
 
-def texts(values: list[Any]) -> list[str]:
-    """Return a column's cells as pandas writes them: one number of decimals for all floats, `NaN` for what is missing."""
-    if not values or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values) \
-            or not any(isinstance(v, float) for v in values):
+def numbers(values: list[Any]) -> bool:
+    return all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in values)
+
+
+def truths(values: list[Any]) -> bool:
+    return all(isinstance(each, bool) for each in values)
+
+
+def texts(values: list[Any], objects: bool = False) -> list[str]:
+    """Return a column's cells as pandas writes them: one number of decimals for all floats, `NaN` for what is missing.
+
+    `objects`: each cell is written for itself, as in a column that has been a row of cells of several kinds.
+    """
+    if objects:
+        return [texts([each])[0] for each in values]
+    if not values or not numbers(values) or not any(isinstance(v, float) for v in values):
         return ["NaN" if isinstance(v, float) and v != v else str(v) for v in values]
     cells = ["NaN" if v != v else f"{v:.6f}" for v in values]
-    numbers = [cell for cell in cells if cell != "NaN"]
-    while numbers and all(cell.endswith("0") and not cell.endswith(".0") for cell in numbers):
+    there = [cell for cell in cells if cell != "NaN"]
+    while there and all(cell.endswith("0") and not cell.endswith(".0") for cell in there):
         cells = [cell if cell == "NaN" else cell[:-1] for cell in cells]
-        numbers = [cell[:-1] for cell in numbers]
+        there = [cell[:-1] for cell in there]
     return cells
 
 
@@ -129,6 +141,8 @@ class Series:
 
 
 class DataFrame:
+    _objects = False  # its columns have been rows of cells of several kinds
+
     def __init__(self, data: Any = None, index: Any = None, columns: Any = None) -> None:
         self.columns, self._data, labels = _columns(data, index, columns)
         self.index = index if isinstance(index, Index) else Index(labels)
@@ -143,6 +157,7 @@ class DataFrame:
         made = DataFrame.__new__(DataFrame)
         made.columns, made._data = Index(columns, getattr(columns, "name", self.columns.name)), [list(each) for each in data]
         made.index = Index(index, getattr(index, "name", self.index.name))
+        made._objects = self._objects
         return made
 
     def _rows(self, numbers: list[int]) -> DataFrame:
@@ -152,6 +167,7 @@ class DataFrame:
     def T(self) -> DataFrame:  # noqa: N802 - pandas' name
         made = self._like(self.index, [[each[n] for each in self._data] for n in range(len(self.index))], self.columns)
         made.columns.name, made.index.name = self.index.name, self.columns.name
+        made._objects = self._objects or not (all(map(numbers, self._data)) or all(map(truths, self._data)))
         return made
 
     @property
@@ -222,7 +238,9 @@ class DataFrame:
         return made
 
     def astype(self, kind: Callable[[Any], Any]) -> DataFrame:
-        return self._like(self.columns, [[kind(value) for value in column] for column in self._data], self.index)
+        made = self._like(self.columns, [[kind(value) for value in column] for column in self._data], self.index)
+        made._objects = False
+        return made
 
     def sort_index(self) -> DataFrame:
         return self._rows(sorted(range(len(self)), key=lambda n: self.index[n]))
@@ -265,17 +283,18 @@ class DataFrame:
             on_top.append(" ".join(map(str, name)) if isinstance(name, tuple) else str(name))
         labels = [" ".join(map(str, each)) if isinstance(each, tuple) else each for each in self.index]
         below = [""] * (len(on_top) - 1)
-        return [*on_top, *texts(labels)], [[str(c), *below, *texts(each)] for c, each in zip(self.columns, self._data)]
+        return [*on_top, *texts(labels)], [[str(c), *below, *texts(each, self._objects)]
+                                             for c, each in zip(self.columns, self._data)]
 
     def _signed(self) -> list[list[str]]:
-        """Return the cells of the columns with room for a sign before numbers, as pandas leaves it."""
+        """Return the cells of the columns with room for a sign, as pandas leaves it."""
         _, columns = self._cells()
         heads = len(columns[0]) - len(self)
         for cells, values in zip(columns, self._data):
-            if all(isinstance(each, (int, float)) for each in values):
+            if not self._objects and (numbers(values) or truths(values)):
                 cells[0] = f" {cells[0]}"
-                if not all(isinstance(each, bool) for each in values):
-                    cells[heads:] = [cell if cell.startswith("-") else f" {cell}" for cell in cells[heads:]]
+            signs = [isinstance(each, float) for each in values] if self._objects else [numbers(values)] * len(values)
+            cells[heads:] = [cell if sign and cell.startswith("-") else f" {cell}" for sign, cell in zip(signs, cells[heads:])]
         return columns
 
     def to_string(self) -> str:

@@ -1,6 +1,8 @@
 """What stands in for packages without a wheel for the browser's Python, judged by the packages themselves."""
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 
 import cramjam
@@ -79,3 +81,23 @@ def test_zstd_frames_are_read_by_each_other(data, level):
     frame = fallbacks.Zstandard.ZstdDecompressor(max_window_size=1 << 23).decompressobj()
     assert zstandard.ZstdDecompressor().decompressobj().decompress(ours) == data
     assert frame.decompress(zstandard.ZstdCompressor(level).compress(data)) == data and frame.eof
+
+
+@pytest.mark.parametrize("flock", [fallbacks.flock, fcntl.flock])
+def test_a_file_is_locked_as_long_as_its_descriptor_is_open(tmp_path, flock):
+    """Fails if a cluster's folder can be locked, and so swept away, while its cluster lives; or if it stays locked for ever."""
+    def opened():
+        return os.open(tmp_path / "owner.lock", os.O_RDWR | os.O_CREAT)
+
+    owner, other = opened(), opened()
+    flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with pytest.raises(BlockingIOError):
+        flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(owner)
+    flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    flock(other, fcntl.LOCK_UN)
+    third = opened()
+    flock(third, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(third)
+    os.close(other)

@@ -62,12 +62,14 @@ def test_a_table_has_the_text_of_pandas(use):
     assert repr([tuple(row) for row in ours.itertuples()]) == repr([tuple(row) for row in theirs.itertuples()])
 
 
-@given(st.lists(st.lists(st.integers(-999, 9999) | st.integers(-9999, 9999).map(lambda n: n / 1000), min_size=2, max_size=2),
-                min_size=1, max_size=5))
-def test_numbers_are_written_as_pandas_writes_them(rows):
-    """I-TABLE-1: fails if a column of numbers has other decimals, or another width."""
-    ours, theirs = (pd.DataFrame(rows, columns=["a", "b"]).to_string() for pd in (table, pandas))
-    assert ours == theirs
+ROW = st.tuples(st.integers(-9999, 9999).map(lambda n: n / 1000), st.integers(-999, 9999), st.sampled_from(["P0", "P0, P1", ""]), st.booleans())
+
+
+@given(st.lists(ROW, min_size=1, max_size=5), st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
+def test_cells_are_written_as_pandas_writes_them(rows, names):
+    """I-TABLE-1: fails if a column has other decimals, or another width, also where rows have become columns."""
+    ours, theirs = (pd.DataFrame(rows, columns=list("abcd"))[names] for pd in (table, pandas))
+    assert (ours.to_string(), ours.T.to_string()) == (theirs.to_string(), theirs.T.to_string())
 
 
 def test_a_cell_is_found_by_its_labels():
