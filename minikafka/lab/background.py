@@ -7,12 +7,13 @@
 Where there are threads, a job has one as long as a step is due. A browser's page has none. There the steps are taken in turns of
 the page's event loop and, while a cell drives a simulated world, between two steps of that world (`pulse`).
 
-Owns: when each step is due.
+Owns: when each step is due; whether a cell runs, where there are no threads.
 Invariants
   I-BESIDE-1  two steps of a job never overlap, also where the first one drives a world
   I-BESIDE-2  a job that is woken during a step takes one more, whatever that step returns
   I-BESIDE-3  no step is taken in a turn that a cell gives to the loop while it drives a world, but right after it: a step that
               drives the world ends before the cell goes on
+  I-BESIDE-4  no cell begins during a step, also where that step drives a world and gives turns to the loop
 """
 from __future__ import annotations
 
@@ -28,6 +29,8 @@ PULSE = 32  # steps of a world between two looks at what is due
 TURN = 0.05  # seconds between two turns of the page's event loop while a cell drives a world
 LOOP: asyncio.AbstractEventLoop | None = None  # where there are no threads: the event loop in whose turns the steps are taken
 planned: dict[Background, asyncio.TimerHandle] = {}
+in_a_step: set[Background] = set()
+in_a_cell = False
 _world_steps, _last_turn, _cell_is_aside = 0, 0.0, False
 
 
@@ -38,13 +41,13 @@ class Background:
         self.name, self._step = name, step
         self._changed = threading.Condition()
         self._due: float | None = None
-        self._in_a_step = self._stopped = False
+        self._stopped = False
         self._thread: threading.Thread | None = None
 
     @property
     def running(self) -> bool:
         """Return whether a step is under way or due."""
-        return self._in_a_step or self._due is not None
+        return self in in_a_step or self._due is not None
 
     def wake(self, after: float = 0.0) -> None:
         """Let the next step be due `after` seconds from now, whatever was planned; a stopped job takes none."""
@@ -69,12 +72,13 @@ class Background:
             thread.join(patience)
 
     def _take(self) -> None:
-        self._due, self._in_a_step, pause = None, True, None
+        self._due, pause = None, None
+        in_a_step.add(self)
         try:
             pause = self._step()
         finally:
             with self._changed:
-                self._in_a_step = False
+                in_a_step.discard(self)
                 if pause is not None and self._due is None and not self._stopped:  # I-BESIDE-2
                     self._due = time.monotonic() + pause
 
@@ -105,7 +109,7 @@ class Background:
             timer.cancel()
 
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._in_a_step:  # I-BESIDE-1
+        if self in in_a_step:  # I-BESIDE-1
             return
         if _cell_is_aside:  # I-BESIDE-3
             return self._plan(loop)
@@ -135,6 +139,19 @@ def pulse() -> None:
             job._turn(LOOP)
     finally:
         events._set_running_loop(world)
+
+
+def cell_begins(*_: object) -> None:
+    """Return when a cell may begin (I-BESIDE-4)."""
+    global in_a_cell
+    while in_a_step:
+        _give_a_turn()
+    in_a_cell = True
+
+
+def cell_ends(*_: object) -> None:
+    global in_a_cell
+    in_a_cell = False
 
 
 def within(seconds: float, name: str, act: Callable[[], None]) -> None:

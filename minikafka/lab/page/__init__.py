@@ -10,9 +10,10 @@ Each kernel of a browser does it before its first cell, and with MINIKAFKA_ENGIN
     folder.py      its disks as a folder, which a notebook lists, reads and damages
     trace.py       its trace, into which the notebook's processes write
     processes.py   the processes of Python that cells start, as guests of the world
+    passing.py     its time between the cells, after a button
     librdkafka.py  a stand-in for confluent-kafka
     checks.py      the exercises "from nothing": the student's file in a world of its own
     elsewhere.tsv  the cells that need more than a world has, and what they need
 
-Owns: nothing. The world's clock moves only while a cell waits for something.
+Owns: nothing. The world's clock moves only while a cell waits for something, and after a button of the picture.
 """

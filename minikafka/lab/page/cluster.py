@@ -14,6 +14,7 @@ from minikafka.cluster.folder import temporary_folder
 from minikafka.cluster.trace import Trace
 from minikafka.cluster.watch import watch
 from minikafka.lab.page.folder import Files
+from minikafka.lab.page.passing import Passing
 from minikafka.lab.page.trace import WorldTrace
 from minikafka.sim.engine.cluster import SimCluster
 
@@ -30,6 +31,7 @@ class WorldCluster(SimCluster):
         self.members: dict[str, Any] = {}
         self.files: Files | None = None  # from the first time that somebody asks for them
         self._place_of_traces, self._lock = temporary_folder()
+        self.passing = Passing(self)  # buttons of the picture begin it
         super().__init__(*args, **settings)
 
     def _place(self) -> dict[str, Any]:
@@ -68,6 +70,7 @@ class WorldCluster(SimCluster):
 
     def _end(self) -> None:
         if not self._closed:
+            self.passing.stop()
             super()._end()
             shutil.rmtree(self._place_of_traces, ignore_errors=True)
             os.close(self._lock)

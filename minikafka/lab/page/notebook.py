@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from minikafka.cluster.cluster import Cluster
+from minikafka.lab import background, exercise
 from minikafka.lab.again import say
 from minikafka.lab.names import shell
 from minikafka.lab.page.checks import simulated_exercise
@@ -39,6 +40,7 @@ from minikafka.sim.world.world import CLIENT_PORT, CLIENTS, World
 LABS = ("minikafka.lab.labs", HARNESS)  # they have clients, or they wait
 STAYING = ("kafka", *LABS)
 LOADED = ("minikafka.lab.again", "minikafka.cluster.security", "minikafka.cluster.wire")  # before: they are given the names
+SLOWER = 3  # a page's Python takes up to three times as long, so its checks have three times as much time
 OF_THE_KERNEL = ("sys", "logging", "signal")
 
 
@@ -84,6 +86,11 @@ class Notebook(Modules):
                 setattr(module, each, self.own[each])
         if (running := shell()) is not None:
             running.user_ns["__builtins__"] = self.known
+            if background.LOOP is not None:
+                running.events.register("pre_run_cell", background.cell_begins)
+                running.events.register("post_run_cell", background.cell_ends)
+                limit_of = exercise.limit_of
+                exercise.limit_of = lambda which: SLOWER * limit_of(which)
 
 
 def _at_once(seconds: float, name: str, act: Callable[[], None]) -> None:

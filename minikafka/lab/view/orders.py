@@ -72,6 +72,8 @@ class Orders:
         try:
             with turn_of(self._cluster):
                 ORDERS[order[0]](self._cluster, *order[1:])
+            if (passing := getattr(self._cluster, "passing", None)) is not None:
+                passing.begin()
             level, text = "good", f"{self._words(order)}: done"
         except Exception as error:  # I-ORDERS-2
             level, text = "bad", f"{self._words(order)}: {first_line(error)}"

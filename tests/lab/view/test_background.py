@@ -4,8 +4,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from greenlet import getcurrent, greenlet
 
 from minikafka import Cluster
+from minikafka.lab import background
 from minikafka.lab.background import Background, within
 from tests.lab.view.conftest import until
 
@@ -79,6 +81,25 @@ def test_two_steps_of_a_job_never_overlap(sim: Cluster):
     job.wake()
     until(lambda: not job.running)
     assert most == [1] * 4
+
+
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_no_cell_begins_during_a_step(beside):
+    """I-BESIDE-4: fails if a cell begins while a step that drives a world has been put aside: both would go on as one."""
+    said = []
+
+    def step() -> None:
+        said.append("the step begins")
+        getcurrent().parent.switch()
+        said.append("the step ends")
+
+    aside = greenlet(Background("job", step)._take)
+    background.without_threads(background.LOOP, aside.switch)
+    aside.switch()
+    background.cell_begins()
+    said.append("the cell begins")
+    background.cell_ends()
+    assert said == ["the step begins", "the step ends", "the cell begins"]
 
 
 @pytest.mark.usefixtures("beside")

@@ -6,6 +6,8 @@ import threading
 import pytest
 
 from minikafka import Cluster
+from minikafka.lab import background
+from minikafka.lab.page.passing import Passing
 from minikafka.lab.view.orders import ORDERS, Orders, words
 from tests.lab.view.conftest import until
 
@@ -45,6 +47,23 @@ def test_orders_reach_the_cluster(sim):
     assert sim.alive == [1, 2, 3]
     wanted = ["hold_follower", "slow_follower", "cut", "cut", "heal", "pause", "resume", "kill"]
     assert [fault for fault in faults(sim) if fault in wanted] == wanted
+
+
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_time_passes_beside_the_cells_of_a_page_after_an_order(sim):
+    """I-PASSING-1: fails if nobody sees the crown move after a Kill, or if time passes while a cell drives the world."""
+    sim.admin().create_topic("flights", 1)
+    sim.passing = Passing(sim)
+    victim = sim.leader("flights", 0)
+    background.cell_begins()
+    carry_out(sim, "kill", victim)
+    before = sim.now()
+    sim.sleep(0.5)
+    assert sim.now() == pytest.approx(before + 0.5)
+    assert sim.passing._step() is not None and sim.now() == pytest.approx(before + 0.5)
+    background.cell_ends()
+    until(lambda: sim.leader("flights", 0) != victim)
+    sim.passing.stop()
 
 
 def test_orders_reach_the_members_that_a_notebook_started():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tools.web import table
 
+
 @dataclass(frozen=True, slots=True)
 class Help:
     prefetch: int
@@ -62,7 +63,8 @@ def test_a_table_has_the_text_of_pandas(use):
     assert repr([tuple(row) for row in ours.itertuples()]) == repr([tuple(row) for row in theirs.itertuples()])
 
 
-ROW = st.tuples(st.integers(-9999, 9999).map(lambda n: n / 1000), st.integers(-999, 9999), st.sampled_from(["P0", "P0, P1", ""]), st.booleans())
+ROW = st.tuples(st.integers(-9999, 9999).map(lambda n: n / 1000), st.integers(-999, 9999),
+                st.sampled_from(["P0", "P0, P1", ""]), st.booleans())
 
 
 @given(st.lists(ROW, min_size=1, max_size=5), st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True))
