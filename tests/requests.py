@@ -54,6 +54,5 @@ def list_offsets(name: str, timestamp: int = LATEST, **fields: Any) -> ListOffse
 def commit(group: str, name: str, offset: int, **fields: Any) -> OffsetCommitRequest:
     """Return an OffsetCommit for partition 0 without a member."""
     row = OffsetCommitRequest.OffsetCommitRequestTopic
-    data = row(name=name, partitions=[row.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset,
-                                                                       committed_metadata="")])
+    data = row(name=name, partitions=[row.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)])
     return OffsetCommitRequest(**({"group_id": group, "topics": [data]} | fields))

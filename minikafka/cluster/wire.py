@@ -123,9 +123,9 @@ def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) 
     for topic, index in tps:
         topics.setdefault(topic, []).append(index)
     Topic = ListOffsetsRequest.ListOffsetsTopic
-    question = ListOffsetsRequest(replica_id=-1, isolation_level=0, timeout_ms=int(timeout * 1000), topics=[
+    question = ListOffsetsRequest(timeout_ms=int(timeout * 1000), topics=[
         Topic(name=topic, partitions=[Topic.ListOffsetsPartition(
-            partition_index=index, current_leader_epoch=-1, timestamp=LATEST) for index in indexes])
+            partition_index=index, timestamp=LATEST) for index in indexes])
         for topic, indexes in topics.items()])
     with WireConnection(address, timeout) as broker:
         answer = broker.ask(question, ListOffsetsResponse)
@@ -153,8 +153,7 @@ def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
 
 def controller_leads(address: str, timeout: float = 5.0) -> bool:
     """Return whether a controller answers when the broker at `address` lets it validate the creation of a topic."""
-    topic = CreateTopicsRequest.CreatableTopic(
-        name=PROBE_TOPIC, num_partitions=1, replication_factor=1, assignments=[], configs=[])
+    topic = CreateTopicsRequest.CreatableTopic(name=PROBE_TOPIC, num_partitions=1, replication_factor=1)
     question = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout * 1000), validate_only=True)
     with WireConnection(address, timeout) as broker:
         answer = broker.ask(question, CreateTopicsResponse)

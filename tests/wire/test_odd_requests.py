@@ -47,9 +47,9 @@ def coordinator(cluster: Any, at: Place, name: str) -> Any:
 def test_an_unknown_isolation_level_spoils_list_offsets(at: Place) -> None:
     """Fails if partitions are read, or the request is not echoed as it was: an empty topic, a partition twice."""
     topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-    earliest = partition(partition_index=0, current_leader_epoch=-1, timestamp=-2)
+    earliest = partition(partition_index=0, timestamp=-2)
     asked = [topic(name=at.name, partitions=[earliest, earliest]), topic(name="", partitions=[])]
-    answer = at.raw.ask(ListOffsetsRequest(replica_id=-1, isolation_level=2, topics=asked), 7)
+    answer = at.raw.ask(ListOffsetsRequest(isolation_level=2, topics=asked), 7)
     assert {t.name: [(p.partition_index, p.error_code, p.offset) for p in t.partitions] for t in answer.topics} == {
         at.name: [(0, UNKNOWN, -1), (0, UNKNOWN, -1)], "": []}
 
@@ -124,7 +124,7 @@ def test_what_is_decided_whatever_the_timeout(at: Place, timeout_ms: int) -> Non
     """Fails if elections and moves of nothing, or an update of features, time out."""
     elected = at.raw.ask(ElectLeadersRequest(election_type=0, topic_partitions=[], timeout_ms=timeout_ms), 2)
     moved = at.raw.ask(AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=[]), 0)
-    updated = at.raw.ask(UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=[], validate_only=False), 1)
+    updated = at.raw.ask(UpdateFeaturesRequest(timeout_ms=timeout_ms, feature_updates=[]), 1)
     assert (elected.error_code, moved.error_code, moved.error_message, updated.error_code) == (0, 0, "", 0)
 
 
@@ -188,7 +188,7 @@ def test_commits_of_unknown_topics(cluster: Any, at: Place, coordinator: Any, na
     def ask(version: int, *topics: Any) -> Any:
         return coordinator["group"].ask(OffsetCommitRequest(group_id=name, topics=list(topics)), version).topics
 
-    row = topic.OffsetCommitRequestPartition(partition_index=9, committed_offset=0, committed_metadata="")
+    row = topic.OffsetCommitRequestPartition(partition_index=9, committed_offset=0)
     assert rows(ask(8, topic(name="zz", partitions=[]), topic(name=at.name, partitions=[row]))) == [
         (at.name, [(9, 3)]), ("zz", [])]
     twice = requests.commit(name, at.name, 0).topics * 2
@@ -223,7 +223,7 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
     longest = "g" * MAX_STRING
 
     with conftest.coordinator(at, longest) as raw:
-        request = DescribeGroupsRequest(groups=["a", longest], include_authorized_operations=False)
+        request = DescribeGroupsRequest(groups=["a", longest])
         cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=60)
         assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2
 
@@ -285,12 +285,11 @@ def test_offsets_of_a_transaction(at: Place, coordinator: Any, name: str) -> Non
     topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 
     def ask(group: str, *topics: tuple[str, list[int]]) -> list[Any]:
-        asked = [topic(name=n, partitions=[topic.TxnOffsetCommitRequestPartition(
-            partition_index=i, committed_offset=0, committed_leader_epoch=-1, committed_metadata="") for i in indexes])
-            for n, indexes in topics]
-        return rows(coordinator["group"].ask(TxnOffsetCommitRequest(
-            transactional_id=name, group_id=group, producer_id=5, producer_epoch=0, generation_id=-1, member_id="",
-            group_instance_id=None, topics=asked), 3).topics)
+        asked = [topic(name=n, partitions=[topic.TxnOffsetCommitRequestPartition(partition_index=i,
+                                                                                 committed_offset=0) for i in indexes]) for n,
+                 indexes in topics]
+        return rows(coordinator["group"].ask(TxnOffsetCommitRequest(transactional_id=name, group_id=group, producer_id=5,
+                                                                    member_id="", topics=asked), 3).topics)
 
     assert ask(name, (at.name, [7, 7]), ("zz", [])) == [(at.name, [(7, 3), (7, 3)]), ("zz", [])]
     assert ask("", (at.name, [0])) == [(at.name, [(0, 24)])]
@@ -302,8 +301,7 @@ def test_markers_are_answered_by_producer(at: Place) -> None:
     marker = WriteTxnMarkersRequest.WritableTxnMarker
 
     def one(producer: int, topic: str, *indexes: int) -> Any:
-        return marker(producer_id=producer, producer_epoch=0, transaction_result=False, coordinator_epoch=0,
-                      transaction_version=0,
+        return marker(producer_id=producer, transaction_result=False, coordinator_epoch=0, transaction_version=0,
                       topics=[marker.WritableTxnMarkerTopic(name=topic, partition_indexes=list(indexes))])
 
     markers = [one(7001, "zz", 0), one(7001, at.name, 9), one(7002, "zz"), one(7003, "__consumer_offsets", 99)]

@@ -191,7 +191,7 @@ def delete(raw: Raw, *targets: Any, version: int = 6, timeout_ms: int = 30000) -
     if version < 6:
         request = DeleteTopicsRequest(topic_names=list(targets), topics=[], timeout_ms=timeout_ms)
     else:
-        rows = [State(name=t, topic_id=None) if isinstance(t, str) else t for t in targets]
+        rows = [State(name=t) if isinstance(t, str) else t for t in targets]
         request = DeleteTopicsRequest(topic_names=[], topics=rows, timeout_ms=timeout_ms)
     answers = raw.ask(request, version).responses
     return sorted(((a.name, a.topic_id is not None, a.error_code, a.error_message) for a in answers), key=repr)
@@ -217,8 +217,7 @@ def test_odd_targets_of_a_deletion(cluster: Any, raw: Raw, name: str) -> None:
     create(cluster.bootstrap, name)
     there = place(cluster, name)
     there.raw.socket.close()
-    assert delete(raw, State(name=None, topic_id=None)) == [
-        (None, False, 42, "Neither topic name nor id were specified.")]
+    assert delete(raw, State(name=None)) == [(None, False, 42, "Neither topic name nor id were specified.")]
     assert delete(raw, State(name=name, topic_id=there.id)) == [
         (name, True, 42, "You may not specify both topic name and topic id.")]
     assert delete(raw, name, name) == [(name, False, 42, "Duplicate topic name.")]

@@ -448,9 +448,8 @@ class Reader(NamedTuple):
 
     def commit(self, who: Id, offset: int, version: int, **fields: Any) -> str:
         topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        partition = topic.TxnOffsetCommitRequestPartition(
-            partition_index=fields.pop("index", 0), committed_offset=offset, committed_leader_epoch=-1,
-            committed_metadata="m")
+        partition = topic.TxnOffsetCommitRequestPartition(partition_index=fields.pop("index", 0), committed_offset=offset,
+                                                          committed_metadata="m")
         options = {"transactional_id": self.desk.id, "generation_id": -1, "member_id": "", "group_instance_id": None}
         request = TxnOffsetCommitRequest(
             group_id=self.desk.id, producer_id=who[0], producer_epoch=who[1],
@@ -468,7 +467,7 @@ class Reader(NamedTuple):
 def reader(desk: Desk) -> Iterator[Reader]:
     with coordinator(desk.at, desk.id, GROUP) as raw:
         deadline = time.monotonic() + PATIENCE
-        probe = OffsetFetchRequest(group_id=desk.id, topics=[], require_stable=False)
+        probe = OffsetFetchRequest(group_id=desk.id, topics=[])
         while raw.ask(probe, 7).error_code:
             assert time.monotonic() < deadline
         yield Reader(desk, raw)

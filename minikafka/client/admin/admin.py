@@ -84,9 +84,8 @@ class Admin(Views):
                       replication_factor=-1 if parts else replicas, assignments=parts,
                       configs=[Topic.CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()])
         self._tell_configs(name, configs or {})
-        await self._change(lambda: CreateTopicsRequest(topics=[topic], timeout_ms=int(PART_S * 1000),
-                                                       validate_only=False),
-                           7, lambda a: Err(a.topics[0].error_code), Err.TOPIC_ALREADY_EXISTS)
+        await self._change(lambda: CreateTopicsRequest(topics=[topic], timeout_ms=int(PART_S * 1000)), 7,
+                           lambda a: Err(a.topics[0].error_code), Err.TOPIC_ALREADY_EXISTS)
 
     async def create_topics(self, topics: dict[str, int], replicas: int = 3) -> None:
         """Create several topics: {name: number of partitions}."""
@@ -95,7 +94,7 @@ class Admin(Views):
 
     async def delete_topic(self, name: str) -> None:
         self._fact("delete-topic", topic=name)
-        state = DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)
+        state = DeleteTopicsRequest.DeleteTopicState(name=name)
         await self._change(lambda: DeleteTopicsRequest(topics=[state], timeout_ms=int(PART_S * 1000)), 6,
                            lambda a: Err(a.responses[0].error_code), Err.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -105,10 +104,9 @@ class Admin(Views):
 
     async def create_partitions(self, name: str, count: int) -> None:
         """Let the topic have `count` partitions in all."""
-        topic = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
-        await self._change(lambda: CreatePartitionsRequest(topics=[topic], timeout_ms=int(PART_S * 1000),
-                                                           validate_only=False),
-                           3, lambda a: Err(a.results[0].error_code), Err.INVALID_PARTITIONS)
+        topic = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count)
+        await self._change(lambda: CreatePartitionsRequest(topics=[topic], timeout_ms=int(PART_S * 1000)), 3,
+                           lambda a: Err(a.results[0].error_code), Err.INVALID_PARTITIONS)
 
     async def alter_configs(self, topic: str, configs: dict[str, str | None]) -> None:
         """Set a topic's configs; None goes back to the default."""
@@ -117,7 +115,7 @@ class Admin(Views):
                    for name, value in configs.items()]
         self._tell_configs(topic, configs)
         resource = Resource(resource_type=TOPIC, resource_name=topic, configs=changes)
-        await self._change(lambda: IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1,
+        await self._change(lambda: IncrementalAlterConfigsRequest(resources=[resource]), 1,
                            lambda a: Err(a.responses[0].error_code))
 
     # --- partitions ---------------------------------------------------------------------------------------------

@@ -127,9 +127,8 @@ def _make_topics(line: _Line, names: Sequence[str], wait: Callable[..., Any]) ->
     """Create the first three of these topics, and wait until the broker serves their partitions."""
     made, partitions_of = CreateTopicsRequest.CreatableTopic, DescribeProducersRequest.TopicRequest
     counts = dict(zip(names, (1, 3, 1), strict=False))
-    topics = [made(name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[])
-              for name, count in counts.items()]
-    line.request(CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False), 7)
+    topics = [made(name=name, num_partitions=count, replication_factor=1) for name, count in counts.items()]
+    line.request(CreateTopicsRequest(topics=topics, timeout_ms=30000), 7)
     question = DescribeProducersRequest(topics=[partitions_of(name=name, partition_indexes=list(range(count)))
                                                 for name, count in counts.items()])
     wait(lambda: not any(each.error_code for topic in line.request(question, 0).topics for each in topic.partitions), 30)

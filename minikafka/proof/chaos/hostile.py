@@ -107,10 +107,10 @@ class Hostile:
         """Create the topics; return the APIs with their versions, and the id of the probe client's topic."""
         made = CreateTopicsRequest.CreatableTopic
         own = [made.CreatableTopicConfig(name=name, value=value) for name, value in OWN.items()]
-        topics = [made(name=name, num_partitions=3, replication_factor=3, assignments=[],
-                       configs=own if name == PROBE else []) for name in (PROBE, *TOPICS)]
+        topics = [made(name=name, num_partitions=3, replication_factor=3, configs=own if name == PROBE else [])
+                  for name in (PROBE, *TOPICS)]
         with wire.WireConnection(cluster.address(cluster.ids[0]), 60) as connection:
-            request = CreateTopicsRequest(topics=topics, timeout_ms=30000, validate_only=False)
+            request = CreateTopicsRequest(topics=topics, timeout_ms=30000)
             answer = connection.ask(request, CreateTopicsResponse, 7)
             spared = {topic.topic_id for topic in answer.topics if topic.name == PROBE}
             served = dict(connection.versions)

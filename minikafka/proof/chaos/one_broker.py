@@ -110,9 +110,8 @@ class OneBroker(World):
 
     async def _create_topic(self) -> None:
         client = await self.connect()
-        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[],
-                                                   configs=[])
-        await client.request(CreateTopicsRequest(topics=[topic], timeout_ms=9000, validate_only=False), 7)
+        topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await client.request(CreateTopicsRequest(topics=[topic], timeout_ms=9000), 7)
         await self.until(lambda: ("t", 0) in self.broker(1).replicas.partitions)
         client.close()
         await self.sleep(0.1)

@@ -91,7 +91,7 @@ class ProbeClient(threading.Thread):
             return
         rows = ProduceRequest.TopicProduceData
         part = rows.PartitionProduceData(index=partition, records=build([(b"k", b"v")], timestamp_ms=NOW_MS))
-        sent = self._request(leader, ProduceRequest(transactional_id=None, acks=-1, timeout_ms=9000, topic_data=[
+        sent = self._request(leader, ProduceRequest(acks=-1, timeout_ms=9000, topic_data=[
             rows(name=PROBE, partition_data=[part])]), ProduceResponse, 8).responses[0].partition_responses[0]
         if self._code("Produce", sent.error_code) == 0:
             self.acked[partition] += 1
@@ -100,7 +100,7 @@ class ProbeClient(threading.Thread):
 
     def _leader(self, node: int, partition: int) -> int:
         """Return the leader's id; -1 for none."""
-        topic = MetadataRequest.MetadataRequestTopic(topic_id=None, name=PROBE)
+        topic = MetadataRequest.MetadataRequestTopic(name=PROBE)
         request = MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
         found = self._request(node, request, MetadataResponse, 8).topics[0]
         if self._code("Metadata", found.error_code):
@@ -109,11 +109,8 @@ class ProbeClient(threading.Thread):
 
     def _read(self, leader: int, partition: int, offset: int) -> None:
         row = FetchRequest.FetchTopic
-        part = row.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20,
-                                  current_leader_epoch=-1, log_start_offset=-1)
-        request = FetchRequest(replica_id=-1, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-                               session_epoch=-1, topics=[row(topic=PROBE, partitions=[part])], forgotten_topics_data=[],
-                               rack_id="")
+        part = row.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+        request = FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=[row(topic=PROBE, partitions=[part])])
         got = self._request(leader, request, FetchResponse, 11)
         self._code("Fetch", got.responses[0].partitions[0].error_code)
 
@@ -122,16 +119,13 @@ class ProbeClient(threading.Thread):
         if self._code("FindCoordinator", who.coordinators[0].error_code):
             return
         node, topic = who.coordinators[0].node_id, OffsetCommitRequest.OffsetCommitRequestTopic
-        part = topic.OffsetCommitRequestPartition(partition_index=partition, committed_offset=self.rounds,
-                                                  committed_leader_epoch=-1, committed_metadata="")
+        part = topic.OffsetCommitRequestPartition(partition_index=partition, committed_offset=self.rounds)
         answer = self._request(node, OffsetCommitRequest(
-            group_id=PROBE, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
-            topics=[topic(name=PROBE, partitions=[part])]), OffsetCommitResponse, 8)
+            group_id=PROBE, member_id="", topics=[topic(name=PROBE, partitions=[part])]), OffsetCommitResponse, 8)
         if self._code("OffsetCommit", answer.topics[0].partitions[0].error_code):
             return
         group = OffsetFetchRequest.OffsetFetchRequestGroup
-        kept = self._request(node, OffsetFetchRequest(groups=[group(group_id=PROBE, topics=None)], require_stable=False),
-                         OffsetFetchResponse, 8)
+        kept = self._request(node, OffsetFetchRequest(groups=[group(group_id=PROBE, topics=None)]), OffsetFetchResponse, 8)
         self._code("OffsetFetch", kept.groups[0].error_code)
 
     def ends(self) -> dict[int, int]:
@@ -140,7 +134,7 @@ class ProbeClient(threading.Thread):
         for partition in range(3):
             leader = self._leader(next(iter(self.addresses)), partition)
             row = ListOffsetsRequest.ListOffsetsTopic
-            part = row.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=-1)
-            request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[row(name=PROBE, partitions=[part])])
+            part = row.ListOffsetsPartition(partition_index=partition, timestamp=-1)
+            request = ListOffsetsRequest(topics=[row(name=PROBE, partitions=[part])])
             found[partition] = self._request(leader, request, ListOffsetsResponse, 5).topics[0].partitions[0].offset
         return found

@@ -228,8 +228,7 @@ def test_an_unused_transactional_id_is_forgotten(hasty: Cluster, name: str) -> N
     """Fails if an id stays for ever, or is looked for only where transactions are aborted."""
     with Raw(hasty.bootstrap) as raw:
         def begun() -> bool:
-            return raw.ask(InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000, producer_id=-1,
-                                                 producer_epoch=-1), 4).error_code == 0
+            return raw.ask(InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000), 4).error_code == 0
 
         def known() -> bool:
             return name in [t.transactional_id for t in raw.ask(ListTransactionsRequest(), 1).transaction_states]

@@ -32,18 +32,16 @@ class Deletions(Forgetful):
         while node < 0:
             answer = await self.ask(1, FindCoordinatorRequest(key_type=1, coordinator_keys=["copier"]), 6)
             node = answer.coordinators[0].node_id
-        init = InitProducerIdRequest(transactional_id="copier", transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1)
+        init = InitProducerIdRequest(transactional_id="copier", transaction_timeout_ms=60_000)
         while (found := await self.ask(node, init, 4)).error_code:
             await self.client.sleep(0.05)
         return found.producer_id, found.producer_epoch
 
     async def stage(self, node: int, who: tuple[int, int], partition: int) -> Err:
         topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        row = topic.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=9, committed_leader_epoch=-1,
-                                                    committed_metadata="")
+        row = topic.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=9)
         request = TxnOffsetCommitRequest(transactional_id="copier", group_id=GROUP, producer_id=who[0], producer_epoch=who[1],
-                                         generation_id=-1, member_id="", group_instance_id=None,
-                                         topics=[topic(name="t", partitions=[row])])
+                                         member_id="", topics=[topic(name="t", partitions=[row])])
         answer = await self.ask(node, request, 5)
         return Err(answer.topics[0].partitions[0].error_code)
 

@@ -35,7 +35,7 @@ class Groups(Stage):
         return await self.coordinator()
 
     async def delete(self, name: str, node: int) -> None:
-        names = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)]
+        names = [DeleteTopicsRequest.DeleteTopicState(name=name)]
         answer = await self.ask(node, DeleteTopicsRequest(topics=names, timeout_ms=9000), 6)
         assert [topic.error_code for topic in answer.responses] == [Err.NONE]
 
@@ -68,9 +68,8 @@ class Groups(Stage):
 
     async def join(self, node: int, member: str = "") -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")
-        request = JoinGroupRequest(group_id=GROUP, session_timeout_ms=30_000, rebalance_timeout_ms=30_000,
-                                   member_id=member, group_instance_id=None, protocol_type="consumer",
-                                   protocols=[protocol], reason=None)
+        request = JoinGroupRequest(group_id=GROUP, session_timeout_ms=30_000, rebalance_timeout_ms=30_000, member_id=member,
+                                   protocol_type="consumer", protocols=[protocol])
         return await self.ask(node, request, 9)
 
     async def enter(self, node: int) -> tuple[str, int]:
@@ -79,14 +78,13 @@ class Groups(Stage):
         joined = await self.join(node, member)
         assignment = SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=b"all")
         request = SyncGroupRequest(group_id=GROUP, generation_id=joined.generation_id, member_id=member,
-                                   group_instance_id=None, protocol_type="consumer", protocol_name="range",
-                                   assignments=[assignment])
+                                   protocol_type="consumer", protocol_name="range", assignments=[assignment])
         synced = await self.ask(node, request, 5)
         assert (synced.error_code, bytes(synced.assignment)) == (0, b"all")
         return member, joined.generation_id
 
     async def heartbeat(self, node: int, member: str, generation: int) -> Err:
-        request = HeartbeatRequest(group_id=GROUP, generation_id=generation, member_id=member, group_instance_id=None)
+        request = HeartbeatRequest(group_id=GROUP, generation_id=generation, member_id=member)
         return Err((await self.ask(node, request, 4)).error_code)
 
 
@@ -146,7 +144,7 @@ async def test_rule_62_while_a_partition_loads_nothing_is_decided(world: Groups)
     assert (await world.fetch(node))[0] is Err.COORDINATOR_LOAD_IN_PROGRESS
     assert (await world.join(node)).error_code == Err.COORDINATOR_LOAD_IN_PROGRESS
     assert await world.heartbeat(node, "anybody", 1) is Err.NONE
-    listed = await world.ask(node, ListGroupsRequest(states_filter=[], types_filter=[]), 5)
+    listed = await world.ask(node, ListGroupsRequest(), 5)
     assert listed.error_code == Err.COORDINATOR_LOAD_IN_PROGRESS
 
 
@@ -229,11 +227,11 @@ class Forgetful(Groups):
     extra = {"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "5000"}
 
     async def listed(self, node: int) -> list[str]:
-        answer = await self.ask(node, ListGroupsRequest(states_filter=[], types_filter=[]), 5)
+        answer = await self.ask(node, ListGroupsRequest(), 5)
         return [group.group_id for group in answer.groups]
 
     async def leave(self, node: int, member: str) -> None:
-        leaving = [LeaveGroupRequest.MemberIdentity(member_id=member, group_instance_id=None, reason=None)]
+        leaving = [LeaveGroupRequest.MemberIdentity(member_id=member)]
         await self.ask(node, LeaveGroupRequest(group_id=GROUP, members=leaving), 5)
 
 

@@ -112,9 +112,7 @@ def test_no_vote_makes_the_last_epoch(three: Cluster) -> None:
     data = VoteRequest.TopicData
     before = quorum_leader(three.address(1))
     for epoch in (2**31 - 1, 2 * MOST_AHEAD):
-        part = data.PartitionData(
-            partition_index=0, replica_epoch=epoch, replica_id=2, replica_directory_id=None, voter_directory_id=None,
-            last_offset_epoch=1, last_offset=10**6, pre_vote=False)
+        part = data.PartitionData(partition_index=0, replica_epoch=epoch, replica_id=2, last_offset_epoch=1, last_offset=10**6)
         vote = VoteRequest(cluster_id=three.plan.cluster_id, voter_id=1,
                            topics=[data(topic_name="__cluster_metadata", partitions=[part])])
         with Raw(internal(three)) as raw:

@@ -158,8 +158,7 @@ async def test_a_log_that_cannot_be_cleaned_is_left_as_it_is(w: Replicas, monkey
     change = IncrementalAlterConfigsRequest.AlterConfigsResource
     compact = change.AlterableConfig(name="cleanup.policy", config_operation=0, value="compact")
     fail_for(monkeypatch, LogCleaner, "_todo", lambda *_: True)
-    await w.ask(1, IncrementalAlterConfigsRequest(
-        resources=[change(resource_type=2, resource_name="t", configs=[compact])], validate_only=False), 1)
+    await w.ask(1, IncrementalAlterConfigsRequest(resources=[change(resource_type=2, resource_name="t", configs=[compact])]), 1)
     await w.client.sleep(120)
     assert reported(w) == 3 and sorted(w.brokers) == list(IDS), "once on each broker"
 
@@ -179,8 +178,8 @@ async def test_a_metadata_record_that_fails_is_passed_over(w: Replicas, monkeypa
     await w.ask(1, create("poison"), 7)
     change = IncrementalAlterConfigsRequest.AlterConfigsResource
     config = change.AlterableConfig(name="retention.ms", config_operation=0, value="1000")
-    await w.ask(1, IncrementalAlterConfigsRequest(
-        resources=[change(resource_type=2, resource_name="poison", configs=[config])], validate_only=False), 1)
+    await w.ask(1, IncrementalAlterConfigsRequest(resources=[change(resource_type=2, resource_name="poison",
+                                                                    configs=[config])]), 1)
     await w.create("good")
     await w.world.restart(2)
     await w.world.ready()
@@ -257,7 +256,7 @@ async def test_the_longest_name_of_a_topic_can_be_deleted(w: Replicas) -> None:
     await w.begin()
     name = "x" * 249
     await w.create(name)
-    states = [DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)]
+    states = [DeleteTopicsRequest.DeleteTopicState(name=name)]
     await w.ask(1, DeleteTopicsRequest(topics=states, timeout_ms=9000), 6)
     await w.until(lambda: all((name, 0) not in b.replicas.partitions for b in w.brokers.values()))
     await w.client.sleep(1)

@@ -57,8 +57,7 @@ class Transactions(Stage):
             await self.client.sleep(0.05)
 
     async def init(self, node: int, timeout_ms: int = 60_000) -> Who:
-        request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=timeout_ms, producer_id=-1,
-                                        producer_epoch=-1)
+        request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=timeout_ms)
         while (answer := await self.ask(node, request, 4)).error_code in (
                 Err.CONCURRENT_TRANSACTIONS, Err.COORDINATOR_LOAD_IN_PROGRESS):
             await self.client.sleep(0.05)
@@ -109,7 +108,7 @@ class Transactions(Stage):
 
     async def leader(self, partition: int) -> int:
         alive = next(iter(self.peers))
-        named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name="t")]
+        named = [MetadataRequest.MetadataRequestTopic(name="t")]
         while True:
             answer = await self.ask(alive, MetadataRequest(topics=named), 12)
             found = {p.partition_index: p.leader_id for p in answer.topics[0].partitions}

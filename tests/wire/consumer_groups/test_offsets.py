@@ -44,8 +44,7 @@ class Shelf:
     def commit(self, offset: int, member: str = "", epoch: int = -1, version: int = 9, partition: int = 0,
                topic_id: UUID | None = None, instance: str | None = None) -> int:
         topics = OffsetCommitRequest.OffsetCommitRequestTopic
-        row = topics.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset,
-                                                  committed_leader_epoch=-1, committed_metadata="")
+        row = topics.OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
         request = OffsetCommitRequest(
             group_id=self.group.name, generation_id_or_member_epoch=epoch, member_id=member, group_instance_id=instance,
             topics=[topics(name=self.topic, topic_id=topic_id or self.id, partitions=[row])], retention_time_ms=-1)
@@ -58,7 +57,7 @@ class Shelf:
         topic = groups.OffsetFetchRequestTopics(name=self.topic, topic_id=self.id, partition_indexes=[0])
         asked = groups(group_id=self.group.name, member_id=member, member_epoch=epoch,
                        topics=None if everything else [topic])
-        (found,) = self.group.ask(OffsetFetchRequest(groups=[asked], require_stable=False), version).groups
+        (found,) = self.group.ask(OffsetFetchRequest(groups=[asked]), version).groups
         if found.error_code != NONE:
             assert found.topics == []
             return {"error": found.error_code}
@@ -194,17 +193,15 @@ class Transaction:
 
     def _begin(self) -> Any:
         """a producer id"""
-        answer = self.raw.ask(InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=60_000,
-                                                    producer_id=-1, producer_epoch=-1), 4)
+        answer = self.raw.ask(InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=60_000), 4)
         return answer if answer.error_code == NONE else None
 
     def commit(self, topic: str, offset: int, member: str, epoch: int, version: int = 3, partition: int = 0) -> int:
         topics = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        row = topics.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=offset,
-                                                     committed_leader_epoch=-1, committed_metadata="")
+        row = topics.TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
         answer = self.group.ask(TxnOffsetCommitRequest(
             transactional_id=self.name, group_id=self.group.name, generation_id=epoch, member_id=member,
-            group_instance_id=None, topics=[topics(name=topic, partitions=[row])], **self._who()), version)
+            topics=[topics(name=topic, partitions=[row])], **self._who()), version)
         return int(answer.topics[0].partitions[0].error_code)
 
     def end(self) -> int:

@@ -55,7 +55,7 @@ async def write(to: BrokerConnection, topic: str, value: str) -> bool:
     data = ProduceRequest.TopicProduceData
     rows = [data(name=topic, partition_data=[data.PartitionProduceData(
         index=0, records=build([(None, value.encode())], timestamp_ms=0))])]
-    request = ProduceRequest(transactional_id=None, acks=-1, timeout_ms=2000, topic_data=rows)
+    request = ProduceRequest(acks=-1, timeout_ms=2000, topic_data=rows)
     answer: Any = await to.request(request, 9, PATIENCE_S)
     return not answer.responses[0].partition_responses[0].error_code
 
@@ -63,11 +63,8 @@ async def write(to: BrokerConnection, topic: str, value: str) -> bool:
 async def read(to: BrokerConnection, topic: str, offset: int, wait_ms: int) -> None:
     """Fetch from an offset; wait for a new record if there is none."""
     wanted = FetchRequest.FetchTopic
-    rows = [wanted(topic=topic, partitions=[wanted.FetchPartition(
-        partition=0, fetch_offset=offset, partition_max_bytes=1 << 16, current_leader_epoch=-1, log_start_offset=-1,
-        last_fetched_epoch=-1)])]
-    request = FetchRequest(replica_id=-1, max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-                           session_epoch=-1, topics=rows, forgotten_topics_data=[], rack_id="")
+    part = wanted.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 16)
+    request = FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=1 << 20, topics=[wanted(topic=topic, partitions=[part])])
     await to.request(request, 11, PATIENCE_S)
 
 

@@ -46,13 +46,10 @@ async def poll(story: Story, topic: str, node: int, isolation: str = COMMITTED, 
 
 async def fetch(story: Story, topic: str, node: int, isolation: str, offset: int = 0, leader_epoch: int = -1) -> Any:
     """Return the broker's answer about partition 0; -1 names no leader epoch."""
-    part = FetchRequest.FetchTopic.FetchPartition(
-        partition=0, fetch_offset=offset, current_leader_epoch=leader_epoch, last_fetched_epoch=-1, log_start_offset=-1,
-        partition_max_bytes=1 << 20)
-    request = FetchRequest(
-        replica_id=-1, max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, isolation_level=int(isolation == COMMITTED),
-        session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
-        topics=[FetchRequest.FetchTopic(topic=topic, partitions=[part])])
+    part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=offset, current_leader_epoch=leader_epoch,
+                                                  partition_max_bytes=1 << 20)
+    request = FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=1 << 20, isolation_level=int(isolation == COMMITTED),
+                           topics=[FetchRequest.FetchTopic(topic=topic, partitions=[part])])
     return (await story.peer(node).request(request, 12, PATIENCE)).responses[0].partitions[0]
 
 
@@ -66,7 +63,7 @@ class StoryReader:
 
     async def poll(self, node: int) -> None:
         """Fetch metadata and records; both once more if it has to begin again."""
-        named = MetadataRequest.MetadataRequestTopic(topic_id=None, name=self.topic)
+        named = MetadataRequest.MetadataRequestTopic(name=self.topic)
         answer = await self.story.peer(node).request(MetadataRequest(topics=[named]), 12, PATIENCE)
         self.leader_epoch = max(self.leader_epoch, answer.topics[0].partitions[0].leader_epoch)
         operation = self.story.history.invoke(self.name, "poll", isolation=UNCOMMITTED)

@@ -242,8 +242,8 @@ class Story(Teller):
         configs = [kind.CreatableTopicConfig(name=key.replace("_", "."), value=str(value))
                    for key, value in config.items()]
         assigned = [kind.CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))]
-        request = CreateTopicsRequest(timeout_ms=9000, validate_only=False, topics=[
-            kind(name=name, num_partitions=-1, replication_factor=-1, assignments=assigned, configs=configs)])
+        request = CreateTopicsRequest(timeout_ms=9000, topics=[kind(name=name, num_partitions=-1, replication_factor=-1,
+                                                                    assignments=assigned, configs=configs)])
         answer = await self.peer(replicas[0]).request(request, 7, PATIENCE)
         assert answer.topics[0].error_code == 0, Err(answer.topics[0].error_code).name
         await self.until(lambda: self.leads(replicas[0], name)
@@ -252,7 +252,7 @@ class Story(Teller):
 
     async def delete(self, name: str, by: int) -> None:
         """Delete a topic; return when every running broker that had it knows."""
-        named = DeleteTopicsRequest.DeleteTopicState(name=name, topic_id=None)
+        named = DeleteTopicsRequest.DeleteTopicState(name=name)
         answer = await self.peer(by).request(DeleteTopicsRequest(topics=[named], timeout_ms=9000), 6, PATIENCE)
         assert answer.responses[0].error_code == 0, Err(answer.responses[0].error_code).name
         await self.until(lambda: all(self.partition(node, name) is None for node in self.world.brokers))
@@ -298,7 +298,7 @@ class Story(Teller):
                                     idempotent=False)
         data = build([(key, value.encode())], timestamp_ms=self.env.wall_ms())
         named = ProduceRequest.TopicProduceData
-        request = ProduceRequest(transactional_id=None, acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
+        request = ProduceRequest(acks=acks, timeout_ms=int(timeout * 1000), topic_data=[
             named(name=topic, partition_data=[named.PartitionProduceData(index=0, records=data)])])
         try:
             answer = await self.peer(to, operation["op"]).request(request, 9, timeout + 1)  # a connection of its own
@@ -320,11 +320,8 @@ class Story(Teller):
 
     async def read(self, node: int, topic: str = "t", start: int = 0) -> list[tuple[int, str]]:
         """Return (offset, value) of what a consumer gets from that broker in one fetch; raises ValueError for an error."""
-        part = FetchRequest.FetchTopic.FetchPartition(
-            partition=0, fetch_offset=start, current_leader_epoch=-1, last_fetched_epoch=-1, log_start_offset=-1,
-            partition_max_bytes=1 << 20)
-        request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, isolation_level=0,
-                               session_id=0, session_epoch=-1, forgotten_topics_data=[], rack_id="",
+        part = FetchRequest.FetchTopic.FetchPartition(partition=0, fetch_offset=start, partition_max_bytes=1 << 20)
+        request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 20,
                                topics=[FetchRequest.FetchTopic(topic=topic, partitions=[part])])
         self._reads += 1
         data = (await self.peer(node, -self._reads).request(request, 12, PATIENCE)).responses[0].partitions[0]

@@ -81,8 +81,7 @@ class StoryWriter(StoryClient):
 
     async def init(self) -> None:
         """Get an identity from the coordinator or (idempotent) from any broker."""
-        request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000,
-                                        producer_id=-1, producer_epoch=-1)
+        request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000)
         answer = await self._request(request, 4)
         assert answer.error_code == 0, Err(answer.error_code).name
         self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
@@ -201,12 +200,10 @@ class StoryWriter(StoryClient):
                                          producer_epoch=self.who.epoch, group_id=group)
             await self._request(add, 3)
         named = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-        part = named.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset,
-                                                     committed_leader_epoch=-1, committed_metadata="")
-        request = TxnOffsetCommitRequest(
-            transactional_id=self.transactional_id, group_id=group, producer_id=self.who.producer_id,
-            producer_epoch=self.who.epoch, generation_id=-1, member_id="", group_instance_id=None,
-            topics=[named(name=topic, partitions=[part])])
+        part = named.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+        request = TxnOffsetCommitRequest(transactional_id=self.transactional_id, group_id=group,
+                                         producer_id=self.who.producer_id, producer_epoch=self.who.epoch, member_id="",
+                                         topics=[named(name=topic, partitions=[part])])
         answer = await self._request(request, 3 if self.classic else 5, error=_offset_error, to=home)
         error = Err(_offset_error(answer))
         (self.story.history.ok if error is Err.NONE else self.story.history.fail)(operation)
