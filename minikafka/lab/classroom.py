@@ -70,13 +70,16 @@ def read(path: Path, name: str = "") -> HandIn:
     try:
         if path.stat().st_size > MOST:
             raise ValueError(remedy)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
         # half of a letter (\ud800) can be loaded and not be printed
         found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, OSError, RecursionError) as error:
         raise ValueError(remedy) from error
-    ours = isinstance(found, dict) and found.get("kind") == KIND and found.get("version") == record.VERSION
-    if not ours or not record.whole(found) or not _counts(found):
+    ours = isinstance(found, dict) and found.get("kind") == KIND
+    if ours and type(version := found.get("version")) is int and version != record.VERSION:
+        raise ValueError(f"{path.name} is of another version of the course ({version}, and this one reads {record.VERSION}): "
+                         "ask for a hand-in that this version has written")
+    if not ours or found.get("version") != record.VERSION or not record.whole(found) or not _counts(found):
         raise ValueError(remedy)
     typed = " ".join("".join(each if each.isprintable() else " " for each in str(found.get("name", ""))).split())
     return HandIn(name or typed[:LONGEST] or path.stem, found)

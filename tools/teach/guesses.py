@@ -101,9 +101,9 @@ def _asked(parts: list[str]) -> tuple[str, str]:
 
 
 def _first(parts: list[str], at: int) -> int:
-    """Return the first of the parts that end at `at` and fit on one slide."""
+    """Return the first of the parts that end at `at` and fit on one slide; an exercise between two questions ends the story."""
     first = at
-    while first and sum(map(_lines, parts[first - 1:at + 1])) <= ROOM:
+    while first and not parts[first - 1].startswith("**Your turn") and sum(map(_lines, parts[first - 1:at + 1])) <= ROOM:
         first -= 1
     return first
 

@@ -41,15 +41,18 @@ h1 {{ font-size: 60px; line-height: 1.15; margin: 60px 0 30px; }} p, li {{ margi
 .picture .foot {{ left: 50px; bottom: 3px; height: auto; font-size: {SMALLEST}px; }} .picture svg {{ width: {PIXELS}px; }}
 .title svg {{ width: {PIXELS}px; height: auto; margin-left: -20px; }}
 .vote {{ list-style: lower-alpha; font-size: 32px; }}
-.long {{ font-size: 30px; }}
+.long {{ font-size: 30px; }} .seen {{ font-size: 48px; line-height: 1.25; }} .seen.many {{ font-size: 36px; }}
+table {{ border-collapse: collapse; margin: 0 0 18px; }} tr + tr td {{ border-top: 2px solid #ccc; }}
+th, td {{ padding: 6px 24px 6px 0; text-align: left; vertical-align: top; }}
 pre {{ font: {SMALLEST}px/1.25 "DejaVu Sans Mono", monospace; white-space: pre-wrap; margin: 0 0 20px; }}
 pre.printed {{ border-left: 6px solid #888; padding-left: 20px; }}
 @media screen {{ section {{ border-bottom: 4px solid #888; }} }}
 @media screen and (max-width: 1279px) {{
   body {{ font-size: max(17px, 2.8vw); }}
-  section {{ width: auto; height: auto; padding: 1em; }} .long, .vote, .picture p {{ font-size: 1em; height: auto; }}
-  h1 {{ font-size: 1.6em; margin: .5em 0; }} .label {{ font-size: .85em; }} pre {{ font-size: max(12px, 1.8vw);
-    white-space: pre; overflow-x: auto; }}
+  section {{ width: auto; height: auto; padding: 1em; }}
+  .long, .vote, .picture p, section.seen {{ font-size: 1em; height: auto; }}
+  h1 {{ font-size: 1.6em; margin: .5em 0; }} .label {{ font-size: .85em; }}
+  pre {{ font-size: max(12px, 1.8vw); white-space: pre; overflow-x: auto; }}
   .picture {{ overflow-x: auto; padding: 1em; }}
   .picture svg {{ width: 100%; min-width: {LEGIBLE * UNITS // LETTER}px; margin-top: .5em; }}
   .title svg {{ width: 100%; margin: 0; }} .foot, .picture .foot {{ position: static; font-size: .8em; margin: .8em 0 0; }}
@@ -137,7 +140,8 @@ def seen(lab: Lab) -> Iterator[str]:
     """Each point, or each row, of the section that sums the lab up."""
     text = next(cell.source for cell in lab.cells if re.match(r"## \d+ · What you have seen", cell.source))
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    for said, counted in (row[:2] for row in rows[2:]):
-        yield slide(labelled(rows[0][0], said) + labelled(rows[0][1], counted), lab.title)
+    kind = "seen many" if rows and len(rows[0]) > 2 else "seen"
+    for row in rows[2:]:
+        yield slide("".join(labelled(head, said) for head, said in zip(rows[0], row)), lab.title, kind)
     for point in re.findall(r"^\* (.+?)(?=^\* |^\n|\Z)", text, re.MULTILINE | re.DOTALL):
-        yield slide(labelled("What you have seen", " ".join(point.split())), lab.title)
+        yield slide(labelled("What you have seen", " ".join(point.split())), lab.title, "seen")

@@ -5,6 +5,7 @@ runs each solution in this way. What a student's cell uses of the student's othe
 """
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from minikafka.lab import guard
 
 LIMIT = 30.0    # seconds for a cell, without its check
 FILE = re.compile(r"%%writefile +(\S+) *\n")
+MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.MULTILINE)      # a line for Jupyter, such as %%time or !ls
 
 
 def whole(entry: dict[str, Any]) -> str | None:
@@ -19,7 +21,17 @@ def whole(entry: dict[str, Any]) -> str | None:
     code, uses = entry.get("code"), entry.get("uses")
     if not isinstance(code, str):
         return None
+    code = _without_magic(code)
     return f"{uses}\n{code}" if isinstance(uses, str) and uses and not FILE.match(code) else code
+
+
+def _without_magic(code: str) -> str:
+    """Return the code of a cell without the lines that are for Jupyter and for no Python."""
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return code if FILE.match(code) else MAGIC.sub(r"\1pass", code)
+    return code
 
 
 def handed(source: str, exercise: str) -> dict[str, Any]:

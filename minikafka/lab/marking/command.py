@@ -21,7 +21,7 @@ from minikafka.lab.marking import grades, marks, rubric
 from minikafka.lab.report import Table, found
 from minikafka.machine.files import write_atomic
 
-LONG = ("marks", "written answers")     # tables with sentences in them
+LONG = ("marks", "written answers", "files that were not read")     # tables with sentences in them
 
 
 def main(arguments: list[str]) -> int:
@@ -59,7 +59,8 @@ def _rehearse(students: int) -> int:
 
 
 def _read_all(folder: Path, worth: tuple[rubric.Worth, ...] | None, export: Path | None) -> int:
-    class_ = sorted(_all(folder), key=lambda one: one.name.lower())
+    unread: list[str] = []
+    class_ = sorted(_all(folder, unread), key=lambda one: one.name.lower())
     if not class_:
         print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)
         return 1
@@ -74,6 +75,8 @@ def _read_all(folder: Path, worth: tuple[rubric.Worth, ...] | None, export: Path
         marked = marks.mark(class_, labs, lambda line: print(line, flush=True))
         tables["marks"] = marks.table(marked, labs, worth)
         write_atomic(folder / "marks.csv", marks.as_csv(marks.with_written(tables["marks"], class_)))
+    if unread:
+        tables["files that were not read"] = Table(("file",), tuple((why,) for why in unread))
     for title, table in tables.items():
         print(f"{title}\n\n{table}\n")
     write_atomic(folder / "class.html", page(tables))
@@ -96,15 +99,17 @@ def _fill(export: Path, folder: Path, table: Table) -> int:
     return 0
 
 
-def _all(folder: Path) -> Iterator[HandIn]:
-    """Yield the files of a folder, and those of nbgrader's: submitted/NAME/LAB/. There the name is the folder's, which a server
-    made."""
+def _all(folder: Path, unread: list[str]) -> Iterator[HandIn]:
+    """Yield the files of a folder, and those of a server's folders, whose names the server made: submitted/NAME/LAB/ of nbgrader,
+    NAME_NUMBER_assignsubmission_file_/ of Moodle. Why a file is none goes into `unread`."""
     found = [("", path) for path in sorted(folder.glob("*.json"))]
     found += [(path.parts[-3], path) for path in sorted(folder.glob("submitted/*/*/*.json"))]
+    found += [(path.parts[-2].rsplit("_", 4)[0], path) for path in sorted(folder.glob("*_*_assignsubmission_file_/*.json"))]
     for name, path in found:
         try:
             yield classroom.read(path, name)
         except ValueError as error:
+            unread.append(str(error))
             print(error, file=sys.stderr)
 
 

@@ -24,7 +24,7 @@ SEVERAL = 3     # exercises in which two students have it
 PART = 0.1      # of the minutes of a lab: who passes all of it in less has hardly read it
 REACHES = frozenset("attrgetter builtins __builtins__ checks ctypes __dict__ eval exec exercise gc getattr "
                     "__globals__ globals importlib inspect io judge __loader__ marking mmap open os pathlib pickle __import__ "
-                    "setattr signal socket __spec__ __subclasses__ subprocess sys vars verdict".split())
+                    "setattr shutil signal socket __spec__ __subclasses__ subprocess sys urllib vars verdict".split())
 OURS, LABS = "minikafka.", "minikafka.lab"      # an answer is the student's own, and not the code that it stands for
 UNREAD = (SyntaxError, ValueError, RecursionError, MemoryError)     # of code that is made to be unreadable, too
 

@@ -75,13 +75,19 @@ def test_the_wall_of_the_shortest_nights(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_is_no_hand_in_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Fails if one bad file ends the command, or is passed over in silence; or if an empty folder makes an empty page."""
+    """Fails if one bad file ends the command, or is passed over in silence, on the page, too; if a file of another version
+    is said to be none, or one that an editor has saved is none; or if an empty folder makes an empty page."""
     (folder / "other.json").write_text("{}")
     (folder / "broken.json").write_text("{")
     (folder / "minikafka-Alan.json").write_text(json.dumps({"kind": classroom.KIND, "version": 1, "exercises": [1]}))
+    ada = json.dumps({**record.empty(), "kind": classroom.KIND, "name": "Saved by an editor"})
+    (folder / "mark.json").write_text(ada, encoding="utf-8-sig")
+    (folder / "older.json").write_text(ada.replace('"version": 1', '"version": 0'))
     assert main(["class", str(folder)]) == 0
-    told = capsys.readouterr()
-    assert "2 students" in told.out
+    told, page = capsys.readouterr(), (folder / "class.html").read_text()
+    assert "3 students" in told.out and "Saved by an editor" in told.out
+    assert "older.json is of another version of the course (0, and this one reads 1)" in told.err
+    assert "files that were not read" in told.out and "broken.json is no hand-in" in page
     for name in ("other.json", "broken.json", "minikafka-Alan.json"):
         assert f"{name} is no hand-in: ask for the file that progress().hand_in" in told.err
     empty = folder / "empty"

@@ -39,7 +39,7 @@ def test_another_file_is_refused() -> None:
 def test_written_answers_reach_the_teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                            capsys: pytest.CaptureFixture[str]) -> None:
     """Fails if an answer is lost on its way from the notebook, if the older one counts, if no column is left open for its
-    points, or if in nbgrader's folders the file says who handed it in."""
+    points, or if in nbgrader's or Moodle's folders the file says who handed it in."""
     monkeypatch.setenv("MINIKAFKA_PROGRESS", str(tmp_path / "progress"))
     assert "quotes" in progress().write(6, "text") and "quotes" in progress().write("lab six", "text")
     assert "3 letters" in progress().write("6.a", "old") and "18 letters" in progress().write("6.a", " Half: \ud83d <b>new</b> ")
@@ -47,11 +47,14 @@ def test_written_answers_reach_the_teacher(tmp_path: Path, monkeypatch: pytest.M
     handed = {**record.empty(), "kind": classroom.KIND, "name": "somebody else", "written": record.read()["written"]}
     (folder / "minikafka-x.json").write_text(json.dumps(handed))
     (tmp_path / "minikafka-b.json").write_text(json.dumps({**handed, "name": "bob", "written": {}}))
+    (moodle := tmp_path / "Grace_M. Hopper_123_assignsubmission_file_").mkdir()
+    (moodle / "minikafka-x.json").write_text(json.dumps({**handed, "written": {}}))
     assert main(["class", str(tmp_path), "--mark"]) == 0
     printed, page = capsys.readouterr().out, (tmp_path / "class.html").read_text()
     assert "6.a       ada      Half: ? <b>new</b>" in printed and "Half: ? &lt;b&gt;new&lt;/b&gt;" in page
     head, *rows = (line.split(",") for line in (tmp_path / "marks.csv").read_text().splitlines())
-    assert head[-1] == "written 6.a" and {row[0]: row[-1] for row in rows} == {"ada": "", "bob": "0"}
+    assert head[-1] == "written 6.a" and {row[0]: row[-1] for row in rows} == {
+        "ada": "", "bob": "0", "Grace_M. Hopper": "0"}
 
 
 def test_a_column_is_left_open_for_each_question() -> None:

@@ -145,8 +145,9 @@ def test_a_reach_is_named() -> None:
     """Fails if the brokers' own rule, or a name that is hidden in quotes, is no remark, or if the labs' helpers are one."""
     broker = "from minikafka.client.consumer.assignors import assign_range as mine"
     code = {"4.6": broker, "6.2": "vars()['__builtins__']",
-            "6.4": "from minikafka import Cluster\nimport minikafka.lab.labs.lab06"}
-    assert list(remarks.of_reaches(code)) == ["4.6 uses minikafka.client.consumer.assignors", "6.2 uses __builtins__, vars"]
+            "6.4": "from minikafka import Cluster\nimport minikafka.lab.labs.lab06", "6.6": "from shutil import rmtree"}
+    assert list(remarks.of_reaches(code)) == ["4.6 uses minikafka.client.consumer.assignors", "6.2 uses __builtins__, vars",
+                                              "6.6 uses shutil"]
 
 
 def test_a_name_is_one_short_line(tmp_path: Path) -> None:
@@ -164,6 +165,15 @@ def test_a_cell_is_judged_with_what_it_uses() -> None:
     entry = {"code": question, "uses": uses.uses(question, ["from minikafka.lab import check", function])}
     found = apart.judged({"6.2": cell.whole(entry), "6.4": entry["code"].replace("6.2", "6.4")})
     assert found["6.2"] and found["6.4"].outcome == "UNKNOWN"
+
+
+def test_what_is_for_jupyter_is_left_out() -> None:
+    """Fails if a magic makes a right answer one that does not run, or hides a copy; or if a file loses its first line."""
+    timed = cell.whole({"code": "%%time\n" + RIGHT["6.2"] + "\nif True:\n    !ls"})
+    assert timed is not None and apart.judged({"6.2": timed})["6.2"]
+    assert cell.whole({"code": "x = 7 \\\n% 5"}) == "x = 7 \\\n% 5"
+    assert remarks.alike(timed) == remarks.alike(RIGHT["6.2"] + "\nif True:\n    pass")
+    assert cell.whole({"code": "%%writefile a.py\nx"}) == "%%writefile a.py\nx"
 
 
 def test_the_definitions_that_a_cell_uses() -> None:
