@@ -52,7 +52,8 @@ REAUTH = "connections.max.reauth.ms"
 BEARER = "oauthbearer."  # before the settings of this mechanism
 HANDLER = BEARER + "sasl.server.callback.handler.class"
 _TOKENS = tuple(name for name in BROKER_CONFIGS if name.startswith("sasl.oauthbearer.") and BROKER_CONFIGS[name].effect == "read")
-OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", REAUTH, HANDLER, *_FILES, *_TOKENS,
+OF_LISTENERS = ("sasl.enabled.mechanisms", "ssl.client.auth", "ssl.allow.dn.changes", "ssl.allow.san.changes",
+                REAUTH, HANDLER, *_FILES, *_TOKENS,
                 *(BEARER + name for name in _TOKENS),
                 *(f"{kind}.{what}" for kind in ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
                   for what in ("sasl.jaas.config", REAUTH)))

@@ -35,7 +35,6 @@ log = logging.getLogger("minikafka.tls")
 CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 KEYS, TRUST = "ssl.keystore", "ssl.truststore"
 SETTINGS = "ssl.client.auth", *(f"{kind}.{what}" for kind in (KEYS, TRUST) for what in ("type", "location"))
-
 KEYWORDS = {"1.2.840.113549.1.9.1": "EMAILADDRESS"}  # which RFC 4514 does not have
 
 Settings = dict[str, str | None]
@@ -76,7 +75,8 @@ class CertificateFiles:
             settings = self._look(image)[1] | changed
             read_certificates(settings)
             if (text := _text(settings)) != self._shown:
-                check_names(self._shown, text, self.config["ssl.allow.dn.changes"], self.config["ssl.allow.san.changes"])
+                check_names(self._shown, text, listener_value(image, self.config, self.listener, "ssl.allow.dn.changes"),
+                            listener_value(image, self.config, self.listener, "ssl.allow.san.changes"))
 
     def _look(self, image: MetadataImage) -> tuple[object, Settings]:
         """Return the settings, and what differs as soon as one of them, or a file that it names, is another."""

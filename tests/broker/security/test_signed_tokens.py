@@ -211,14 +211,18 @@ def test_a_login_ends_with_its_token(doors: Cluster) -> None:
 class Tokens(AbstractTokenProvider):
     """kafka-python's source of tokens."""
 
+    def __init__(self, by: str, algorithm: str) -> None:
+        self._by, self._algorithm = by, algorithm
+
     def token(self) -> str:
-        return signed(time.time())
+        return signed(time.time(), by=self._by, algorithm=self._algorithm)
 
 
-def test_clients_log_in_and_write(doors: Cluster) -> None:
+@pytest.mark.parametrize("by, algorithm", [("one", "RS256"), ("ES256", "ES256")])
+def test_clients_log_in_and_write(doors: Cluster, by: str, algorithm: str) -> None:
     """Fails if one of the client libraries cannot log in with a signed token."""
-    write_by_each_library(doors, Tokens(), oauth_cb=lambda _: (
-        signed(time.time(), algorithm="ES256", by="ES256"), time.time() + 600))
+    tokens = Tokens(by, algorithm)
+    write_by_each_library(doors, tokens, oauth_cb=lambda _: (tokens.token(), time.time() + 600))
 
 
 # --- what counts as a login, and what does not start -------------------------------------------------------------------

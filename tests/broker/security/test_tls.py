@@ -33,6 +33,7 @@ from minikafka.sim.world.world import World
 from tests.requests import topic
 from tests.wire.raw import PATIENCE, Raw
 
+LISTENERS = "TLS", "ASKS", "NEEDS", "DN", "SAN"
 HELLO = encode_request(ApiVersionsRequest(), 0, 1, "raw")
 
 
@@ -70,9 +71,11 @@ def settings(certificates: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def closed(engine: str, certificates: Path) -> Iterator[Cluster]:
-    """Two brokers and a controller that speak TLS with each other, and with clients on three listeners."""
-    with Cluster(brokers=2, controllers=1, engine=engine, listeners=dict.fromkeys(("TLS", "ASKS", "NEEDS"), "127.0.0.1"), config={
-            **settings(certificates), "listener.security.protocol.map": "TLS:SSL,ASKS:SSL,NEEDS:SSL,INTERNAL:SSL,CONTROLLER:SSL",
+    """Two brokers and a controller that speak TLS with each other, and with clients on five listeners."""
+    with Cluster(brokers=2, controllers=1, engine=engine, listeners=dict.fromkeys(LISTENERS, "127.0.0.1"), config={
+            **settings(certificates), "listener.security.protocol.map": "".join(f"{name}:SSL," for name in LISTENERS) +
+            "INTERNAL:SSL,CONTROLLER:SSL", "listener.name.dn.ssl.allow.dn.changes": "true",
+            "listener.name.san.ssl.allow.san.changes": "true",
             "listener.name.asks.ssl.client.auth": "requested", "listener.name.needs.ssl.client.auth": "required",
             "listener.name.needs.ssl.keystore.location": str(certificates / "ada.pem"),
             "listener.name.needs.ssl.keystore.type": "PEM"}) as cluster:
@@ -178,22 +181,23 @@ def test_certificates_are_renewed_while_a_broker_runs(closed: Cluster, certifica
         assert open_one.ask(ApiVersionsRequest(), ApiVersionsResponse, 0).error_code == 0
 
 
+def alter(raw: Raw, prefix: str, file: object, kind: str = "PEM", validate: bool = False) -> tuple[int, str]:
+    """Let broker 2 have another store; return the code and the text."""
+    row = IncrementalAlterConfigsRequest.AlterConfigsResource
+    configs = [row.AlterableConfig(name=f"{prefix}.{what}", config_operation=0, value=str(value))
+               for what, value in (("location", file), ("type", kind))]
+    request = IncrementalAlterConfigsRequest(resources=[row(resource_type=4, resource_name="2", configs=configs)],
+                                             validate_only=validate)
+    answer = raw.ask(request, 1).responses[0]
+    return answer.error_code, answer.error_message
+
+
 def test_an_alteration_to_a_file_that_cannot_be_used_is_refused(closed: Cluster, certificates: Path, tmp_path: Path) -> None:
     """Fails if a broker takes a name of a file that leaves its listener without a certificate or with another name (I-TLS-5), or
     refuses in other words."""
     half, ca, both = tmp_path / "half.pem", certificates / "ca.pem", str(certificates / "both.pem")
     half.write_text("half a certificate")
     listener = "listener.name.asks.ssl"
-    row = IncrementalAlterConfigsRequest.AlterConfigsResource
-
-    def alter(raw: Raw, prefix: str, file: object, kind: str = "PEM", validate: bool = False) -> tuple[int, str]:
-        configs = [row.AlterableConfig(name=f"{prefix}.{what}", config_operation=0, value=str(value))
-                   for what, value in (("location", file), ("type", kind))]
-        request = IncrementalAlterConfigsRequest(resources=[row(resource_type=4, resource_name="2", configs=configs)],
-                                                 validate_only=validate)
-        answer = raw.ask(request, 1).responses[0]
-        return answer.error_code, answer.error_message
-
     with Raw(closed.address(2)) as raw:
         for store, file in (("keystore", "/nowhere.pem"), ("keystore", half), ("keystore", ca), ("truststore", half),
                             ("truststore", "/nowhere.pem")):
@@ -213,6 +217,18 @@ def test_an_alteration_to_a_file_that_cannot_be_used_is_refused(closed: Cluster,
                                                     "using the listener prefix: [ssl.keystore.type, ssl.keystore.location]")
         assert alter(raw, "listener.name.none.ssl.keystore", "/nowhere.pem") == (0, None)
     assert shown(closed.address(2, "ASKS"), certificates).split() == (certificates / "both.crt").read_text().split()
+
+
+@pytest.mark.parametrize("listener, taken, refused", [("DN", "named", "less"), ("SAN", "less", "named")])
+def test_names_may_change(closed: Cluster, certificates: Path, listener: str, taken: str, refused: str) -> None:
+    """Fails if ssl.allow.dn.changes or ssl.allow.san.changes of a listener does nothing, or allows what the other one is for."""
+    with Raw(closed.address(2)) as raw:
+        prefix = f"listener.name.{listener.lower()}.ssl.keystore"
+        assert alter(raw, prefix, certificates / f"{taken}.pem") == (0, None)
+        expected = (certificates / f"{taken}.crt").read_text().split()
+        closed.wait(lambda: shown(closed.address(2, listener), certificates).split() == expected, PATIENCE)
+        code, text = alter(raw, prefix, certificates / f"{refused}.pem")
+        assert code == 42 and BAD_NAMES in text
 
 
 def test_files_that_cannot_be_used_change_nothing(certificates: Path, tmp_path: Path) -> None:
