@@ -37,10 +37,8 @@ def cells(
     start: int, end: int, hw: int | None, epoch: Callable[[int], int | None] = lambda offset: 4, acked: int = 0
 ) -> tuple[Cell, ...]:
     """Cells [start, end), readable below hw, acknowledged below `acked`."""
-    return tuple(
-        Cell(offset, epoch(offset), None if hw is None else offset < hw, offset < acked)
-        for offset in range(start, end)
-    )
+    return tuple(Cell(offset, epoch(offset), None if hw is None else offset < hw, offset < acked)
+                 for offset in range(start, end))
 
 
 def lane(broker: int, end: int | None, hw: int | None = 47, first: int = 28, **changes: object) -> Lane:
@@ -48,41 +46,23 @@ def lane(broker: int, end: int | None, hw: int | None = 47, first: int = 28, **c
     epochs = lambda offset: 3 if offset < 36 else 4  # noqa: E731
     kept = () if end is None else cells(max(first, 0), end, hw, epochs, min(end, hw or 0))
     folded = (Span(0, min(first, end)),) if end and first else ()
-    plain = Lane(
-        broker, "follower", "running", (), 4, False, True, 0.3, 10.0, 4.7, 0, hw, end, kept, folded, (), None
-    )
+    plain = Lane(broker, "follower", "running", (), 4, False, True, 0.3, 10.0, 4.7, 0, hw, end, kept, folded, (), None)
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def leader(broker: int, end: int | None, hw: int | None = 47, first: int = 28, **changes: object) -> Lane:
     """The leader's lane."""
-    return lane(
-        broker,
-        end,
-        hw,
-        first,
-        **{"role": "leader", "believes_leader": True, "behind_for": None, "next_check": None} | changes,
-    )
+    return lane(broker, end, hw, first, **{
+        "role": "leader", "believes_leader": True, "behind_for": None, "next_check": None} | changes)
 
 
 def partition(*lanes: Lane, **changes: object) -> ShownPartition:
     """flights-2 with these lanes."""
     plain = ShownPartition(
-        "flights",
-        2,
-        1,
-        4,
-        tuple(lane.broker for lane in lanes if lane.in_sync),
-        2,
-        len(lanes),
-        47,
-        max((lane.end or 0 for lane in lanes), default=None),
-        0,
-        None,
-        lanes,
+        "flights", 2, 1, 4, tuple(lane.broker for lane in lanes if lane.in_sync), 2, len(lanes), 47,
+        max((lane.end or 0 for lane in lanes), default=None), 0, None, lanes,
         (EpochSpan(3, 0, 36, 2), EpochSpan(4, 36, 51, 1)),
-        (Finger("billing", "committed", 44), Finger("billing", "position", 47)),
-    )
+        (Finger("billing", "committed", 44), Finger("billing", "position", 47)))
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
@@ -92,17 +72,9 @@ MARKS = (
     Mark(24.2, MomentKind.FAULT, "broker 3 slow", Level.WAIT),
 )
 PRODUCER = ShownProducer("trips", 1208, 1201, 0, 3, 4, 0.012, 7.2, None)
-GROUP = ShownGroup(
-    "billing",
-    "Stable",
-    3,
-    ("A", "B"),
-    (
-        ShownProgress("flights-0", "A", 120, 118, 2),
-        ShownProgress("flights-1", "A", 98, 98, 0),
-        ShownProgress("flights-2", "B", 47, 44, 3),
-    ),
-)
+GROUP = ShownGroup("billing", "Stable", 3, ("A", "B"), (
+    ShownProgress("flights-0", "A", 120, 118, 2), ShownProgress("flights-1", "A", 98, 98, 0),
+    ShownProgress("flights-2", "B", 47, 44, 3)))
 QUORUM = ShownQuorum((1, 2, 3), 1, 6, (1, 2, 3), (), 218, 218, tuple(
     ShownVoter(n, "running", "leader" if n == 1 else "follower", 6, 1 if n < 3 else None, 218) for n in (1, 2, 3)))
 LEDGER = Ledger(1201, 1199, 1198, 7, 0, 0, 0)
@@ -112,22 +84,9 @@ BROKERS = (ShownBroker(1, "running", 2, True), ShownBroker(2, "running", 1, Fals
 def frame(chosen: ShownPartition | None, sentence: str, level: Level = Level.WAIT, **changes: object) -> Frame:
     """A frame around one partition."""
     plain = Frame(
-        31.4,
-        0.0,
-        38.0,
-        False,
-        "minikafka",
-        Sentence(level, sentence),
-        BROKERS,
-        (),
-        chosen,
+        31.4, 0.0, 38.0, False, "minikafka", Sentence(level, sentence), BROKERS, (), chosen,
         (ShownFlow(0, 1, "produce", 9.8, False), ShownFlow(1, 2, "fetch", 9.8, False), ShownFlow(1, 3, "fetch", 4.1, False)),
-        (PRODUCER,),
-        (GROUP,),
-        QUORUM,
-        LEDGER,
-        MARKS,
-    )
+        (PRODUCER,), (GROUP,), QUORUM, LEDGER, MARKS)
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
@@ -209,128 +168,54 @@ def no_commit() -> Frame:
 
 
 def slow_follower() -> Frame:
-    chosen = partition(
-        leader(1, 51, rate=9.8),
-        lane(2, 51, ghosts=(Ghost(36, 38, 3, 0, 12.5),), rate=9.8),
-        lane(3, 47, behind_for=7.2, next_check=2.1, process="slow", rate=4.1),
-    )
+    chosen = partition(leader(1, 51, rate=9.8), lane(2, 51, ghosts=(Ghost(36, 38, 3, 0, 12.5),), rate=9.8),
+                       lane(3, 47, behind_for=7.2, next_check=2.1, process="slow", rate=4.1))
     return frame(
         chosen,
         "Broker 3 has not caught up for 7.2 s; the limit is 10 s. Until it catches up or leaves the ISR, the high "
         "watermark waits at 47: 47-50 are written, not readable.",
-        brokers=(*BROKERS[:2], ShownBroker(3, "slow", 0, False)),
-    )
+        brokers=(*BROKERS[:2], ShownBroker(3, "slow", 0, False)))
 
 
 def long_log() -> Frame:
     first, hw, end = 1_204_700, 1_204_890, 1_204_912
     own = lambda broker, end, **more: lane(broker, end, hw, first, epoch=17, **more)  # noqa: E731
-    behind = lane(
-        3,
-        1_190_000,
-        1_189_990,
-        1_190_000,
-        in_sync=False,
-        behind_for=812.4,
-        folded=(Span(1_000_000, 1_190_000),),
-        start=1_000_000,
-    )
+    behind = lane(3, 1_190_000, 1_189_990, 1_190_000, in_sync=False, behind_for=812.4, folded=(Span(1_000_000, 1_190_000),),
+                  start=1_000_000)
     chosen = partition(
-        replace(
-            own(1, end),
-            role="leader",
-            believes_leader=True,
-            behind_for=None,
-            start=1_000_000,
-            folded=(Span(1_000_000, first),),
-        ),
-        own(2, end - 5, start=1_000_000, folded=(Span(1_000_000, first),)),
-        behind,
-        epoch=17,
-        high_watermark=hw,
-        log_start=1_000_000,
-        epochs=(EpochSpan(16, 1_000_000, first + 30, 2), EpochSpan(17, first + 30, end, 1)),
-        fingers=(
-            Finger("a-group-with-a-name-that-nobody-would-want-to-type-twice", "committed", 1_150_000),
-            Finger("billing", "position", hw),
-        ),
-    )
-    return frame(
-        chosen,
-        "Broker 3 copies what it missed: 1190000 of 1204912.",
-        producers=(replace(PRODUCER, sent=1_204_912, acked=1_204_890),),
-    )
+        replace(own(1, end), role="leader", believes_leader=True, behind_for=None, start=1_000_000,
+                folded=(Span(1_000_000, first),)),
+        own(2, end - 5, start=1_000_000, folded=(Span(1_000_000, first),)), behind, epoch=17, high_watermark=hw,
+        log_start=1_000_000, epochs=(EpochSpan(16, 1_000_000, first + 30, 2), EpochSpan(17, first + 30, end, 1)),
+        fingers=(Finger("a-group-with-a-name-that-nobody-would-want-to-type-twice", "committed", 1_150_000),
+                 Finger("billing", "position", hw)))
+    return frame(chosen, "Broker 3 copies what it missed: 1190000 of 1204912.",
+                 producers=(replace(PRODUCER, sent=1_204_912, acked=1_204_890),))
 
 
 def twelve_partitions() -> Frame:
     levels = [Level.GOOD] * 9 + [Level.WAIT, Level.BAD, Level.UNKNOWN]
     rows = tuple(
-        PartitionRow(
-            f"flights-{i}",
-            i % 3 + 1 if level is not Level.BAD else None,
-            4,
-            (1, 2, 3) if level is Level.GOOD else (1,),
-            (1, 2, 3),
-            1000 + i,
-            1003 + i,
-            3 if i % 2 else None,
-            level,
-        )
-        for i, level in enumerate(levels)
-    )
-    rows = (
-        *rows[:11],
-        replace(rows[11], leader=None, epoch=None, isr=None, replicas=None, high_watermark=None, log_end=None),
-    )
+        PartitionRow(f"flights-{i}", i % 3 + 1 if level is not Level.BAD else None, 4, (1, 2, 3) if level is Level.GOOD else (1,),
+                     (1, 2, 3), 1000 + i, 1003 + i, 3 if i % 2 else None, level)
+        for i, level in enumerate(levels))
+    rows = (*rows[:11],
+            replace(rows[11], leader=None, epoch=None, isr=None, replicas=None, high_watermark=None, log_end=None))
     groups = tuple(
-        ShownGroup(
-            name,
-            "Stable",
-            12,
-            ("consumer-1-6c2b9d3f", "consumer-2-5d1c8e2a"),
-            tuple(
-                ShownProgress(f"flights-{i}", f"consumer-{i % 2 + 1}-6c2b9d3f-1f4a", 900 + i, 890 + i, 110)
-                for i in range(12)
-            ),
-        )
-        for name in ("billing", "audit")
-    )
-    return replace(
-        slow_follower(), rows=rows, groups=groups, brokers=tuple(ShownBroker(i, "running", 2, i == 4) for i in range(1, 7))
-    )
+        ShownGroup(name, "Stable", 12, ("consumer-1-6c2b9d3f", "consumer-2-5d1c8e2a"), tuple(
+            ShownProgress(f"flights-{i}", f"consumer-{i % 2 + 1}-6c2b9d3f-1f4a", 900 + i, 890 + i, 110) for i in range(12)))
+        for name in ("billing", "audit"))
+    return replace(slow_follower(), rows=rows, groups=groups,
+                   brokers=tuple(ShownBroker(i, "running", 2, i == 4) for i in range(1, 7)))
 
 
 def unknown() -> Frame:
     blank = Lane(1, "unknown", "unknown", (), None, False, None, None, None, None, None, None, None, (), (), (), None)
-    chosen = ShownPartition(
-        "flights",
-        0,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        tuple(replace(blank, broker=broker) for broker in (1, 2, 3)),
-        (),
-        (),
-    )
-    return frame(
-        chosen,
-        "Nothing is known yet.",
-        Level.UNKNOWN,
-        engine="apache",
-        flows=(),
-        producers=(),
-        groups=(),
-        marks=(),
-        brokers=tuple(ShownBroker(i, "unknown", None, False) for i in (1, 2, 3)),
-        quorum=ShownQuorum(None, None, None, (), (), None, None),
-        ledger=Ledger(*[None] * 7),
-    )
+    chosen = ShownPartition("flights", 0, None, None, None, None, None, None, None, None, None,
+                            tuple(replace(blank, broker=broker) for broker in (1, 2, 3)), (), ())
+    return frame(chosen, "Nothing is known yet.", Level.UNKNOWN, engine="apache", flows=(), producers=(), groups=(), marks=(),
+                 brokers=tuple(ShownBroker(i, "unknown", None, False) for i in (1, 2, 3)),
+                 quorum=ShownQuorum(None, None, None, (), (), None, None), ledger=Ledger(*[None] * 7))
 
 
 def hostile_names() -> Frame:
@@ -340,9 +225,7 @@ def hostile_names() -> Frame:
         slow_follower(),
         chosen=chosen,
         producers=(replace(PRODUCER, name=name, last_error=name),),
-        groups=(
-            replace(GROUP, name=name, members=(name,), progress=(ShownProgress(name, name, 10**15, 10**15, 10**15),)),
-        ),
+        groups=(replace(GROUP, name=name, members=(name,), progress=(ShownProgress(name, name, 10**15, 10**15, 10**15),)),),
         marks=(Mark(3.0, MomentKind.FAULT, name, Level.BAD),),
         sentence=Sentence(Level.BAD, name + " " + "many words " * 80),
         rows=tuple(PartitionRow(name + str(i), 1, 2, (1, 2), (1, 2), 10**15, 10**15, 10**15, Level.GOOD) for i in range(70)),
@@ -362,25 +245,6 @@ def spark_queries() -> Frame:
     return frame(chosen, "Spark runs batch 9.", producers=(late,), flows=flows)
 
 
-FRAMES = {
-    make.__name__: make
-    for make in (
-        calm,
-        slow_follower,
-        dead_leader,
-        no_leader,
-        below_minimum,
-        two_crowns,
-        unclean_loss,
-        long_log,
-        twelve_partitions,
-        unknown,
-        polled,
-        transactions,
-        aborted,
-        election,
-        no_commit,
-        hostile_names,
-        spark_queries,
-    )
-}
+FRAMES = {make.__name__: make for make in (
+    calm, slow_follower, dead_leader, no_leader, below_minimum, two_crowns, unclean_loss, long_log, twelve_partitions, unknown,
+    polled, transactions, aborted, election, no_commit, hostile_names, spark_queries)}
