@@ -56,8 +56,7 @@ class Metadata:
     def question(self, create: bool = False) -> MetadataRequest:
         """Return the request for the wanted topics; the answer always has all brokers."""
         topics = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in self.wanted]
-        return MetadataRequest(topics=topics, allow_auto_topic_creation=create,
-                               include_topic_authorized_operations=False)
+        return MetadataRequest(topics=topics, allow_auto_topic_creation=create, include_topic_authorized_operations=False)
 
     def update(self, answer: Any) -> None:
         """Take in an answer."""

@@ -121,8 +121,7 @@ class _Kafka(_Follower):
     def _send(self, original: Callable[..., Any], topic: str, *args: Any, **kwargs: Any) -> Any:
         future = original(topic, *args, **kwargs)
         number = next(self._sent)
-        self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number,
-                 acks=self.client.config["acks"])
+        self.say("sent", topic=topic, partition=kwargs.get("partition"), record=number, acks=self.client.config["acks"])
         future.add_callback(lambda done: self.say("acked", tp=f"{done.topic}-{done.partition}", offset=done.offset,
                                                   record=number))
         future.add_errback(lambda error: self.failed(number, topic, repr(error), getattr(error, "errno", None)))
@@ -256,8 +255,7 @@ class _Confluent(_Follower):
         result = original(*args, **kwargs)
         for tp in result or []:  # a synchronous commit returns them; an asynchronous one calls its callback
             if tp.error is None:
-                self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset,
-                         group=self.membership()["group"])
+                self.say("committed", tp=f"{tp.topic}-{tp.partition}", offset=tp.offset, group=self.membership()["group"])
         return result
 
 

@@ -245,9 +245,7 @@ class ProducerStates:
         return completed
 
     def _add_batch(self, entry: ProducerEntry, header: BatchHeader) -> None:
-        metadata = BatchMetadata(
-            header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp
-        )
+        metadata = BatchMetadata(header.last_sequence, header.last_offset, header.last_offset_delta, header.max_timestamp)
         entry.batches.append(metadata)
         del entry.batches[:-BATCHES_KEPT]
         entry.last_timestamp = header.max_timestamp

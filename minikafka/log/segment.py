@@ -67,9 +67,7 @@ class DamagedLog(Exception):
 class Segment:
     """Opened empty or with `load` / `recover`; offsets in [base_offset, next_offset)."""
 
-    def __init__(
-        self, fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int, tail: str = ""
-    ) -> None:
+    def __init__(self, fs: Fs, folder: str, base_offset: int, config: LogConfig, now_ms: int, tail: str = "") -> None:
         self._fs = fs
         self.tail = tail  # what follows the suffix while the segment is no part of the log yet (swap.py)
         self.folder = folder

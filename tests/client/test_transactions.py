@@ -53,8 +53,7 @@ async def test_all_or_nothing(stage: Stage, version: int) -> None:
 @story(2, topics=TWO)
 async def test_transactions_survive_the_broker_they_depend_on(stage: Stage, version: int, fault: str, victim: str) -> None:
     """Fails if a retried EndTxn or AddPartitions ends another transaction, or a retried batch counts twice."""
-    producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0,
-                              delivery_timeout=60.0)
+    producer = stage.producer(transactional_id="id", transaction_version=version, max_block=60.0, delivery_timeout=60.0)
     await one(producer, "v0")
     node = await coordinator(stage, "id") if victim == "coordinator" else await stage.leader("a")
 

@@ -89,8 +89,7 @@ class Confluent:
         with closing(consumer):
             consumer.assign([confluent_kafka.TopicPartition(topic, partition, start)])
             found = take(lambda: consumer.consume(count, 0.5), count)[:count]
-        return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset())
-                for m in found]
+        return [Record(m.value(), m.key(), m.headers() or [], m.timestamp()[1], m.partition(), m.offset()) for m in found]
 
 
 _DOTTED = {"enable_idempotence": "enable.idempotence", "compression_type": "compression.type"}
@@ -100,8 +99,7 @@ class Aiokafka:
     def send(self, bootstrap: str, topic: str, records: list[Record], **options: Any) -> list[tuple[int, int]]:
         async def run() -> list[tuple[int, int]]:
             async with aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, **options) as producer:
-                futures = [await producer.send(topic, r.value, r.key, r.partition, r.timestamp, r.headers)
-                           for r in records]
+                futures = [await producer.send(topic, r.value, r.key, r.partition, r.timestamp, r.headers) for r in records]
                 done = [await asyncio.wait_for(future, PATIENCE) for future in futures]
             return [(d.partition, d.offset) for d in done if d is not None]  # None for acks=0
         return asyncio.run(run())
@@ -140,8 +138,7 @@ def make_topic(cluster: Any, name: str, partitions: int = 1, replicas: int = 3,
                configs: dict[str, str] | None = None, assignments: dict[int, list[int]] | None = None) -> str:
     """Create a topic, and wait until every living broker has a leader for all its partitions."""
     spec: dict[str, Any] = {"configs": configs or {}}
-    spec |= {"assignments": assignments} if assignments else {"num_partitions": partitions,
-                                                             "replication_factor": replicas}
+    spec |= {"assignments": assignments} if assignments else {"num_partitions": partitions, "replication_factor": replicas}
     with admin_of(cluster) as admin:
         admin.create_topics({name: spec})
     cluster.wait(lambda: known_everywhere(cluster, name, len(assignments or range(partitions))), PATIENCE)

@@ -13,8 +13,7 @@ from tests import kafka_tools
 from tests.clients.kit import make_topic
 from tests.kafka_tools import CONFIGS
 
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 

@@ -19,8 +19,7 @@ from minikafka.machine.jars import KAFKA
 from tests import kafka_tools
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic, take
 
-pytestmark = [pytest.mark.slow,
-              pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 TOOLS = "org.apache.kafka.tools."
 GROUPS = "consumer.group.ConsumerGroupCommand"
 FAILURE = re.compile(r"Exception|\bERROR\b|\bError:|^\s+at [\w.$]+\(", re.MULTILINE)
@@ -69,8 +68,7 @@ def test_consumer_groups(cluster: Cluster, name: str) -> None:
         reader.commit(offsets=[confluent_kafka.TopicPartition(name, p, 3 + p) for p in (0, 1)], asynchronous=False)
         member = reader.memberid()
         rows = [line.split() for line in tool(cluster, GROUPS, "--describe", *group) if line.startswith(name)]
-        assert rows == [[name, name, str(p), str(3 + p), "5", str(2 - p), member, "/127.0.0.1", "reader"]
-                        for p in (0, 1)]
+        assert rows == [[name, name, str(p), str(3 + p), "5", str(2 - p), member, "/127.0.0.1", "reader"] for p in (0, 1)]
         assert [name, "Stable"] in [line.split() for line in tool(cluster, GROUPS, "--list", "--state")]
     cluster.wait(lambda: _is_empty(cluster, name), PATIENCE)
     reset = tool(cluster, GROUPS, "--reset-offsets", *group, "--topic", f"{name}:1", "--to-earliest", "--execute")

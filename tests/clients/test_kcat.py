@@ -73,8 +73,7 @@ def test_metadata(cluster: Cluster, name: str) -> None:
 def test_offsets_by_time(cluster: Cluster, name: str) -> None:
     """Fails if ListOffsets answers a time with another record than the first one that is not older."""
     make_topic(cluster, name, configs={"retention.ms": "-1"})
-    LIBRARIES["confluent"].send(cluster.bootstrap, name, [
-        Record(b"%d" % n, timestamp=T0 + 1000 * n) for n in range(5)])
+    LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n, timestamp=T0 + 1000 * n) for n in range(5)])
     asked = {-2: 0, T0 - 1: 0, T0: 0, T0 + 1: 1, T0 + 3000: 3, T0 + 3999: 4, T0 + 4001: -1, -1: 5}
     found = {}
     for when in asked:

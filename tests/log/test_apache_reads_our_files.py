@@ -18,8 +18,7 @@ from tests import kafka_tools
 from tests.log.kit import NOW, stored
 from tests.log.test_cleaner import clean as compact
 
-pytestmark = [pytest.mark.apache,
-              pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
+pytestmark = [pytest.mark.apache, pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka's jars are not in the cache")]
 
 
 def write_log(folder: Path) -> LiveFs:

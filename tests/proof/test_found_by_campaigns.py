@@ -179,8 +179,7 @@ def test_a_coordinator_that_loads_settles_each_transaction_by_its_own_marker() -
         world.heal()
         return await Consumer(*clients(world), "copiers", ["in"]).committed([("in", 0)], timeout=60.0)
 
-    world = World(2, config={"min.insync.replicas": 2,
-                             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000})
+    world = World(2, config={"min.insync.replicas": 2, "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000})
     assert world.run(story(world)) == {("in", 0): 7}
     world.close()
 

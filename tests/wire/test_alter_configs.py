@@ -160,8 +160,7 @@ def test_changes_of_a_topic(at: Place, topic: str | None, change: Change, code: 
      "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."),
     ("", ("min.insync.replicas", SET, "1"), 0, None),
 ])
-def test_changes_of_a_broker(one: tuple[Raw, str], broker: str | None, change: Change, code: int,
-                             text: str | None) -> None:
+def test_changes_of_a_broker(one: tuple[Raw, str], broker: str | None, change: Change, code: int, text: str | None) -> None:
     """Fails if a broker lets through what it must know of itself, or the controller what would break KIP-966."""
     raw, own = one
     name = own if broker is None else broker
@@ -172,8 +171,7 @@ def test_changes_of_a_broker(one: tuple[Raw, str], broker: str | None, change: C
 def test_resources_are_answered_one_by_one_in_their_order(one: tuple[Raw, str], at: Place) -> None:
     """Fails if one refusal spoils another resource, or what the broker refuses comes first."""
     raw, own = one
-    answers = incremental(raw, (3, "x", [OK]), (TOPIC, at.name, [OK]), (BROKER, "9", []), (TOPIC, "nope", []),
-                          check=True)
+    answers = incremental(raw, (3, "x", [OK]), (TOPIC, at.name, [OK]), (BROKER, "9", []), (TOPIC, "nope", []), check=True)
     assert answers == [(3, "x", 42, "Unknown resource type 3"), (TOPIC, at.name, 0, None),
                        (BROKER, "9", 42, f"Unexpected broker id, expected {own}, but received 9"),
                        (TOPIC, "nope", 3, "The topic 'nope' does not exist.")]

@@ -58,8 +58,7 @@ def describe(raw: Raw, *filters: tuple[str, int, str | None], strict: bool = Fal
     """(entity, quotas) of all that were found."""
     answer = ask(raw, *filters, strict=strict, version=version)
     assert (answer.throttle_time_ms, answer.error_code, answer.error_message) == (0, 0, "")
-    found = [({p.entity_type: p.entity_name for p in e.entity}, {v.key: v.value for v in e.values})
-             for e in answer.entries]
+    found = [({p.entity_type: p.entity_name for p in e.entity}, {v.key: v.value for v in e.values}) for e in answer.entries]
     return sorted(found, key=lambda row: sorted(map(str, row[0].items())))
 
 

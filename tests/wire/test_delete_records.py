@@ -29,8 +29,7 @@ def delete(raw: Raw, *wanted: Wanted, version: int = 2, timeout_ms: int = 20000)
     rows = [row(name=name, partitions=[row.DeleteRecordsPartition(partition_index=i, offset=o) for i, o in offsets])
             for name, offsets in wanted]
     answer = raw.ask(DeleteRecordsRequest(topics=rows, timeout_ms=timeout_ms), version)
-    found = [((t.name, p.partition_index), (p.low_watermark, p.error_code))
-             for t in answer.topics for p in t.partitions]
+    found = [((t.name, p.partition_index), (p.low_watermark, p.error_code)) for t in answer.topics for p in t.partitions]
     assert len(dict(found)) == len(found), "a partition was answered twice"
     return dict(found)
 

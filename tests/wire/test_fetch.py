@@ -206,8 +206,7 @@ def test_special_timestamps(at: Place) -> None:
 
 
 def test_special_timestamps_of_an_empty_log(at: Place) -> None:
-    assert list_offsets(at, LATEST, EARLIEST, MAX_TIMESTAMP) == [
-        (NONE, 0, -1, 0), (NONE, 0, -1, 0), (NONE, -1, -1, -1)]
+    assert list_offsets(at, LATEST, EARLIEST, MAX_TIMESTAMP) == [(NONE, 0, -1, 0), (NONE, 0, -1, 0), (NONE, -1, -1, -1)]
 
 
 def test_the_first_record_at_or_after_a_time(at: Place) -> None:

@@ -43,8 +43,7 @@ def grow(raw: Raw, *wanted: tuple[str, int, list[list[int]] | None], check: bool
 def elect(raw: Raw, kind: int, *wanted: tuple[str, list[int]], everything: bool = False, version: int = 2,
           timeout_ms: int = 30000) -> tuple[int, list[Any]]:
     rows = [ElectLeadersRequest.TopicPartitions(topic=name, partitions=indexes) for name, indexes in wanted]
-    request = ElectLeadersRequest(election_type=kind, topic_partitions=None if everything else rows,
-                                  timeout_ms=timeout_ms)
+    request = ElectLeadersRequest(election_type=kind, topic_partitions=None if everything else rows, timeout_ms=timeout_ms)
     answer = raw.ask(request, version)
     return answer.error_code, [
         (t.topic, [(p.partition_id, p.error_code, p.error_message) for p in t.partition_result])
@@ -200,8 +199,7 @@ def test_the_records_move_too(cluster: Any, raw: Raw, name: str) -> None:
     cluster.wait(lambda: put(raw, name, 50) == 0, timeout=60)
     move(raw, (name, 0, [3]))
     cluster.wait(lambda: state(raw, name) == [(3, 1, [3], [3])], timeout=60)
-    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest",
-                             consumer_timeout_ms=10000)
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=10000)
     consumer.assign([TopicPartition(name, 0)])
     read = [record.value for record in itertools.islice(consumer, 50)]
     consumer.close()
@@ -241,8 +239,7 @@ def test_elections_with_dead_replicas(broken: Cluster, name: str) -> None:
     """Fails if a dead replica is elected, or an unclean election needs the topic's setting."""
     with Raw(broken.bootstrap) as raw:
         raw.create(topic(name, assign=[(0, [3, 1])], min_insync_replicas="1"))
-        assert elect(raw, PREFERRED, (name, [0])) == (
-            0, [(name, [(0, 80, "The preferred leader was not available.")])])
+        assert elect(raw, PREFERRED, (name, [0])) == (0, [(name, [(0, 80, "The preferred leader was not available.")])])
         assert elect(raw, UNCLEAN, (name, [0])) == (0, [(name, [(0, 84, UNNEEDED)])])
 
 

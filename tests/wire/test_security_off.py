@@ -49,8 +49,7 @@ def deletion(kind: int = 2) -> Any:
 def test_there_is_no_authorizer(at: Place, version: int) -> None:
     """Fails if a version is not served, or the words differ."""
     found = at.raw.ask(describe(), version)
-    assert (found.error_code, found.error_message, found.resources) == (
-        54, "No Authorizer is configured on the broker", [])
+    assert (found.error_code, found.error_message, found.resources) == (54, "No Authorizer is configured on the broker", [])
     made = at.raw.ask(CreateAclsRequest(creations=[creation(), creation()]), version)
     assert [(r.error_code, r.error_message) for r in made.results] == [(54, NO)] * 2
     gone = at.raw.ask(DeleteAclsRequest(filters=[deletion()]), version)
@@ -118,8 +117,7 @@ def test_replicas_stay_in_the_one_folder(at: Place, version: int) -> None:
     """Fails if another folder is accepted, or the one there is refused."""
     folder = folder_of(at.raw)
     assert move(at.raw, version) == {}
-    assert move(at.raw, version, ("x", "x" * 213, [0]), ("x", "x" * 214, [0])) == {
-        ("x" * 213, 0): 57, ("x" * 214, 0): 17}
+    assert move(at.raw, version, ("x", "x" * 213, [0]), ("x", "x" * 214, [0])) == {("x" * 213, 0): 57, ("x" * 214, 0): 17}
     assert move(at.raw, version, ("/nowhere", at.name, [0, 7])) == {(at.name, 0): 57, (at.name, 7): 57}
     assert move(at.raw, version, (folder, at.name, [0, 7]), ("x", "zz", [0])) == {
         (at.name, 0): 0, (at.name, 7): 3, ("zz", 0): 57}

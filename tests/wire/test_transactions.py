@@ -476,8 +476,7 @@ def reader(desk: Desk) -> Iterator[Reader]:
 def test_rule_61_offsets_wait_for_the_marker(reader: Reader) -> None:
     """Fails if offsets show before the commit, stay pending after it, or show after an abort."""
     desk, who = reader.desk, reader.desk.begin()
-    request = AddOffsetsToTxnRequest(transactional_id=desk.id, producer_id=who[0], producer_epoch=who[1],
-                                     group_id=desk.id)
+    request = AddOffsetsToTxnRequest(transactional_id=desk.id, producer_id=who[0], producer_epoch=who[1], group_id=desk.id)
     assert desk.raw.ask(request, 3).error_code == 0
     assert desk.describe()[3][0][0] == "__consumer_offsets"
     assert reader.commit(who, 5, 3) == "NONE"
@@ -505,10 +504,8 @@ def test_rule_61_who_may_commit_offsets(reader: Reader) -> None:
         assert reader.commit((pid, epoch + 1), 1, version) == "INVALID_PRODUCER_EPOCH"
         assert reader.commit(who, 1, version, topic="nowhere") == "UNKNOWN_TOPIC_OR_PARTITION"
         assert reader.commit(who, 1, version, index=7) == "UNKNOWN_TOPIC_OR_PARTITION"
-    request = AddOffsetsToTxnRequest(transactional_id=desk.id, producer_id=pid, producer_epoch=epoch + 1,
-                                     group_id=desk.id)
-    assert [Err(desk.raw.ask(request, v).error_code).name for v in (1, 2)] == [
-        "INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"]
+    request = AddOffsetsToTxnRequest(transactional_id=desk.id, producer_id=pid, producer_epoch=epoch + 1, group_id=desk.id)
+    assert [Err(desk.raw.ask(request, v).error_code).name for v in (1, 2)] == ["INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"]
 
 
 # --- administration -------------------------------------------------------------------------------------------------

@@ -140,5 +140,4 @@ def _describe(image: MetadataImage, name: str, count: int) -> list[UserScramCred
         return KafkaError(Err.DUPLICATE_RESOURCE,
                           f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}")
     found = [image.scram[name, mechanism] for mechanism in MECHANISMS if (name, mechanism) in image.scram]
-    return found or KafkaError(Err.RESOURCE_NOT_FOUND,
-                               f"Attempt to describe a user credential that does not exist: {name}")
+    return found or KafkaError(Err.RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {name}")

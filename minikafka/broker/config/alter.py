@@ -82,8 +82,7 @@ class Alteration:
 # --- on the broker that received the request ------------------------------------------------------------------------------
 
 
-def refused_by_broker(image: MetadataImage, config: BrokerConfig,
-                      wanted: list[Alteration]) -> Iterator[KafkaError | None]:
+def refused_by_broker(image: MetadataImage, config: BrokerConfig, wanted: list[Alteration]) -> Iterator[KafkaError | None]:
     """Yield this broker's refusal for each of `wanted`, or None: then the controller decides."""
     counts = Counter((one.kind, one.name) for one in wanted)
     for one in wanted:
@@ -135,8 +134,7 @@ def _check_broker(image: MetadataImage, config: BrokerConfig, one: Alteration) -
         if op.kind in NAMES and op.name not in BROKER_CONFIGS:
             raise KafkaError(Err.INVALID_CONFIG, f"Unknown config name: {op.name}")
         if op.kind in NAMES and not _is_list(one.kind, op.name):
-            raise KafkaError(Err.INVALID_CONFIG,
-                             f"Config value {NAMES[op.kind]} is not allowed for config key: {op.name}")
+            raise KafkaError(Err.INVALID_CONFIG, f"Config value {NAMES[op.kind]} is not allowed for config key: {op.name}")
     after = _after(_present(image, one), one)
     try:
         validate_broker_configs(after, not one.name, lambda name: broker_value(image, config, name))

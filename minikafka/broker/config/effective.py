@@ -142,8 +142,7 @@ def validate_topic_configs(configs: Mapping[str, str], broker: BrokerConfig | No
                     "Topic cannot be configured with remote log storage.")
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if low > high:
-        raise plain("conflict topic config setting min.compaction.lag.ms "
-                      f"({low}) > max.compaction.lag.ms ({high})")
+        raise plain(f"conflict topic config setting min.compaction.lag.ms ({low}) > max.compaction.lag.ms ({high})")
 
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, Value]:

@@ -128,8 +128,7 @@ def _log(name: str, topic: str, **more: Any) -> Config:  # Any: fields of Config
                   dynamic=True, effect=t.effect, **more)
 
 
-def _unset(name: str, kind: Type, topic: str, unit: str, default: Value = None,
-           valid: Validator | None = None) -> Config:
+def _unset(name: str, kind: Type, topic: str, unit: str, default: Value = None, valid: Validator | None = None) -> Config:
     """Return another spelling of a topic default: in a coarser unit, or in ms and usually unset."""
     return Config(name, kind, default, f"Default of {topic}, in {unit}.", valid, "HIGH", dynamic=unit == "ms")
 

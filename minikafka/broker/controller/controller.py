@@ -186,8 +186,7 @@ class Controller:
         if broker is None:
             raise KafkaError(Err.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
         if broker.epoch != epoch:
-            raise KafkaError(Err.STALE_BROKER_EPOCH,
-                             f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}")
+            raise KafkaError(Err.STALE_BROKER_EPOCH, f"Expected broker epoch {broker.epoch}, but got broker epoch {epoch}")
         return broker
 
     def unregister_broker(self, broker_id: int) -> Records:

@@ -157,15 +157,11 @@ class Env:
         runs in parallel unless a subclass has threads."""
         return fn()
 
-    async def listen(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
-    ) -> Callable[[], None]:
+    async def listen(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str) -> Callable[[], None]:
         """Accept connections, through the link of that name (links.py). Return the function that stops accepting."""
         raise NotImplementedError
 
-    async def connect(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
-    ) -> asyncio.Protocol:
+    async def connect(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int) -> asyncio.Protocol:
         """Connect to the broker `peer`; raises ConnectionError or another OSError."""
         raise NotImplementedError
 

@@ -367,16 +367,12 @@ class LiveEnv(Env):
     async def aside(self, fn: Callable[[], T]) -> T:
         return await self.loop.run_in_executor(self._aside, fn)
 
-    async def listen(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
-    ) -> Callable[[], None]:
+    async def listen(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str) -> Callable[[], None]:
         path = self.faults.link(link)
         server = await self.loop.create_server(lambda: LinkedTransport(factory(), path, self.loop), host, port, backlog=512)
         return server.close
 
-    async def connect(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
-    ) -> asyncio.Protocol:
+    async def connect(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int) -> asyncio.Protocol:
         inner = factory()
         await self.loop.create_connection(lambda: LinkedTransport(inner, self.faults.link(peer), self.loop), host, port)
         return inner

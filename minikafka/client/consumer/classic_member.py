@@ -206,8 +206,7 @@ class Membership:
             await self._leave()
 
     async def _leave(self) -> None:
-        member = LeaveGroupRequest.MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id,
-                                                  reason=None)
+        member = LeaveGroupRequest.MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id, reason=None)
         await self.client.ask_coordinator(GROUP, self.group, lambda: LeaveGroupRequest(
             group_id=self.group, members=[member]), LEAVE, _code)
 

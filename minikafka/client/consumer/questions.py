@@ -48,8 +48,7 @@ class Questions:
                     asked = {tp: (self.positions.of[tp].turn, self.positions.of[tp].epoch) for tp in tps}
                     for tp in tps:
                         self.positions.of[tp].asking = True
-                    self.client.env.spawn(self._about(node, asked, *asker(tps)),
-                                          f"{self.client.client_id}: {phase.name}")
+                    self.client.env.spawn(self._about(node, asked, *asker(tps)), f"{self.client.client_id}: {phase.name}")
 
     async def _about(self, node: int, asked: dict[Tp, tuple[int, int]], message: ApiMessage, version: int) -> None:
         answer = await self.client.ask(node, message, version)

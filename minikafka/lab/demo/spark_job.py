@@ -74,9 +74,7 @@ class SparkJob:
         return rows.writeStream.format("parquet").option("path", f"{self.folder}/rows")
 
     def _delays(self, flights: DataFrame) -> Any:
-        names = self.spark.createDataFrame(
-            [(a.faa, a.name) for a in airports()], "origin STRING, airport STRING"
-        ).persist()
+        names = self.spark.createDataFrame([(a.faa, a.name) for a in airports()], "origin STRING, airport STRING").persist()
         delays = (flights.withWatermark("scheduled", LATE_AFTER)
                   .groupBy(F.window("scheduled", HOUR), "origin")
                   .agg(F.count("*").alias("flights"), F.avg("dep_delay").alias("delay"))

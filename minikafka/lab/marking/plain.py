@@ -24,8 +24,7 @@ from typing import Any
 
 OURS = "minikafka."
 SINGLE = (type(None), bool, int, float, str)
-MANY: dict[str, Callable[..., Any]] = {
-    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque}
+MANY: dict[str, Callable[..., Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque}
 PAIRS: dict[str, Callable[..., Any]] = {"dict": dict, "Counter": Counter}
 BYTES: dict[str, Callable[..., Any]] = {"bytes": bytes, "bytearray": bytearray}
 WORDS: dict[str, tuple[Callable[[Any], str], Callable[[str], Any]]] = {     # kinds whose values are written as a text

@@ -196,9 +196,7 @@ def rate_limit(limit: int, start: Offsets, end: Offsets) -> Offsets:
     """Return `end`, cut so that about `limit` records lie between (I-SPARK-3). A partition without a start is not cut."""
     waiting = {tp: end[tp] - start[tp] for tp in end if tp in start and end[tp] > start[tp]}
     total = sum(waiting.values())
-    return {
-        tp: min(end[tp], start[tp] + max(1, limit * waiting[tp] // total)) if tp in waiting else end[tp] for tp in end
-    }
+    return {tp: min(end[tp], start[tp] + max(1, limit * waiting[tp] // total)) if tp in waiting else end[tp] for tp in end}
 
 
 def batch_ranges(start: Offsets, end: Offsets, named: str) -> list[OffsetRange]:

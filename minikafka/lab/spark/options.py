@@ -266,8 +266,7 @@ def _wanted(strategy: str, value: str) -> tuple[Key, ...] | tuple[str, ...] | st
         return topics
     if not value.strip().startswith("{"):
         raise refuse(f"No topicpartitions to assign as specified value for option 'assign' is '{value}'")
-    return _json("assign", value, _assigned,
-                 '{"topicA":[0,1],"topicB":[0,1]}')
+    return _json("assign", value, _assigned, '{"topicA":[0,1],"topicB":[0,1]}')
 
 
 def _assigned(value: Mapping[str, list[int]]) -> tuple[Key, ...]:

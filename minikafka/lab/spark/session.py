@@ -41,11 +41,7 @@ ONE_MACHINE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-SMALL = {
-    "spark.driver.memory": "1g",
-    "spark.default.parallelism": "2",
-    "spark.ui.enabled": "false",
-}
+SMALL = {"spark.driver.memory": "1g", "spark.default.parallelism": "2", "spark.ui.enabled": "false"}
 
 
 def spark_session(master: str | None = None, connector: bool = True, **config: str) -> SparkSession:

@@ -95,9 +95,7 @@ class _Reads:
         if not isinstance(partition, RangePartition) or not partition.range.size:
             return iter(())  # without any partition, Spark makes one of its own
         o = self.options
-        return RangeReader(
-            partition.range, o.client, o.fail_on_data_loss, o.include_headers, o.poll_timeout_s
-        ).batches()
+        return RangeReader(partition.range, o.client, o.fail_on_data_loss, o.include_headers, o.poll_timeout_s).batches()
 
 
 class BatchReader(_Reads, DataSourceReader):

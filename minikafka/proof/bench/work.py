@@ -90,8 +90,7 @@ def paced(rate: float, acks: str = "all", consumer: bool = False) -> Work:
         follower = client("follow", cluster, topic=topic, partitions=1) if consumer else None
         try:
             before = cpu_seconds(cluster)
-            figures = result(client("pace", cluster, topic=topic, rate=rate, seconds=seconds, size=100,
-                                    acks=acks))
+            figures = result(client("pace", cluster, topic=topic, rate=rate, seconds=seconds, size=100, acks=acks))
             used = cpu_seconds(cluster) - before
         finally:
             if follower is not None:
@@ -179,8 +178,7 @@ def a_log(mib: int) -> Work:
     """Return the work of finding records in a log of `mib` MiB, and of opening it again."""
     def run(cluster: Cluster, topic: str, _: float) -> Figures:
         records = mib * (1 << 20) // RECORD
-        result(client("produce", cluster, topic=topic, seconds=PATIENCE, size=RECORD, acks="1",
-                      records=records))
+        result(client("produce", cluster, topic=topic, seconds=PATIENCE, size=RECORD, acks="1", records=records))
         found = result(client("find", cluster, topic=topic, records=records))
         leader = cluster.leader(topic)
         assert leader is not None

@@ -98,8 +98,7 @@ def _copied_to(story: HistoryTables) -> dict[tuple[TP, str], tuple[int, Op]]:
 
 def _copies(story: HistoryTables) -> dict[tuple[str, int, int, str], list[Op]]:
     """Return by source record and target the copies that count, committed or seen by read_committed readers."""
-    seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets
-            for value in story.seen[tp][offset]}
+    seen = {value for tp, offsets in story.seen_committed.items() for offset in offsets for value in story.seen[tp][offset]}
     found: dict[tuple[str, int, int, str], list[Op]] = defaultdict(list)
     for txn in story.txns:
         for send in txn.sends:

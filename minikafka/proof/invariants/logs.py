@@ -52,8 +52,7 @@ class LogsAreWhole(Invariant):
         cursor = LogCursor(seen.log)
         for header, raw in cursor.read(end):
             if not crc_ok(raw, 0, header) or not truth.agrees(header, raw):
-                self.fail(f"{seen}: the batch at offset {header.base_offset} is not what was committed there",
-                          str(seen))
+                self.fail(f"{seen}: the batch at offset {header.base_offset} is not what was committed there", str(seen))
                 return
         if cursor.offset < end and not truth.compacted:
             self.fail(f"{seen}: its bytes end at {cursor.offset}, HW is {end}", str(seen))

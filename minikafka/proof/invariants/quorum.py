@@ -114,8 +114,7 @@ class QuorumIsSafe(Invariant):
         having = [node for node in voters if self._end(node) >= self.end or node in spoiled]
         if len(having) * 2 <= len(voters):
             ends = {node: self._end(node) for node in voters}
-            self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}",
-                      self.end)
+            self.fail(f"offset {self.end - 1} of the metadata is committed, but the voters' logs end at {ends}", self.end)
 
     def _check_election_state(self, node: int) -> None:
         path = self._folder(node) + QUORUM_STATE_FILE
@@ -172,8 +171,7 @@ class MetadataMatches(Invariant):
             self.fail(f"an image holds metadata offset {self.cluster.offset}, the quorum's high watermarks are {ends}")
 
     async def at_end(self) -> None:
-        images = {node: broker.image for node in self.cluster.nodes
-                  if (broker := self.cluster.running(node)) is not None}
+        images = {node: broker.image for node in self.cluster.nodes if (broker := self.cluster.running(node)) is not None}
         newest = max((image.offset for image in images.values()), default=-1)
         same = {node: sorted(map(repr, image.to_records())) for node, image in images.items() if image.offset == newest}
         if len({tuple(records) for records in same.values()}) > 1:

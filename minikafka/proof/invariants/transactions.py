@@ -181,8 +181,7 @@ class TransactionsAreSound(Invariant):
                 for name, data in self.ids.items()
                 if data.state in (TransactionState.ONGOING, *PREPARED) and not self._excused(data.producer_id)]
         # Where records were lost with permission a marker may be among them: then only `kafka-transactions abort` helps.
-        leading = [s for s in self.watch.replicas()
-                   if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
+        leading = [s for s in self.watch.replicas() if s.core.is_leader and self.cluster.leads(s) and not s.truth.was_lost]
         return half + [f"{seen}: a transaction is open from offset {first} on, LSO {seen.partition.last_stable_offset}"
                        f", HW {seen.core.high_watermark}"
                        for seen in leading if (first := self._first_open(seen)) >= 0]

@@ -15,8 +15,7 @@ async def r66_undecided_records(story: CoordinatedStory) -> None:
     key, or none at all, is not decided yet: so the cleaner stops at the last stable offset. If it went on to the high
     watermark, it would delete the last good value of a key in favour of one that is then aborted.
     """
-    await story.topic("t", 1, 2, 3, cleanup_policy="compact", internal_segment_bytes=200,
-                      min_cleanable_dirty_ratio=0.1)
+    await story.topic("t", 1, 2, 3, cleanup_policy="compact", internal_segment_bytes=200, min_cleanable_dirty_ratio=0.1)
     await story.coordinator(STATE, 3, 2)
     story.history.fact("compacts", topic="t")
     story.narrated = (*story.narrated, "compact")

@@ -75,8 +75,7 @@ async def restarted(story: CoordinatedStory, e: StoryWriter) -> None:
     """Kill the brokers that have m4; they read it from their logs when they start again."""
     story.step("m4 reaches brokers 2 and 3, and both die")
     before = story.end(2)
-    story.at_once(lambda: min(story.end(2), story.end(3)) > before,
-                  lambda: (story.world.kill(2), story.world.kill(3)))
+    story.at_once(lambda: min(story.end(2), story.end(3)) > before, lambda: (story.world.kill(2), story.world.kill(3)))
     await e.send("m4", "t", to=2)
     story.step("all start again; e sends m4 again")
     await story.world.mend()

@@ -69,8 +69,7 @@ class Told(History):
         if event["type"] == "invoke":
             self._sent[event["op"]] = event
             number = self._running[event["op"]] = next(self._records)
-            self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number,
-                      acks=event.get("acks"))
+            self._say("sent", topic=event["topic"], partition=event.get("partition"), record=number, acks=event.get("acks"))
             return
         event, number = self._sent.pop(event["op"]) | event, self._running.pop(event["op"])
         if event["type"] == "ok":

@@ -52,12 +52,8 @@ class SimEnv(Env):
         await self.sleep(self.rng("blocking").uniform(0.0001, 0.002) + self.fs.disk.sync_delay)
         return fn(*args)
 
-    async def listen(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str
-    ) -> Callable[[], None]:
+    async def listen(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], link: str) -> Callable[[], None]:
         return self.net.listen(host, port, factory, name=self.host, loop=self.process)
 
-    async def connect(
-        self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int
-    ) -> asyncio.Protocol:
+    async def connect(self, host: str, port: int, factory: Callable[[], asyncio.Protocol], peer: int) -> asyncio.Protocol:
         return await self.net.connect(host, port, factory, name=self.host, loop=self.process)

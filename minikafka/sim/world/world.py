@@ -90,8 +90,7 @@ class World(Breakable):
             **({"broker.rack": rack} if rack is not None else {}),
             **self.settings,
         })
-        host = self.hosts[node] = Host(node, self.seed, self.loop.timeline, self.net, config, self._record,
-                                       self._on_crash)
+        host = self.hosts[node] = Host(node, self.seed, self.loop.timeline, self.net, config, self._record, self._on_crash)
         return host
 
     # --- what there is ----------------------------------------------------------------------------------------

@@ -123,8 +123,7 @@ def test_kafkas_other_names_are_accepted_with_a_warning():
     """Fails if a file written for Kafka is refused for its threads, or taken without a word (I-CFG-2)."""
     config = BrokerConfig({"num.network.threads": "5", "num.io.threads": "8", "num.replica.fetchers": "2",
                            "share.coordinator.state.topic.min.isr": "1", "num.partitions": "4"})
-    assert config.without_effect == ["num.network.threads", "num.replica.fetchers",
-                                     "share.coordinator.state.topic.min.isr"]
+    assert config.without_effect == ["num.network.threads", "num.replica.fetchers", "share.coordinator.state.topic.min.isr"]
     with pytest.raises(ConfigError, match="Invalid value 0 for configuration num.io.threads: Value must be at least 1"):
         BrokerConfig({"num.io.threads": "0"})
 

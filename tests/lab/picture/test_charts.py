@@ -45,10 +45,7 @@ def story() -> list[dict[str, Any]]:
 def test_series_are_the_events() -> None:
     """Fails if a follower's watermark is taken for the leader's, or a truncation is left out of the ends."""
     series = read(story(), "flights-0", ZERO)
-    assert series.ends == {
-        1: [(1.0999999999999943, 2), (3.0999999999999943, 1)],
-        2: [(1.2000000000000028, 1), (3.5, 4)],
-    }
+    assert series.ends == {1: [(1.0999999999999943, 2), (3.0999999999999943, 1)], 2: [(1.2000000000000028, 1), (3.5, 4)]}
     assert [value for _, value in series.watermark] == [1, 4]
     assert [round(value, 3) for _, value in series.latency] == [0.5]
     assert [(round(t, 1), lag) for t, lag in series.lag["billing"]] == [(2.0, 0), (4.0, 3)]
@@ -65,9 +62,7 @@ def test_all_charts_share_the_clock() -> None:
     figure = charts(RecordedRun(story(), engine="sim"), "flights-0")
     assert figure.layout.xaxis.matches == figure.layout.xaxis2.matches == figure.layout.xaxis3.matches == "x4"
     drawn = {trace.name: list(trace.y) for trace in figure.data}
-    assert (
-        drawn["high watermark"] == [1, 4] and drawn["end, broker 1"] == [2, 1] and drawn["lag, billing"] == [0, 3]
-    )
+    assert (drawn["high watermark"] == [1, 4] and drawn["end, broker 1"] == [2, 1] and drawn["lag, billing"] == [0, 3])
 
 
 def test_a_page_without_scripts_shows_the_same_lines() -> None:

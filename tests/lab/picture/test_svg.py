@@ -242,10 +242,7 @@ def test_a_follower_is_not_fed_by_clients() -> None:
     """Fails if a flow is drawn by its target alone: broker 2 leads other partitions, and clients write to those."""
     frame = slow_follower()
     flows = (ShownFlow(0, 2, "produce", 27.0, False), *(flow for flow in frame.flows if flow.target != 2))
-    fed = [
-        (each.get("data-source"), each.get("data-target"))
-        for each in parts(tree(replace(frame, flows=flows)), "flow")
-    ]
+    fed = [(each.get("data-source"), each.get("data-target")) for each in parts(tree(replace(frame, flows=flows)), "flow")]
     assert fed == [("0", "1"), ("1", "3")]
 
 

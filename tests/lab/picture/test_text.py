@@ -27,9 +27,7 @@ def numbers(words: str) -> set[str]:
 def labels(picture: str) -> tuple[list[str], list[str]]:
     """(offsets of cells, folds and the ruler, all other labels); of a shortened label not the word that is cut."""
     root = ElementTree.fromstring(picture)
-    places = {
-        id(text) for group in root.iter() if group.get("data-part") in ("ruler", "folded") for text in group
-    }
+    places = {id(text) for group in root.iter() if group.get("data-part") in ("ruler", "folded") for text in group}
     axis, others = [], []
     for each in root.iter():
         if each.tag.endswith("}text"):

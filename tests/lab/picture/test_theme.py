@@ -16,9 +16,7 @@ LETTERS = ["ink", "soft", "good-t", "wait-t", "bad-t", "hw-t"]
 
 def luminance(colour: str) -> float:
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = [
-        value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in channels
-    ]
+    red, green, blue = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -32,9 +32,7 @@ class Kafka:
         self.cluster.wait(lambda: topic not in self.admin.list_topics() and not self._led(topic), timeout=60)
 
     def _led(self, topic: str) -> list[Any]:
-        return [
-            p for p in self.cluster.partitions().items() if re.fullmatch(rf"{topic}-\d+", p[0]) and p[1].leader >= 0
-        ]
+        return [p for p in self.cluster.partitions().items() if re.fullmatch(rf"{topic}-\d+", p[0]) and p[1].leader >= 0]
 
     def send(self, topic: str, numbers: Iterable[int], partitions: int = 2) -> None:
         """Record n: partition n % partitions, time n seconds; every third without key, every fifth with headers, every

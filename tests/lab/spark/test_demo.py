@@ -105,9 +105,7 @@ def test_what_a_killed_member_leaves(tmp_path):
     )
     group.update()
     assert (len(group.read), group.redelivered, group.members[0].uncommitted) == (3, 0, 2)
-    (tmp_path / "b").write_text(
-        '{"assigned": [1]}\n[1, 0, "x", 9]\n{"assigned": [0, 1]}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n'
-    )
+    (tmp_path / "b").write_text('{"assigned": [1]}\n[1, 0, "x", 9]\n{"assigned": [0, 1]}\n[0, 6, "k", 2]\n[0, 7, "k", 3]\n')
     group.update()
     assert (len(group.read), group.redelivered, group.order_violations) == (4, 2, 0)
     with (tmp_path / "b").open("a") as more:

@@ -142,9 +142,7 @@ def test_equal_resumption(spark, both, kafka, name, tmp_path):
     kafka.create(f"{name}-b", 1)
     kafka.send(f"{name}-b", range(5), 1)
     for source in both:
-        runs[source].append(
-            stream(spark, source, kafka, tmp_path / source, **(options | {"startingOffsets": "latest"}))
-        )
+        runs[source].append(stream(spark, source, kafka, tmp_path / source, **(options | {"startingOffsets": "latest"})))
     theirs, ours = (runs[source] for source in both)
     assert ours == theirs and offsets_in(tmp_path / both[1]) == offsets_in(tmp_path / both[0])
     failed, repeated, resumed = ours
@@ -319,9 +317,7 @@ def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
     job = SparkJob(spark, python_format(spark), kafka.bootstrap, topic, results, str(tmp_path), per_trigger=60)
     job.start(lambda condition: kafka.cluster.wait(condition, timeout=600))
     counted = job.finish()
-    job._write_results(
-        spark.read.parquet(str(tmp_path / "delays")).where("batch = 3").drop("batch").localCheckpoint(), 3
-    )
+    job._write_results(spark.read.parquet(str(tmp_path / "delays")).where("batch = 3").drop("batch").localCheckpoint(), 3)
     assert job.finish() == counted
     assert (counted.rows, counted.distinct, counted.results_differ) == (300, 300, 0)
     assert len(kafka.read(results)) > counted.results_topic == counted.results_parquet == len(counted.windows)

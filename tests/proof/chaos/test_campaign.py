@@ -57,8 +57,7 @@ def test_a_loss_is_found(tmp_path: Path) -> None:
         finally:
             producer.close(timeout=1)
         # The new leader itself must know: before, bytes held by the cut could still reach it as a follower, and stay.
-        cluster.wait(lambda: any(cluster.trace.last("role", b=b, tp=f"{topic}-0", role="leader") for b in others),
-                     PATIENCE)
+        cluster.wait(lambda: any(cluster.trace.last("role", b=b, tp=f"{topic}-0", role="leader") for b in others), PATIENCE)
         cluster.mend()
         cluster.wait(lambda: len(cluster.isr(topic)) == 3, 2 * PATIENCE)
         read_everything(cluster, history, {topic: 1})

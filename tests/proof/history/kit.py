@@ -50,8 +50,7 @@ class Told:
         self.history.ok(self.begun.pop(by), records=records(text))
         return self
 
-    def final(self, text: str, partition: int = 0, outcome: str = "ok", start: int = 0,
-              isolation: str = COMMITTED) -> Told:
+    def final(self, text: str, partition: int = 0, outcome: str = "ok", start: int = 0, isolation: str = COMMITTED) -> Told:
         op = self.history.invoke("reader", "final", topic="t", partition=partition, isolation=isolation)
         getattr(self.history, outcome)(op, start=start, records=records(text))
         return self

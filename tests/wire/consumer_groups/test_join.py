@@ -112,8 +112,7 @@ def test_epochs_fence(group: Group) -> None:
         FENCED_EPOCH, f"The consumer group member has a greater member epoch (7) {ending}")
     assert refusal(member.ask(1, owned=member.owned)) == (
         FENCED_EPOCH, f"The consumer group member has a smaller member epoch (1) {ending}")
-    assert refusal(group.heartbeat("other", 2)) == (
-        UNKNOWN_MEMBER, f"Member other is not a member of group {group.name}.")
+    assert refusal(group.heartbeat("other", 2)) == (UNKNOWN_MEMBER, f"Member other is not a member of group {group.name}.")
     assert member.ask().error_code == NONE
     assert group.state() == ("Stable", 2, 2)
 

@@ -81,8 +81,7 @@ def test_requests_that_make_no_sense(group: Group, fields: dict[str, Any], text:
 @pytest.mark.parametrize("assignor", ["nope", "", "RANGE"])
 def test_assignors_that_there_are_not(group: Group, assignor: str) -> None:
     """Fails if an unknown assignor is taken at the first heartbeat or at a later one."""
-    assert refusal(ask(group, server_assignor=assignor)) == (
-        UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
+    assert refusal(ask(group, server_assignor=assignor)) == (UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
     assert group.describe().error_code == GROUP_NOT_FOUND
     assert ask(group).error_code == NONE
     assert refusal(group.heartbeat("m", 2, server_assignor=assignor)) == (

@@ -128,8 +128,7 @@ async def list_config_resources(ctx: Context, request: ListConfigResourcesReques
     names |= {BROKER_LOGGER: brokers, BROKER_RESOURCE: brokers, TOPIC_RESOURCE: list(image.topics)}
     wanted = {CLIENT_METRICS} if ctx.version == 0 else set(request.resource_types) or set(names)
     if any(kind not in names for kind in wanted):
-        return ListConfigResourcesResponse(throttle_time_ms=0, error_code=int(Err.UNSUPPORTED_VERSION),
-                                           config_resources=[])
+        return ListConfigResourcesResponse(throttle_time_ms=0, error_code=int(Err.UNSUPPORTED_VERSION), config_resources=[])
     row = ListConfigResourcesResponse.ConfigResource
     found = [(name, kind) for kind in names if kind in wanted for name in names[kind]]
     rows = await each(lambda one: row(resource_name=one[0], resource_type=one[1]), found)

@@ -43,8 +43,7 @@ async def broker_registration(ctx: Context, request: BrokerRegistrationRequest,
         tuple(BrokerFeature(f.name, f.min_supported_version, f.max_supported_version) for f in request.features),
         request.rack, tuple(request.log_dirs or ()), request.previous_broker_epoch)
     try:
-        epoch = await active.decide(
-            lambda controller, now: controller.register_broker(wanted, active.next_offset(), now))
+        epoch = await active.decide(lambda controller, now: controller.register_broker(wanted, active.next_offset(), now))
     except KafkaError as error:
         log.info("broker %d cannot register: %s", request.broker_id, error)
         return BrokerRegistrationResponse(throttle_time_ms=0, error_code=int(error.code), broker_epoch=-1)
@@ -67,8 +66,7 @@ async def broker_heartbeat(ctx: Context, request: BrokerHeartbeatRequest,
 
 
 @handles(AlterPartitionRequest, on=(INTERNAL,), needs=(ActiveController,))
-async def alter_partition(ctx: Context, request: AlterPartitionRequest,
-                          active: ActiveController) -> AlterPartitionResponse:
+async def alter_partition(ctx: Context, request: AlterPartitionRequest, active: ActiveController) -> AlterPartitionResponse:
     """Change ISRs as their leaders propose; the response has the partitions as they are afterwards."""
     proposals = [(topic.topic_id, [_proposal(row) for row in topic.partitions]) for topic in request.topics]
     try:

@@ -16,8 +16,7 @@ from minikafka.protocol.apis import UnregisterBrokerRequest, UnregisterBrokerRes
 from minikafka.protocol.errors import Err, KafkaError
 
 
-def _update(ctx: Context, controller: Controller,
-            request: UpdateFeaturesRequest) -> tuple[Records, UpdateFeaturesResponse]:
+def _update(ctx: Context, controller: Controller, request: UpdateFeaturesRequest) -> tuple[Records, UpdateFeaturesResponse]:
     updates = [FeatureUpdate(u.feature, u.max_version_level, u.upgrade_type) for u in request.feature_updates]
     try:
         records = update_features(controller.image, SUPPORTED, ctx.node.node_id, updates)

@@ -46,8 +46,7 @@ from minikafka.protocol.errors import Err, KafkaError
 
 CREATES_STRICTLY, DELETES_STRICTLY, GROWS_STRICTLY = 6, 5, 3     # since these versions no change above the quota is made
 WITHOUT_TEXT = (Err.REQUEST_TIMED_OUT, Err.THROTTLING_QUOTA_EXCEEDED)       # refused without a text, as in Kafka
-WITHOUT_TEXT_FOR_PARTITIONS = (*WITHOUT_TEXT, Err.UNKNOWN_TOPIC_OR_PARTITION, Err.NOT_CONTROLLER,
-                               Err.UNKNOWN_SERVER_ERROR)
+WITHOUT_TEXT_FOR_PARTITIONS = (*WITHOUT_TEXT, Err.UNKNOWN_TOPIC_OR_PARTITION, Err.NOT_CONTROLLER, Err.UNKNOWN_SERVER_ERROR)
 Response = TypeVar("Response", CreateTopicsResponse, CreatePartitionsResponse, DeleteTopicsResponse)
 
 

@@ -38,8 +38,7 @@ Described = DescribeGroupsResponse.DescribedGroup
 
 
 @handles(DescribeGroupsRequest, versions=(0, 6), needs=(GroupCoordinator,))
-async def describe_groups(ctx: Context, request: DescribeGroupsRequest,
-                          groups: GroupCoordinator) -> DescribeGroupsResponse:
+async def describe_groups(ctx: Context, request: DescribeGroupsRequest, groups: GroupCoordinator) -> DescribeGroupsResponse:
     """Describe classic groups. A group that is not classic is Dead; from version 6 on with GROUP_ID_NOT_FOUND."""
     operations, room = request.include_authorized_operations, AnswerBudget()
     described = await each(partial(_describe, ctx, groups, operations, room), request.groups)

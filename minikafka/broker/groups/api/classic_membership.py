@@ -88,8 +88,7 @@ async def sync_group(ctx: Context, request: SyncGroupRequest, groups: GroupCoord
 def heartbeat(ctx: Context, request: HeartbeatRequest, groups: GroupCoordinator) -> HeartbeatResponse:
     """Renew the member's session, and tell the member if it must join again."""
     try:
-        error = groups.heartbeat(
-            request.group_id, request.member_id, request.group_instance_id, request.generation_id)
+        error = groups.heartbeat(request.group_id, request.member_id, request.group_instance_id, request.generation_id)
     except KafkaError as refused:
         # As in Kafka: before the group is loaded the member is not known here, and must not lose its place for that.
         error = Err.NONE if refused.code is Err.COORDINATOR_LOAD_IN_PROGRESS else refused.code

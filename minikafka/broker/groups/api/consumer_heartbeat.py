@@ -48,8 +48,7 @@ async def consumer_group_heartbeat(ctx: Context, request: ConsumerGroupHeartbeat
             None if request.topic_partitions is None else _owned(request.topic_partitions), bool(request.topic_partitions))
         response = await groups.consumer_heartbeat(request.group_id, beat, ctx.version, ctx.describes)
     except KafkaError as error:
-        return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code),
-                                              error_message=_own(error))
+        return ConsumerGroupHeartbeatResponse(throttle_time_ms=0, error_code=int(error.code), error_message=_own(error))
     assignment = None if response.assignment is None else Assigned(topic_partitions=[
         Assigned.TopicPartitions(topic_id=one.topic_id, partitions=list(one.partitions)) for one in response.assignment])
     return ConsumerGroupHeartbeatResponse(

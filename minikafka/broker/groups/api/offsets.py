@@ -236,8 +236,7 @@ async def _fetched(kind: Any, topic_id: UUID | None, name: str,
         partitions.append(partition(partition_index=index, committed_offset=found.offset, metadata=found.metadata,
                                     committed_leader_epoch=found.leader_epoch, error_code=int(error)))
         await pace()
-    return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name,
-                                                                                         partitions=partitions)
+    return kind(name=name, topic_id=topic_id, partitions=partitions) if batched else kind(name=name, partitions=partitions)
 
 
 # --- OffsetDelete --------------------------------------------------------------------------------------------------

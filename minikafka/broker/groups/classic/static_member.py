@@ -44,8 +44,7 @@ def replace(group: ClassicGroup, call: Call, request: Join, member_id: str, now:
     old_id, old_leader = group.members.static[request.instance_id], group.members.leader or ""
     member = group.members.get(old_id)
     fenced = _fence(member)
-    before = Join(old_id, member.protocol_type, member.protocols, member.session_timeout_ms,
-                  member.rebalance_timeout_ms)
+    before = Join(old_id, member.protocol_type, member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     _rename(group, request.instance_id, member_id)
     member.adopt(request)
     member.joining, member.is_new = call, False
@@ -69,8 +68,7 @@ def on_committed(group: ClassicGroup, then: Replaced, error: Err, now: float) ->
     elif then.may_skip:
         result = group.welcome(member, skip_assignment=group.members.leader == member.member_id)
     else:                            # an old client that gets itself as the leader would make a new assignment
-        result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol,
-                            then.old_leader)
+        result = JoinResult(error, member.member_id, group.generation, group.protocol_type, group.protocol, then.old_leader)
     group.renew(member, now)         # its session may have ended while its call waited for the record
     return [CompleteCall(call, result)]
 

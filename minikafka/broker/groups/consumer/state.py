@@ -73,8 +73,7 @@ class ConsumerGroupState:
 
     def draft(self) -> ConsumerGroupState:
         """Return a copy to write records to."""
-        return replace(self, members=dict(self.members), targets=dict(self.targets), regexes=dict(self.regexes),
-                       written=[])
+        return replace(self, members=dict(self.members), targets=dict(self.targets), regexes=dict(self.regexes), written=[])
 
     def write(self, kind: int, name: str, value: Value | None) -> None:
         """Add a record to a draft and apply it, as if it were in the log."""

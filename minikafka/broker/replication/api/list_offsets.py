@@ -70,8 +70,7 @@ async def list_offsets(ctx: Context, request: ListOffsetsRequest, replicas: Repl
     for topic in request.topics:
         for p in topic.partitions:
             repeated = (topic.name, p.partition_index) in twice
-            answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(
-                ctx, request, replicas, topic.name, p)
+            answer = _failure(p, Err.INVALID_REQUEST) if repeated else _list_offset(ctx, request, replicas, topic.name, p)
             topics.setdefault(topic.name, {})[p.partition_index] = answer
             await pace()
     return ListOffsetsResponse(

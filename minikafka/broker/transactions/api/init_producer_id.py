@@ -42,5 +42,4 @@ async def init_producer_id(ctx: Context, request: InitProducerIdRequest, produce
 
 
 def _answer(error: Err, producer_id: int = NONE, epoch: int = NONE) -> InitProducerIdResponse:
-    return InitProducerIdResponse(throttle_time_ms=0, error_code=int(error), producer_id=producer_id,
-                                  producer_epoch=epoch)
+    return InitProducerIdResponse(throttle_time_ms=0, error_code=int(error), producer_id=producer_id, producer_epoch=epoch)

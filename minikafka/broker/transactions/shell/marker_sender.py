@@ -95,8 +95,7 @@ class MarkerSender:
         return {(topic.name, p.partition_index): Err(p.error_code)
                 for marker in answer.markers for topic in marker.topics for p in topic.partitions}
 
-    def _request(self, home: Home, data: TransactionData,
-                 partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
+    def _request(self, home: Home, data: TransactionData, partitions: list[TopicPartition]) -> WriteTxnMarkersRequest:
         topics: dict[str, list[int]] = {}
         for topic, index in partitions:
             topics.setdefault(topic, []).append(index)

@@ -99,8 +99,7 @@ def charts(run: RecordedRun, tp: str | None = None) -> Chart:
     chart.update_layout(height=plots + chart.layout.margin.t + chart.layout.margin.b)
     figure = make_subplots(rows=len(rows), cols=1, shared_xaxes=True, vertical_spacing=BETWEEN / plots,
                            row_heights=[high for _, high in rows], figure=chart)
-    for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"),
-                               ("delivered", PURPLE, "dot")):
+    for what, colour, dash in (("written", SKY, "solid"), ("acknowledged", GREEN, "dash"), ("delivered", PURPLE, "dot")):
         if series.times[what]:
             _line(figure, 1, rates(series.times[what], run.end), what, colour, dash)
     _dots(figure, 2, [(t, value * 1000) for t, value in series.latency], "produce latency")

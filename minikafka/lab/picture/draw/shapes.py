@@ -55,8 +55,7 @@ def draw_state(paper: Paper, process: str, x: float, y: float) -> None:
         paper.path(glyph, "glyph", x, y)
 
 
-def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1,
-               part: str = "crown") -> None:
+def draw_crown(paper: Paper, broker: int, how: str, x: float, y: float, scale: float = 1, part: str = "crown") -> None:
     """Draw the leader's crown, left foot at (x, y): filled; dashed when only its wearer believes in it; grey when the
     wearer is dead."""
     look = {"worn": "crown", "hollow": "hollow", "dead": "deadcrown"}[how]

@@ -40,8 +40,7 @@ def picture(records: Iterable[Any], follow: str | None = None, read: Sequence[An
             partitions: int = 0, title: str = "") -> tuple[str, str]:
     """Return the topic as SVG and in words. `leaders`: partition -> broker; `partitions`: how many there are at least."""
     found = sorted(records, key=lambda r: (r.partition, r.offset))
-    lanes = {p: [r for r in found if r.partition == p]
-             for p in range(max([partitions, *(r.partition + 1 for r in found)]))}
+    lanes = {p: [r for r in found if r.partition == p] for p in range(max([partitions, *(r.partition + 1 for r in found)]))}
     looks = _looks(found)
     sheet = Sheet(WIDE)
     title = title or f"{counted(len(lanes), 'partition')}, {counted(len(found), 'record')}"

@@ -176,8 +176,7 @@ def _end_of(entries: list[tuple[int, int]], epoch: int, end: int) -> tuple[int, 
 # --- aborted transactions -------------------------------------------------------------------------------------------
 
 
-def judge_index(log: Log, rows: dict[int, AbortedTransaction], rules: CompactionRules, start: int,
-                rng: Random) -> None:
+def judge_index(log: Log, rows: dict[int, AbortedTransaction], rules: CompactionRules, start: int, rng: Random) -> None:
     """Check I-LOOKS-5, for the whole log and for a part of it."""
     low = rules.bases[0]
     at = rng.randint(low, log.end_offset)

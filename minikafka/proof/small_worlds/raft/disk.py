@@ -176,9 +176,7 @@ def _apply(log: list[Entry], offset: int, entries: Sequence[Entry], cut: bool) -
         log[offset : offset + len(entries)] = entries
 
 
-def _survivors(
-    pending: list[tuple[int, Sequence[Entry], bool]], rng: Random
-) -> list[tuple[int, Sequence[Entry], bool]]:
+def _survivors(pending: list[tuple[int, Sequence[Entry], bool]], rng: Random) -> list[tuple[int, Sequence[Entry], bool]]:
     """Return none, a prefix, or any subset of the writes; the last one may be torn."""
     model = rng.randrange(3)
     if model == 0:

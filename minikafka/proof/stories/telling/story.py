@@ -239,8 +239,7 @@ class Story(Teller):
     async def topic(self, name: str, *replicas: int, **config: object) -> None:
         """Create a topic of one partition on these brokers, the first of which leads; return when each living replica knows."""
         kind = CreateTopicsRequest.CreatableTopic
-        configs = [kind.CreatableTopicConfig(name=key.replace("_", "."), value=str(value))
-                   for key, value in config.items()]
+        configs = [kind.CreatableTopicConfig(name=key.replace("_", "."), value=str(value)) for key, value in config.items()]
         assigned = [kind.CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))]
         request = CreateTopicsRequest(timeout_ms=9000, topics=[kind(name=name, num_partitions=-1, replication_factor=-1,
                                                                     assignments=assigned, configs=configs)])
@@ -266,8 +265,7 @@ class Story(Teller):
         """Put the replicas into another order; no leader changes."""
         row = AlterPartitionReassignmentsRequest.ReassignableTopic
         moved = row(name=topic, partitions=[row.ReassignablePartition(partition_index=0, replicas=list(replicas))])
-        request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=[moved],
-                                                     allow_replication_factor_change=True)
+        request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=[moved], allow_replication_factor_change=True)
         answer = await self.peer(by).request(request, 1, PATIENCE)
         assert answer.responses[0].partitions[0].error_code == 0
 
