@@ -1,11 +1,12 @@
 """The frames of a login: ApiVersions, SaslHandshake, SaslAuthenticate, or tokens without a header; and how long it lasts.
 
 Owns: which request may come when, and the users of each listener, from the configuration and the metadata.
-Invariants: I-LOGIN-1 on a listener with SASL nothing but ApiVersions is served before the login; everything else ends the
+Invariants: I-LOGIN-1 on a listener with SASL nothing but one ApiVersions is served before the login; everything else ends the
               connection, after `connection.failed.authentication.delay.ms`.
             I-LOGIN-2 after the end of a login nothing is served but the next one, of the same user by the same mechanism; while
               that is under way, nothing else.
-What Kafka does differently: it has no deadline for a login.
+            I-LOGIN-3 a frame before the login holds up the others no longer than a slice (turns.py): it has no long lists.
+What Kafka does differently: it has no deadline for a login, and it answers a long request in the middle of one before it ends it.
 Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator; KIP-43, KIP-152, KIP-368;
 KafkaChannel.maybeBeginServerReauthentication.
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from kafka.protocol.metadata import ApiVersionsResponse
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -41,6 +43,7 @@ from minikafka.broker.server.listeners import (
 from minikafka.broker.server.node import Node
 from minikafka.broker.server.oauth import Bearer, UnsecuredTokens
 from minikafka.broker.server.principals import USER, SslPrincipalMapper
+from minikafka.broker.server.registry import ApiHandler
 from minikafka.broker.server.sasl import (
     SCRAM,
     SaslSession,
@@ -52,6 +55,7 @@ from minikafka.broker.server.sasl import (
     plain_users,
 )
 from minikafka.broker.server.signed_tokens import SignatureRules, SignedTokens
+from minikafka.broker.server.turns import LONG
 from minikafka.protocol.codec import (
     API_VERSIONS,
     RESPONSES,
@@ -63,6 +67,7 @@ from minikafka.protocol.codec import (
 )
 from minikafka.protocol.errors import Err, ProtocolError
 from minikafka.protocol.failure import failed_response
+from minikafka.protocol.reader import LongMessage
 
 MECHANISMS = ("PLAIN", *SCRAM, BEARER)
 VALIDATOR = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
@@ -104,10 +109,11 @@ class TimedLogin:
 class Login:
     """One client that has not logged in yet; or the next login of one that has, with the `former` one."""
 
-    def __init__(self, users: Users, nonce: str, former: TimedLogin | None = None) -> None:
+    def __init__(self, users: Users, nonce: str, table: Mapping[int, ApiHandler], former: TimedLogin | None = None) -> None:
         self.session = SaslSession(users, nonce, "authentication" if former is None else "re-authentication")
-        self.former = former
+        self.former, self._table = former, table
         self.lifetime_ms: int | None = None  # of the login when it is done; None: no end
+        self._told = False  # which versions of the APIs there are
         self._bare = False  # tokens come without a header, after SaslHandshake v0
 
     @property
@@ -126,12 +132,13 @@ class Login:
             return LoginReply(b"" if step.text else SIZE.pack(len(step.answer)) + step.answer, step.text)
         header = parse_header(frame)
         expected = SaslHandshakeRequest if self.session.mechanism is None else SaslAuthenticateRequest
-        if header.api_key == API_VERSIONS and expected is SaslHandshakeRequest:
+        if header.api_key == API_VERSIONS and expected is SaslHandshakeRequest and not self._told:
+            self._told = self._serves(header)
             return None
         if header.api_key != expected.API_KEY:
             early = expected is SaslHandshakeRequest
-            return LoginReply(b"" if early else _refused(header, frame), f"Unexpected Kafka request of type {header.api_key} "
-                              f"during SASL {'handshake' if early else 'authentication'}.")
+            return LoginReply(b"" if early else self._refused(header, frame), "Unexpected Kafka request of type "
+                              f"{header.api_key} during SASL {'handshake' if early else 'authentication'}.")
         if not expected.min_version <= header.version <= expected.max_version:
             raise ProtocolError(f"Version {header.version} of {expected.name} is not served")
         return (self._handshake if expected is SaslHandshakeRequest else self._authenticate)(header, frame)
@@ -167,16 +174,25 @@ class Login:
             raise ProtocolError(f"a login cannot last {lasts} ms")  # Kafka cannot count so far
         return step
 
+    def _refused(self, header: RequestHeader, frame: memoryview) -> bytes:
+        """Return the answer to a request that comes in the middle of a login; none to a producer that expects none."""
+        kind = RESPONSES.get(header.api_key)
+        if kind is None or not self._serves(header):
+            if header.api_key == API_VERSIONS:
+                return encode_response(ApiVersionsResponse(error_code=int(Err.ILLEGAL_SASL_STATE)), 0, header.correlation_id)
+            raise ProtocolError(f"API key {header.api_key} with version {header.version} is not enabled on this listener")
+        try:
+            request = decode_request(header, frame, LONG)
+        except LongMessage as error:
+            raise ProtocolError(f"a long request of type {header.api_key} in the middle of a login") from error
+        if getattr(request, "acks", -1) == 0:
+            return b""
+        answer = failed_response(request, kind, header.version, Err.ILLEGAL_SASL_STATE) or kind()
+        return encode_response(answer, header.version, header.correlation_id)
 
-def _refused(header: RequestHeader, frame: memoryview) -> bytes:
-    """Return the answer to a request that comes in the middle of a login; none to a producer that expects none."""
-    if header.api_key not in RESPONSES:
-        raise ProtocolError(f"API key {header.api_key} is not enabled on this listener")
-    request, kind = decode_request(header, frame), RESPONSES[header.api_key]
-    if getattr(request, "acks", -1) == 0:
-        return b""
-    answer = failed_response(request, kind, header.version, Err.ILLEGAL_SASL_STATE) or kind()
-    return encode_response(answer, header.version, header.correlation_id)
+    def _serves(self, header: RequestHeader) -> bool:
+        served = self._table.get(header.api_key)
+        return served is not None and served.min <= header.version <= served.max
 
 
 def check_logins(config: BrokerConfig) -> None:

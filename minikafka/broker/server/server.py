@@ -96,7 +96,7 @@ class Server:
         it is served at once."""
         env = self.node.env
         if listener.protocol.startswith("SASL"):
-            return Login(users_of(listener, self.node, self._secret), env.uuid().hex + env.uuid().hex, former)
+            return Login(users_of(listener, self.node, self._secret), env.uuid().hex + env.uuid().hex, self.table, former)
         if self.listener != INTERNAL or not env.cluster_secret:
             return None
         return Acceptor(env.cluster_secret, self.node.node_id, env.uuid().bytes)

@@ -18,11 +18,14 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 from minikafka import Cluster
-from minikafka.broker.server.sasl import SCRAM
+from minikafka.broker.server.login import Login
+from minikafka.broker.server.registry import ApiHandler
+from minikafka.broker.server.sasl import SCRAM, Users
 from minikafka.cluster import wire
 from minikafka.cluster.errors import ClusterError
 from minikafka.cluster.security import LOGIN, Address, Security
 from minikafka.protocol.codec import encode_request
+from minikafka.protocol.errors import ProtocolError
 from tests.requests import topic
 from tests.wire.raw import Raw
 
@@ -120,6 +123,39 @@ def test_a_request_in_the_middle_of_a_login_is_refused(closed: Cluster, request_
         raw.send(encode_request(request_, version, 1, "raw"))
         assert raw.receive() == bytes.fromhex(answer)
         assert raw.receive() is None
+
+
+@pytest.mark.parametrize("versions, closes", [([3, 3], True), ([0, 3], True), ([99, 3], False), ([99, 99, 0], False)])
+def test_the_versions_are_asked_once(closed: Cluster, versions: list[int], closes: bool) -> None:
+    """Fails if a stranger is served for as long as he asks (I-LOGIN-1), or who asks again in an older version is not."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        for number, version in enumerate(versions):
+            request = ApiVersionsRequest(client_software_name="a", client_software_version="b")
+            frame = bytearray(encode_request(request, min(version, 3), 1, "raw"))
+            struct.pack_into(">h", frame, 6, version)
+            raw.send(bytes(frame))
+            assert (raw.receive() is None) == (closes and number == len(versions) - 1)
+
+
+@pytest.mark.parametrize("key, version, answer", [(18, 99, "00000001 0022 00000000"), (18, -1, "00000001 0022 00000000"),
+                                                  (19, 99, None), (52, 1, None), (999, 0, None)])
+def test_a_version_that_is_not_served_in_a_login(closed: Cluster, key: int, version: int, answer: str | None) -> None:
+    """Fails if a request is parsed that is not served here, or ApiVersions, whose oldest answer all can read, gets none."""
+    with Raw(closed.address(1, "LAB")) as raw:
+        raw.ask(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        raw.send_frame(struct.pack(">hhih", key, version, 1, -1) + bytes(30))
+        assert raw.receive() == (bytes.fromhex(answer) if answer else None)
+
+
+def test_a_long_request_before_the_login_is_not_read() -> None:
+    """Fails if a stranger's request with 90,000 topics is read and answered row by row while all others wait (I-LOGIN-3)."""
+    users = Users(("PLAIN",), {USER: PASSWORD}, lambda *_: None, b"secret")
+    guest = Login(users, "nonce", {MetadataRequest.API_KEY: ApiHandler(print, 0, 13, 0, ())})
+    topics = [MetadataRequest.MetadataRequestTopic(name="") for _ in range(90_000)]
+    first, second = SaslHandshakeRequest(mechanism="PLAIN"), MetadataRequest(topics=topics)
+    assert guest.serve(memoryview(encode_request(first, 1, 1, "raw"))[4:])
+    with pytest.raises(ProtocolError, match="long request"):
+        guest.serve(memoryview(encode_request(second, 1, 1, "raw"))[4:])
 
 
 def test_where_scram_turns_an_unknown_user_away(closed: Cluster) -> None:
