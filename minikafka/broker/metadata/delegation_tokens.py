@@ -70,7 +70,7 @@ class TokenRules(NamedTuple):
     def find(self, tokens: Tokens, password: bytes) -> DelegationTokenRecord:
         """Return the token that has this password; KafkaError if there is none."""
         secret = self.check()
-        found = next((token for token in tokens.values() if token_hmac(secret, token.token_id) == password), None)
+        found = next((token for name, token in tokens.items() if hmac.compare_digest(token_hmac(secret, name), password)), None)
         if found is None:
             raise KafkaError(Err.DELEGATION_TOKEN_NOT_FOUND)
         return found

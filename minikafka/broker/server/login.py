@@ -127,11 +127,15 @@ class Login:
 
     def serve(self, frame: memoryview) -> LoginReply | None:
         """Take one frame; None if it is a request that is served as always. Raises ProtocolError."""
+        former, mechanism = self.former, self.session.mechanism
+        if former is not None and mechanism not in (None, former.mechanism):
+            raise ProtocolError(f"SASL mechanism '{mechanism}' requested by client is not supported for "
+                                f"re-authentication of mechanism '{former.mechanism}'")
         if self._bare:
             step = self._token(bytes(frame))
             return LoginReply(b"" if step.text else SIZE.pack(len(step.answer)) + step.answer, step.text)
         header = parse_header(frame)
-        expected = SaslHandshakeRequest if self.session.mechanism is None else SaslAuthenticateRequest
+        expected = SaslHandshakeRequest if mechanism is None else SaslAuthenticateRequest
         if header.api_key == API_VERSIONS and expected is SaslHandshakeRequest and not self._told:
             self._told = self._serves(header)
             return None
@@ -158,11 +162,8 @@ class Login:
         return LoginReply(encode_response(answer, header.version, header.correlation_id), step.text)
 
     def _token(self, data: bytes) -> SaslStep:
-        """Take the next token. Raises ProtocolError if it is another mechanism's than that of the login that is renewed."""
+        """Take the next token. Raises ProtocolError for a login that is longer than Kafka can count."""
         former, session = self.former, self.session
-        if former is not None and session.mechanism != former.mechanism:
-            raise ProtocolError(f"SASL mechanism '{session.mechanism}' requested by client is not supported for "
-                                f"re-authentication of mechanism '{former.mechanism}'")
         step = session.token(data)
         if step.user is None:
             return step
@@ -222,6 +223,9 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
         kept = node.image.scram.get((user, mechanism))
         return kept and ScramKeys(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
 
+    def any_scram(mechanism: int) -> ScramKeys | None:
+        return next((scram(user, mechanism) for user, number in node.image.scram if number == mechanism), None)
+
     plain = _plain(listener, node.config) if "PLAIN" in names else {}
     def token(name: str, mechanism: int) -> TokenLogin | None:
         kept, behind = node.image.tokens.get(name), node.config["delegation.token.secret.key"]
@@ -241,7 +245,7 @@ def users_of(listener: Listener, node: Node, secret: bytes) -> Users:
             _unsecured(listener, node.config)
         return tokens.check(token, node.env.wall_ms())
 
-    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), token, bearer, lifetime_ms)
+    return Users(names, plain, scram, hmac.digest(secret, b"unknown users", "sha256"), any_scram, token, bearer, lifetime_ms)
 
 
 def _check_tokens(listener: Listener, config: BrokerConfig) -> None:

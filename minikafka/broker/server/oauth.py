@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from minikafka.broker.config.definition import ConfigError
+from minikafka.broker.config.definition import LONG_MAX, ConfigError
 from minikafka.protocol.errors import ProtocolError
 
 Claim = str | list[str] | int | float
@@ -116,7 +116,7 @@ class UnsecuredTokens:
             raise TokenRefusedError(BAD)
         if now_ms - self._skew_ms >= end * 1000 or begin * 1000 > now_ms + self._skew_ms or end <= begin:
             raise TokenRefusedError(BAD)
-        return round(end * 1000)
+        return round(min(end * 1000, LONG_MAX))
 
 
 def read_part(part: str) -> Claims:

@@ -6,7 +6,8 @@ Owns: the login of one connection.
 Invariants
   I-SASL-1  nobody is logged in but by the password of the user, the proof of it, or a token that counts, in one pass through
             the mechanism; after a failure every event fails.
-  I-SASL-2  an unknown user gets the same steps and the same texts as one with a wrong password, and the same salt each time.
+  I-SASL-2  an unknown user gets the same steps and the same texts as one with a wrong password, and the same salt each time,
+            which looks like that of a user whom there is.
   I-SASL-3  secrets are compared in constant time; the nonce of the last message is that of this session.
 What Kafka does differently: its SCRAM refuses an unknown user at the first message, so a stranger learns who has a password.
 Source: org.apache.kafka.common.security.authenticator.SaslServerAuthenticator, plain.internals.PlainSaslServer,
@@ -31,7 +32,8 @@ from minikafka.protocol.errors import Err
 
 LARGEST_TOKEN = 524288  # bytes of a request before the login (sasl.server.max.receive.size)
 SCRAM = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}  # their numbers in the metadata, and their hashes
-ITERATIONS = 4096  # of an unknown user, and of tokens
+ITERATIONS = 4096  # of tokens
+JAVAS_SALT = b"0123456789abcdefghijklmnopqrstuvwxyz"
 INVALID = "Authentication failed: Invalid username or password"
 OTHER_ID = "Authentication failed: Client requested an authorization id that is different from username"
 _NAME = r"(?:[^=,]|=2C|=3D)+"
@@ -74,6 +76,7 @@ class Users(NamedTuple):
     plain: Mapping[str, str]  # user: password
     scram: Callable[[str, int], ScramKeys | None]
     secret: bytes  # of this server: makes the salts of unknown users
+    any_scram: Callable[[int], ScramKeys | None] = lambda _: None  # of some user with this mechanism, whom unknown ones resemble
     token: Callable[[str, int], TokenLogin | None] = lambda *_: None  # the delegation token with this id, for a mechanism
     bearer: Callable[[str], Bearer] | None = None  # says whose a token is; TokenRefusedError
     lifetime_ms: Callable[[str, int | None], int | None] = lambda *_: None  # of such a login, in ms; None: no end
@@ -106,7 +109,7 @@ class SaslSession:
         if self.failed or self.done or self.mechanism is None:
             return self.fail("SaslAuthenticate request received out of order", Err.ILLEGAL_SASL_STATE)
         try:
-            text = data.decode()
+            text = data.decode(errors="replace" if self.mechanism == "PLAIN" else "strict")  # as Java reads PLAIN
         except UnicodeDecodeError:
             return self._refuse()
         if self.mechanism == "PLAIN":
@@ -176,10 +179,10 @@ class SaslSession:
         if first["id"] is not None and _plain_name(first["id"]) != user:
             return self.fail(OTHER_ID)
         if "tokenauth=true" in (first["more"] or "").split(","):
-            kept, user = self._token_of(user, number)
+            (kept, user), like = self._token_of(user, number), None
         else:
-            kept = self.users.scram(user, number)
-        keys = kept or self._made_up(user, digest)
+            kept, like = self.users.scram(user, number), self.users.any_scram(number)
+        keys = kept or self._made_up(user, digest, like)
         nonce = first["nonce"] + self.nonce
         told = f"r={nonce},s={base64.b64encode(keys.salt).decode()},i={keys.iterations}"
         self._first = (user, first["gs2"], keys, kept is not None, f"{first['bare']},{told}")
@@ -193,11 +196,14 @@ class SaslSession:
         self.by_token, self._ends_ms = True, token.ends_ms
         return token.keys, token.owner
 
-    def _made_up(self, user: str, digest: str) -> ScramKeys:
+    def _made_up(self, user: str, digest: str, like: ScramKeys | None) -> ScramKeys:
         """Return keys for a user without any: no password has them, and they are the same each time (I-SASL-2)."""
         made = hmac.digest(self.users.secret, f"{digest} {user}".encode(), "sha512")
         size = hashlib.new(digest).digest_size
-        return ScramKeys(made[:16], made[:size], made[-size:], ITERATIONS)
+        salt = hashlib.shake_256(made).digest(len(like.salt) if like is not None else 16)
+        if like is not None and like.salt.isalnum():  # made by Java's tools
+            salt = bytes(JAVAS_SALT[byte % len(JAVAS_SALT)] for byte in salt)
+        return ScramKeys(salt, made[:size], made[-size:], like.iterations if like is not None else ITERATIONS)
 
     def _scram_final(self, text: str) -> SaslStep:
         assert self._first is not None

@@ -35,6 +35,7 @@ CLAIMS: dict[str, object] = {
     "end a text": {**GOOD, "exp": "600"}, "end true": {**GOOD, "exp": True}, "end a fraction": {**GOOD, "exp": 600.5},
     "ended": {**GOOD, "exp": -1}, "ended within the skew": {**GOOD, "exp": -5}, "ended long ago": {**GOOD, "exp": -3600},
     "ends with its beginning": {**GOOD, "exp": -10}, "end enormous": {**GOOD, "exp": 1e30},
+    "end infinite": b'{"sub":"ada","scope":["read"],"exp":1e999}',
     "end in 300 years": {**GOOD, "exp": 1e10}, "no beginning": {"sub": "ada", "exp": 600}, "begins later": {**GOOD, "iat": 30},
     "beginning a text": {**GOOD, "iat": "1"}, "beginning null": {**GOOD, "iat": None},
     "begins after its end": {**GOOD, "iat": 700}, "not before": {**GOOD, "nbf": 100},

@@ -125,12 +125,14 @@ def test_a_connection_stays_the_same_users(timed: Cluster, token: bytes, text: s
         assert raw.receive() is None
 
 
-def test_the_mechanism_stays_the_same(timed: Cluster) -> None:
-    """Fails if the second login may be another mechanism's. Its handshake is answered, its first token ends the connection."""
+@pytest.mark.parametrize("request_", [SaslAuthenticateRequest(auth_bytes=b"n,,n=ada,r=abc"),
+                                      SaslHandshakeRequest(mechanism="PLAIN"), MetadataRequest(topics=[])])
+def test_the_mechanism_stays_the_same(timed: Cluster, request_: Any) -> None:
+    """Fails if the second login may be another mechanism's. Its handshake is answered, the next frame ends the connection."""
     with Raw(timed.address(1, "LONG")) as raw:
         login(raw)
         assert handshake(raw, "SCRAM-SHA-256") == 0
-        raw.send(encode_request(SaslAuthenticateRequest(auth_bytes=b"n,,n=ada,r=abc"), 2, 1, "raw"))
+        raw.send(encode_request(request_, 1, 1, "raw"))
         assert raw.receive() is None
 
 

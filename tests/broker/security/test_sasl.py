@@ -22,10 +22,11 @@ def kept(digest: str, password: str, salt: bytes, iterations: int = 4096) -> Scr
     return ScramKeys(salt, stored, hmac.digest(salted, b"Server Key", digest), iterations)
 
 
-def session(mechanism: str, nonce: str = "server", salt: bytes = b"salt" * 4) -> SaslSession:
-    scram = {("user", n): kept(digest, "pencil", salt) for n, digest in SCRAM.values()}
+def session(mechanism: str, nonce: str = "server", salt: bytes = b"salt" * 4, iterations: int = 4096) -> SaslSession:
+    scram = {("user", n): kept(digest, "pencil", salt, iterations) for n, digest in SCRAM.values()}
     scram |= {("a,b=c", n): keys for (_, n), keys in list(scram.items())}
-    made = SaslSession(Users(MECHANISMS, {"ada": "secret"}, lambda user, n: scram.get((user, n)), b"of the server"), nonce)
+    made = SaslSession(Users(MECHANISMS, {"ada": "secret"}, lambda user, n: scram.get((user, n)), b"of the server",
+                             lambda n: scram["user", n]), nonce)
     assert made.handshake(mechanism) == SaslStep()
     return made
 
@@ -76,6 +77,16 @@ def test_a_wrong_password_and_an_unknown_user_are_told_the_same(mechanism: str) 
     assert told[1] == told[2] != told[0] and len(told[0]) == len(told[1])
 
 
+@pytest.mark.parametrize("salt, iterations", [(b"d0yq4vmtqn5v9ay3apsz1a0pvv", 8192), (bytes(range(64)), 4096), (b"", 16384)])
+def test_an_unknown_user_looks_like_a_known_one(salt: bytes, iterations: int) -> None:
+    """Fails if a stranger tells by the length or the letters of a salt, or by the iterations, who has a password (I-SASL-2)."""
+    known, unknown = (dict(part.split("=", 1) for part in session("SCRAM-SHA-256", "", salt, iterations).token(
+        f"n,,n={user},r=client".encode()).answer.decode().split(",")) for user in ("user", "nobody"))
+    assert base64.b64decode(known["s"]) == salt and known["i"] == unknown["i"] == str(iterations)
+    made = base64.b64decode(unknown["s"])
+    assert len(made) == len(salt) and made.isalnum() == salt.isalnum() and (not salt or made != salt)
+
+
 def test_the_last_message_must_have_the_nonce_of_this_session() -> None:
     """Fails as CVE-2024-56128 did: the proof is right, the nonce is another one's (I-SASL-3)."""
     one, first = session("SCRAM-SHA-256"), "n,,n=user,r=client"
@@ -96,6 +107,7 @@ def test_garbage_is_refused(data: bytes) -> None:
     (b"\0ada\0wrong", INVALID), (b"\0nobody\0secret", INVALID), (b"eve\0ada\0secret", OTHER_ID),
     (b"\0\0secret", "Authentication failed: username not specified"),
     (b"\0ada\0", "Authentication failed: password not specified"),
+    (b"\xff\0\0", "Authentication failed: username not specified"), (b"\0ada\0\xff", INVALID),
     (b"ada", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
     (b"\0ada\0secret\0more\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
 ])
