@@ -70,9 +70,12 @@ class Orders:
 
     def _carry_out(self, order: tuple[Any, ...]) -> None:
         try:
+            passing = getattr(self._cluster, "passing", None)
             with turn_of(self._cluster):
+                if passing is not None:
+                    passing.hand()
                 ORDERS[order[0]](self._cluster, *order[1:])
-            if (passing := getattr(self._cluster, "passing", None)) is not None:
+            if passing is not None:
                 passing.begin()
             level, text = "good", f"{self._words(order)}: done"
         except Exception as error:  # I-ORDERS-2

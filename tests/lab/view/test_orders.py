@@ -64,6 +64,10 @@ def test_time_passes_beside_the_cells_of_a_page_after_an_order(sim):
     background.cell_ends()
     until(lambda: sim.leader("flights", 0) != victim)
     sim.passing.stop()
+    with sim.turn:
+        before = sim.now()
+    carry_out(sim, "heal")
+    assert sim.now() == pytest.approx(before + 1.0), "the time that a hand needs"
 
 
 def test_orders_reach_the_members_that_a_notebook_started():
