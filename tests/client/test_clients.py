@@ -31,6 +31,18 @@ async def test_answers_come_to_their_requests_in_order(stage: Stage) -> None:
     assert seen == [(i, "MetadataResponse") for i in range(20)]
 
 
+@story(1)
+async def test_who_gives_up_waiting_for_metadata_leaves_the_question_to_the_others(stage: Stage) -> None:
+    """Fails if one caller's end ends the question that another waits for, or if that other never hears of the answer."""
+    client = Client(stage.env, stage.world.bootstrap, "c")
+    one, two = [stage.env.spawn(client.refresh(), "waits") for _ in range(2)]
+    while client._refresh is None:
+        await asyncio.sleep(0)
+    one.cancel()
+    await two
+    assert one.cancelled() and client._refresh is None and client.metadata.brokers
+
+
 @pytest.mark.parametrize("fault", ["kill", "cut", "reset"])
 @story(2)
 async def test_every_request_ends(stage: Stage, fault: str) -> None:

@@ -13,6 +13,18 @@ cluster = Cluster(engine="sim", seed=3, preset="class")
 cluster.admin().create_topic("flights", 2)
 producer = cluster.producer()
 view = cluster.view("flights-0")"""
+TRUCKS = """from kafka import KafkaAdminClient
+from minikafka import Cluster
+from minikafka.lab.labs.lab00 import experiment as lab00
+cluster = Cluster(brokers=3, preset="class")
+lab00.new_topic(KafkaAdminClient(bootstrap_servers=cluster.bootstrap), "positions")
+cluster.wait(lambda: cluster.partitions("positions"))
+view = cluster.view("positions-0")
+fleet = lab00.Fleet(cluster, "positions")
+print(cluster.leader("positions", 0))"""
+SENT = """cluster.wait(fleet.kept_on(partition=0, count=5))
+print(cluster.alive)"""
+MOVED = "() => document.querySelector('.mk-view').innerText.includes('goes on with 2 of 3')"
 DRIVE = """while len(cluster.alive) == 3:
     producer.send("flights", "x", partition=0)
     cluster.sleep(0.02)
@@ -80,3 +92,19 @@ def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
     assert words(page.run(5)) == "{} 3"
     assert "0 · Your first cluster" in words(page.run(6))
     assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_time_passes_after_a_button_until_a_cell_runs(page):  # noqa: F811
+    """I-BESIDE-4, I-PASSING-1: fails if a cell that is run while a button lets time pass ends in a standstill, or if the crown of
+    a killed broker stays where it is as long as no cell runs."""
+    page.open("labs/crown.ipynb", notebook(TRUCKS, SENT))
+    leader = words(page.run(0)).split()[-1]
+    page.page.locator(".mk-view [data-order='pass']").last.click()
+    assert words(page.run(1)) == "[1, 2, 3]"
+    page.page.locator(f".mk-view [data-broker='{leader}'] [data-order='kill']").first.click()
+    page.page.wait_for_function(MOVED)
+    assert leader not in words(page.run(1))

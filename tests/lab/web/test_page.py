@@ -3,11 +3,13 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 from contextlib import redirect_stdout
 
 import pytest
 import zstandard
 
+from tests.lab.page.test_world_notebooks import shown, solved
 from tests.lab.view.page import CHROMIUM
 from tools.browser import build
 from tools.web.parts import PartMissing, registry
@@ -113,6 +115,23 @@ def test_three_brokers_run_in_a_page(page):
     assert words(page.run(1)) == f"packed natively {0xe3069283}"
     assert words(page.run(2)) == _natively(ASIDE)
     assert words(page.run(3)) == _natively(MANY)
+    assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@pytest.mark.parametrize("lab", ["00", "04", "06", "08"])
+def test_a_solved_lab_runs_in_a_page(page, lab):
+    """Fails if a cell fails in Chromium, if a marked figure is not that of the text, if another host is asked, or if something
+    that is asked for is not there."""
+    path, solution = solved(lab)
+    page.open(f"labs/{path.name}", json.loads(path.read_text()))
+    after = [(cell, page.run(number)) for number, cell in enumerate(solution.cells) if cell.cell_type == "code"]
+    assert [cell.id for cell, outputs in after if any(each["output_type"] == "error" for each in outputs)] == []
+    marked = [(shown(cell.outputs), shown(outputs)) for cell, outputs in after if "NBVAL_CHECK_OUTPUT" in cell.source]
+    assert [new for _, new in marked] == [old for old, _ in marked]
     assert len(page.asked) == 1 and page.complaints == []
 
 
