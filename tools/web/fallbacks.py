@@ -173,7 +173,7 @@ class Greenlet:
         from pyodide.ffi import can_run_sync, create_proxy, run_sync
         if not can_run_sync():
             raise RuntimeError("kafka-python's clients and threads need a browser that can put a call aside (JSPI): "
-                               "Chrome or Edge")
+                               "a Chrome, Edge or Firefox of 2026")
         me, Greenlet.current = Greenlet.current, self
         me._goes_on = Promise.withResolvers()
         if self._goes_on is None and self._run is not None:

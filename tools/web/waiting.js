@@ -27,7 +27,7 @@
     said.setAttribute("role", "alert");
     said.style.cssText = line.style.cssText.replace("#0062a0", "#8a3d00");
     said.textContent = "This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
-      + "Chrome or Edge; simulated clusters and all checks of plain functions run here. ";
+      + "a Chrome, Edge or Firefox of 2026; simulated clusters and all checks of plain functions run here. ";
     const close = document.createElement("button");
     close.textContent = "I know";
     close.onclick = () => said.remove();

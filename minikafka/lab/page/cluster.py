@@ -31,7 +31,7 @@ class WorldCluster(SimCluster):
         self.members: dict[str, Any] = {}
         self.files: Files | None = None  # from the first time that somebody asks for them
         self._place_of_traces, self._lock = temporary_folder()
-        self.passing = Passing(self)  # buttons of the picture begin it
+        self.passing: Passing | None = Passing(self)  # buttons of the picture begin it
         super().__init__(*args, **settings)
 
     def _place(self) -> dict[str, Any]:
@@ -70,7 +70,8 @@ class WorldCluster(SimCluster):
 
     def _end(self) -> None:
         if not self._closed:
-            self.passing.stop()
+            if self.passing is not None:
+                self.passing.stop()
             super()._end()
             shutil.rmtree(self._place_of_traces, ignore_errors=True)
             os.close(self._lock)
