@@ -83,7 +83,7 @@ def python(source: str) -> str:
 def output(found: NotebookNode, place: Place) -> str:
     """One output, in the richest form that a page without a kernel can show."""
     if found.output_type == "stream":
-        return f"<pre>{plain(found.text)}</pre>"
+        return printed(found.text)
     if found.output_type == "error":
         return f"<pre>{plain(chr(10).join(found.traceback))}</pre>"
     if RUN in found.data:
@@ -92,7 +92,12 @@ def output(found: NotebookNode, place: Place) -> str:
         return f'<div class="wide">{found.data["text/html"]}</div>'
     if "image/svg+xml" in found.data:
         return f'<div class="wide">{found.data["image/svg+xml"]}</div>'
-    return f"<pre>{plain(found.data.get('text/plain', ''))}</pre>"
+    return printed(found.data.get("text/plain", ""))
+
+
+def printed(words: str) -> str:
+    """What a cell printed, a line each; the sentences of `recall` break where the page is narrow."""
+    return f'<pre{" class=said" * ("Your answers: recall(" in words)}>{plain(words)}</pre>'
 
 
 def plain(words: str) -> str:

@@ -51,6 +51,8 @@ def filled(text: str, points: Mapping[str, float], of: float) -> tuple[str, list
         raise ValueError("its first row is none of " + ", ".join(each.name for each in SYSTEMS) + ": give the file that your "
                          "learning system exports, unchanged")
     head = [*map(str.strip, rows[0])]
+    if "assignment" in head and len(several := {row[head.index("assignment")] for row in rows[1:]}) > 1:
+        raise ValueError(f"it has several assignments ({', '.join(sorted(several))}): keep the rows of one")
     if system.grade not in head:
         head.append(system.grade)
         rows = [row + [""] * (len(head) - len(row)) for row in rows]

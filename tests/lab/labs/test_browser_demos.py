@@ -86,7 +86,10 @@ def hands(page: Any, which: str = "span:nth-of-type(3)") -> list[str]:
 
 
 def test_the_class_votes(page):
-    """Fails if hands are not counted, if the answer shows before its time, or if the dialog does not fit the screen."""
+    """Fails if hands are not counted, if those after a rehearsal are divided, if the answer shows before its time, or if the
+    dialog does not fit the screen."""
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("r")
     for key in ("v", "a", "a", "c", "Shift+a"):
         page.keyboard.press(key)
     assert hands(page) == ["1", "", "1", ""] and not page.query_selector("#vote .right")

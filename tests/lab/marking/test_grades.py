@@ -34,6 +34,8 @@ def test_another_file_is_refused() -> None:
     for text in ("", "name,points\nAda,\n"):
         with pytest.raises(ValueError, match="Moodle, Canvas, nbgrader"):
             grades.filled(text, {"Ada": 4}, 8)
+    with pytest.raises(ValueError, match="several assignments .essay, labs.: keep the rows of one"):
+        grades.filled(NBGRADER + "essay,alan,,,8\n", {"alan": 4}, 8)
 
 
 def test_written_answers_reach_the_teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -96,8 +96,8 @@ def _deleted(paper: Paper, lane: Lane, axis: Axis, y: float) -> None:
     paper.open("deleted", f"deleted: the log starts at {lane.start}", offset=axis.starts[0], end=lane.start)
     for left, right in _boxes(axis.starts[0], lane.start, axis):
         paper.path(f"M{left:g} {y:g}H{right:.1f}v{HIGH}H{left:g}Z", "ghost")
-    if width("deleted") <= axis.x(lane.start) - axis.left - GAP:
-        paper.text((axis.left + axis.x(lane.start)) / 2, y + 23, "deleted", "soft halo", anchor="middle")
+    if width("deleted", bold=True) <= axis.x(lane.start) - axis.left - GAP:
+        paper.text((axis.left + axis.x(lane.start)) / 2, y + 23, "deleted", "halo", anchor="middle", bold=True)
     paper.close()
 
 
