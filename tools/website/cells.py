@@ -6,8 +6,8 @@ of the notebook, nothing is drawn anew.
 Owns: the HTML of one cell.
 Invariants
   I-CELLS-1  every output of the notebook is on the page: as a film, as HTML, or as text
-  I-CELLS-2  a page without solutions has no solution and no guess, and no output of a cell that students fill in; what
-             answers a guess is folded
+  I-CELLS-2  a page without solutions has no solution and no guess, and no output of a cell that students fill in, or that
+             prints a line of a solution; what answers a guess is folded
 """
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tools.notebooks.student import BEGIN, END, GUESS, TEST_MARK, unsolved
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a terminal
 MARKER = re.compile("|".join(each.pattern for each in (BEGIN, END, TEST_MARK)))
+TELLING = 25  # letters of a line that somebody wrote for this solution
 GUESSED = re.compile(r"\s*### GUESS\s*$", re.MULTILINE)
 HEADING = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 Place = Callable[[dict[str, Any]], str]  # what a mime bundle with a run becomes
@@ -34,8 +35,18 @@ Place = Callable[[dict[str, Any]], str]  # what a mime bundle with a run becomes
 
 def rendered(cells: list[NotebookNode], place: Place, solutions: bool = True) -> str:
     """All cells in order."""
-    shown = (cell for cell in cells if solutions or "solution-only" not in cell.metadata.get("tags", []))
-    return "\n".join(text(cell.source) if cell.cell_type == "markdown" else code(cell, place, solutions) for cell in shown)
+    shown = [cell for cell in cells if solutions or "solution-only" not in cell.metadata.get("tags", [])]
+    secret = frozenset() if solutions else solved_lines(shown)
+    return "\n".join(text(cell.source) if cell.cell_type == "markdown" else code(cell, place, solutions, secret)
+                     for cell in shown)
+
+
+def solved_lines(cells: list[NotebookNode]) -> frozenset[str]:
+    """The lines that stand in a solution and that no student is given: a cell may print its neighbour's code."""
+    sources = [cell.source for cell in cells if cell.cell_type == "code"]
+    lines = {line.strip() for source in sources for line in source.splitlines()}
+    given = {line.strip() for source in sources for line in unsolved(source).splitlines()}
+    return frozenset(line for line in lines - given if len(line) >= TELLING and not line.startswith("#"))
 
 
 def text(source: str) -> str:
@@ -61,7 +72,7 @@ def title(body: str) -> str:
     return re.sub("<[^>]*>", "", found[1]) if found else ""
 
 
-def code(cell: NotebookNode, place: Place, solutions: bool) -> str:
+def code(cell: NotebookNode, place: Place, solutions: bool, secret: frozenset[str] = frozenset()) -> str:
     """A cell of code and its outputs."""
     lines, name = cell.source.splitlines(), html.escape(cell.id)
     if not solutions and any(BEGIN.match(line) or GUESS.match(line) for line in lines):
@@ -70,7 +81,8 @@ def code(cell: NotebookNode, place: Place, solutions: bool) -> str:
     shown = python(solved)
     if any(BEGIN.match(line) for line in lines):
         shown = f'{python(unsolved(cell.source))}<details class="solution"><summary>A solution</summary>{shown}</details>'
-    outputs = "".join(f'<div class="out">{output(each, place)}</div>' for each in cell.outputs)
+    outputs = "".join(f'<div class="out">{output(each, place)}</div>' for each in cell.outputs
+                      if not any(line in all_of(each) for line in secret))
     if not solutions and "reveal(" in cell.source:
         outputs = f'<details class="solution"><summary>What came out</summary>{outputs}</details>'
     return f'<div class="cell" id="{name}">{shown}{outputs}</div>'
@@ -98,6 +110,11 @@ def output(found: NotebookNode, place: Place) -> str:
 def printed(words: str) -> str:
     """What a cell printed, a line each; the sentences of `recall` break where the page is narrow."""
     return f'<pre{" class=said" * ("Your answers: recall(" in words)}>{plain(words)}</pre>'
+
+
+def all_of(found: NotebookNode) -> str:
+    """One output in all its forms, as letters."""
+    return html.unescape("\n".join([found.get("text", ""), *map(str, found.get("data", {}).values())]))
 
 
 def plain(words: str) -> str:

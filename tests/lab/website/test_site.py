@@ -1,6 +1,7 @@
 """The site of a small lab: built as `make site` does, opened from the disk, played in a real browser."""
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -146,6 +147,18 @@ def test_a_site_for_students_has_no_solution(folder, tmp_path):
     assert "x + x" not in page and "guess = 3" not in page and ">42\n<" not in pages[0]
     assert demo("D8").answers[2].text in vote and not any(each in vote for each in (demo("D8").notes[0], "✔", "Right."))
     assert labs()[1].title in (tmp_path / "slides-01.html").read_text()
+
+
+@pytest.mark.parametrize("solutions", [True, False])
+def test_an_output_that_prints_a_solution(solutions):
+    """I-CELLS-2. Fails if the code of a solution is on a page for students because another cell has printed it."""
+    line = 'db.execute("INSERT OR IGNORE INTO trips")'
+    solved = new_code_cell(f"def f():\n    ### BEGIN SOLUTION add\n    {line}\n    ### END SOLUTION")
+    given = "print(inspect.getsource(f), 'and more of it')"
+    printed = [new_output("stream", text=f"    {line}\nPASS"), new_output("stream", text=f"{given}\n42")]
+    page = cells.rendered([solved, new_code_cell(given, outputs=printed)], pytest.fail, solutions)
+    plain = html.unescape(re.sub("<[^>]*>", "", page))
+    assert (line in plain) is solutions is ("PASS" in plain) and "42" in plain
 
 
 @pytest.mark.parametrize("solutions", [True, False])
