@@ -144,6 +144,7 @@ def read_certificates(settings: Settings) -> Certificates:
 def _context(protocol: int, settings: Settings) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION  # OpenSSL before 3 lets a client ask for one handshake after the other
     for kind in (KEYS, TRUST):
         name, path = f"{kind}.location", settings[f"{kind}.location"]
         if path is None:

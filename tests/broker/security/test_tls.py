@@ -119,6 +119,13 @@ def test_a_client_with_tls_at_a_listener_without_it_is_turned_away(closed: Clust
         ssl.create_default_context().wrap_socket(plain, server_hostname=host)
 
 
+def test_there_is_one_handshake(closed: Cluster, certificates: Path) -> None:
+    """Fails if a client of TLS 1.2 may ask for one costly handshake after the other on its connection."""
+    command = ["openssl", "s_client", "-tls1_2", "-connect", closed.address(1, "TLS"), "-CAfile", str(certificates / "ca.pem")]
+    asked = subprocess.run(command, input=b"R\n", capture_output=True, timeout=PATIENCE)
+    assert b"RENEGOTIATING" in asked.stderr and asked.stderr.count(b"depth=0") == 1
+
+
 def test_who_trusts_another_authority_does_not_connect(closed: Cluster, certificates: Path) -> None:
     """Fails if such a client gets in, or if the broker has lost something by it."""
     host, _, port = closed.address(1, "TLS").rpartition(":")
