@@ -16,6 +16,7 @@ from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from .kit import PATIENCE, Record
 
 SESSION_MS = 6000  # a member that dies is missed this late
+LONG_SESSION_MS = 120_000  # of a member that must stay in its group, however long a busy machine lets its process wait
 HEARTBEAT_MS = 300
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from .conftest import EACH, PARTITIONS
 from .kit import admin_of
-from .members import MEMBERS
+from .members import LONG_SESSION_MS, MEMBERS
 
 library = pytest.mark.parametrize("library", MEMBERS)
 
@@ -27,15 +27,15 @@ def test_two_members_share_and_the_last_one_takes_over(cluster, filled, members,
 @library
 def test_a_static_member_returns_without_a_rebalance(cluster, filled, members, library) -> None:
     """Fails if a static member's return makes a new generation for the others (KIP-345)."""
-    stays = members.join(library, cluster.bootstrap, filled, filled, instance="a", session_ms=20_000)
+    stays = members.join(library, cluster.bootstrap, filled, filled, instance="a", session_ms=LONG_SESSION_MS)
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
-    goes = members.join(library, cluster.bootstrap, filled, filled, instance="b", session_ms=20_000)
+    goes = members.join(library, cluster.bootstrap, filled, filled, instance="b", session_ms=LONG_SESSION_MS)
     members.until(lambda: members.shared())
     kept = stays.assignment()
     with admin_of(cluster) as admin:
         before = {m["group_instance_id"]: m["member_id"] for m in _described(admin, filled)}
         members.leave(goes)
-        back = members.join(library, cluster.bootstrap, filled, filled, instance="b", session_ms=20_000)
+        back = members.join(library, cluster.bootstrap, filled, filled, instance="b", session_ms=LONG_SESSION_MS)
         members.until(lambda: len(back.assignment()) == 2)
         after = {m["group_instance_id"]: m["member_id"] for m in _described(admin, filled)}
     assert stays.assignment() == kept
@@ -46,7 +46,7 @@ def test_a_static_member_returns_without_a_rebalance(cluster, filled, members, l
 
 def test_a_member_that_dies_is_missed_after_its_session(cluster, filled, members) -> None:
     """Fails if sessions do not expire: a member that vanished without leaving keeps its partitions for ever."""
-    stays = members.join("confluent", cluster.bootstrap, filled, filled, session_ms=2000)
+    stays = members.join("confluent", cluster.bootstrap, filled, filled, session_ms=LONG_SESSION_MS)
     members.until(lambda: stays.assignment() == [0, 1, 2, 3])
     static = members.join("confluent", cluster.bootstrap, filled, filled, instance="gone", session_ms=2000)
     members.until(lambda: members.shared())

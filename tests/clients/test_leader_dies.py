@@ -12,7 +12,7 @@ import kafka.errors
 import pytest
 
 from .kit import LIBRARIES, Record, admin_of, make_topic
-from .members import MEMBERS
+from .members import LONG_SESSION_MS, MEMBERS
 
 library = pytest.mark.parametrize("library", MEMBERS)
 LONG = 60.0
@@ -28,7 +28,7 @@ def test_a_group_reads_on(cluster, name, members, library) -> None:
     """
     make_topic(cluster, name)
     LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n) for n in range(50)], acks="all")
-    reader = members.join(library, cluster.bootstrap, name, name, session_ms=30_000)
+    reader = members.join(library, cluster.bootstrap, name, name, session_ms=LONG_SESSION_MS)
     members.until(lambda: len(members.seen[reader]) == 50)
     cluster.kill(cluster.leader(name))
     writer = threading.Thread(target=LIBRARIES["confluent"].send, args=(
@@ -43,7 +43,7 @@ def test_a_group_reads_on(cluster, name, members, library) -> None:
 def test_commits_survive_their_coordinator(cluster, name, members, library) -> None:
     """The offsets of a group are on the next coordinator. Fails if they are not replicated, or replayed wrongly."""
     make_topic(cluster, name, partitions=2)
-    member = members.join(library, cluster.bootstrap, name, name, session_ms=20_000)
+    member = members.join(library, cluster.bootstrap, name, name, session_ms=LONG_SESSION_MS)
     members.until(lambda: member.assignment() == [0, 1])
     member.commit({(name, 0): (11, "before"), (name, 1): (12, "")})
     cluster.kill(_coordinator(cluster, name))
