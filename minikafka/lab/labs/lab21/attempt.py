@@ -2,6 +2,7 @@
 
     print(attempt(settings))            one record is written and read back; or the first message that says more than others
     tell(cluster, settings)             the same, and what the broker has logged meanwhile
+    complaint(message)                  what it is about, without the address and the advice
     sent_to(settings)                   {broker: address}, the answer to Metadata, as `kcat -L` prints it
 
 The client is librdkafka by its Python package; `settings` have Kafka's own names. Owns: one attempt. Invariants: none of its own.
@@ -9,6 +10,7 @@ The client is librdkafka by its Python package; `settings` have Kafka's own name
 from __future__ import annotations
 
 import re
+import textwrap
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -25,6 +27,7 @@ QUIET: dict[str, Any] = {"log_level": 0, "socket.connection.setup.timeout.ms": 3
                          "broker.address.family": "v4"}
 WHEN = re.compile(r"^\d{4}-\d\d-\d\d \S+ \w+ |\(after \d+ms.*?\)|\(channelId=\S+\) ?|\[SocketServer[^]]*\] ?")
 ABOUT, LINES = re.compile(r"127\.0\.0\.1|^org\.apache\S+: "), 2  # what is shown of the log
+WIDE, LABEL = 76, " " * 8  # characters of a printed line, so that no word and no number is cut; and its beginning
 
 
 class AttemptOutcome(NamedTuple):
@@ -80,11 +83,23 @@ def _read(settings: Mapping[str, Any], topic: str, offset: int) -> bool:
 
 
 def _says_why(error: KafkaError) -> bool:
+    """Return whether nothing better is to come: of a TLS handshake that ends at once, librdkafka tells all at the next try."""
+    return _says_something(error) and ("SSL" not in error.str() or "handshake failed" in error.str())
+
+
+def _says_something(error: KafkaError) -> bool:
     return error.code() not in (KafkaError._ALL_BROKERS_DOWN, KafkaError._PURGE_QUEUE)
 
 
 def _best(errors: list[KafkaError]) -> str:
-    return _text(next(filter(_says_why, errors), errors[0])) if errors else f"nothing happened for {PATIENCE:.0f} s"
+    ranked = *filter(_says_why, errors), *filter(_says_something, errors), *errors
+    return _text(ranked[0]) if ranked else f"nothing happened for {PATIENCE:.0f} s"
+
+
+def complaint(message: str) -> str:
+    """Return what a client's message complains about, without the address and the advice."""
+    by_openssl = re.search(r"::([^:]+)", message)
+    return by_openssl[1] if by_openssl else message.partition(": ")[2]
 
 
 def _text(error: Any) -> str:
@@ -122,9 +137,15 @@ def tell(cluster: Any, settings: Mapping[str, Any], topic: str = SHELF) -> tuple
     until = time.monotonic() + (0 if seen.connected else SOON)
     while not (lines := _logged(file, before)) and time.monotonic() < until:
         time.sleep(0.02)
-    broker = "\n        ".join(lines[:LINES]) or "(nothing)"
-    print(f"client: {seen}\nbroker: {broker}")
-    return seen.text, broker
+    logged = lines[:LINES] or ["(nothing)"]
+    print(_folded("client: ", seen.text), *map(_folded, ["broker: ", *[LABEL] * LINES], logged), sep="\n")
+    return seen.text, "\n".join(logged)
+
+
+def _folded(label: str, text: str) -> str:
+    """Return lines that are cut between words."""
+    return textwrap.fill(text, WIDE, initial_indent=label, subsequent_indent=LABEL, break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def _logged(file: Path, before: int) -> list[str]:

@@ -3,6 +3,7 @@ faults (21.7), and the access lists of three teams (21.9). Owns: the twin, a bro
 process."""
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -12,6 +13,11 @@ from minikafka.lab.labs.lab21 import certificates, teams
 from minikafka.lab.labs.lab21.attempt import attempt
 from minikafka.lab.labs.lab21.office import BROKEN, advertise, advertised, bound, break_again, open_office, unusable
 from minikafka.lab.values import shown
+
+
+def _cut(text: str) -> str:
+    """Return a sentence that is not too long for a verdict."""
+    return textwrap.shorten(text, 290, placeholder=" …")
 
 
 @cache
@@ -41,9 +47,13 @@ def addresses(answer: Callable[[dict[str, str], dict[str, str]], dict[str, str]]
         advertise(cluster, {name: said[name] for name in BROKEN})
         for name in BROKEN:
             seen = attempt({**cluster.for_confluent(), "bootstrap.servers": cluster.address(1, name)})
+            own = cluster.address(1, name)
             if not seen.connected:
-                raise Wrong(f"a client of the listener {name} was sent to {said[name]}: {seen.text}"[:290],
-                            [f"the socket of {name} is at {cluster.address(1, name)}"])
+                raise Wrong(_cut(f"a client of the listener {name} was sent to {said[name]}: {seen.text}"),
+                            [f"the socket of {name} is at {own}"])
+            if said[name].rpartition(":")[2] != own.rpartition(":")[2]:
+                raise Wrong(f"a client of the listener {name} connects, but by {said[name]}, the socket of another listener: "
+                            f"when that one is closed, {name} is closed, too", [f"the socket of {name} is at {own}"])
     finally:
         break_again(cluster)
     return "a client of each listener has written a record and read it"
@@ -64,16 +74,17 @@ hints("21.5",
 def certified(answer: Callable[[], tuple[int, list[str]]]) -> str:
     """Check by a client at each address, after the twin shows such a certificate."""
     cluster = twin()
-    said = answer()
-    if len(said) != 2:
-        raise Wrong(f"two things are wanted, the days and a list of names; you return {shown(said, 80)}")
-    if told := certificates.unsigned(*said) or certificates.sign(cluster, "OTHER", *said):
-        raise Wrong(told)
+    try:
+        days, names = certificates.signable(answer())
+        certificates.sign(cluster, "OTHER", days, names)
+    except certificates.NotSigned as told:
+        raise Wrong(str(told)) from None
     address = cluster.address(1, "OTHER")
-    for host in ("127.0.0.1", "localhost"):
+    for host, kind in (("127.0.0.1", "IP"), ("localhost", "DNS")):
         seen = attempt({**cluster.for_confluent(), "bootstrap.servers": address.replace("127.0.0.1", host)})
         if not seen.connected:
-            raise Wrong(f"a client that comes to {host} first is not content with the certificate: {seen.text}"[:290])
+            raise Wrong(_cut(f"a client that comes to {host} first is not content with the certificate: {seen.text}"),
+                        [f"it looks for {host} among the names of the kind {kind}; yours: {shown(names, 80)}"])
     return "clients that come by either address have checked the certificate, have written a record and read it"
 
 
@@ -94,6 +105,17 @@ def with_faults(cluster: Any) -> dict[str, Any]:
     return {**right, "sasl.mechanism": "PLAIN", "sasl.password": f"{right['sasl.password']}\n"}
 
 
+KEPT = {"enable.ssl.certificate.verification": ("true", "t", "1"), "ssl.endpoint.identification.algorithm": ("https",),
+        "metadata.broker.list": ("",)}  # settings that are as good as absent with these values only
+AS_FAR_AS = (  # what a client says, and how far it has come
+    ("brokers are down", "as far as the port, where the broker ends the connection: with which protocol does the client come?"),
+    ("Failed to create producer", "not as far as the port: the client itself refuses a setting; look at its name and its value"),
+    ("Invalid value", "not as far as the port: the client itself does not know this value"),
+    ("Unsupported SASL mechanism", "as far as the login; the message names the mechanisms that are offered"),
+    ("invalid credentials", "as far as the password; print(repr(...)) of the settings shows what one does not see"),
+    ("verify failed", "as far as the certificate: ssl.ca.location was right, keep it"))
+
+
 @checks("21.7", seconds=120,
         matters="Faults stand behind each other. Whoever changes three settings at once does not know which one it was.",
         wants="the client's settings as a dictionary")
@@ -105,11 +127,15 @@ def mended(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
     for name in ("bootstrap.servers", "sasl.username"):
         if said.get(name) != wrong[name]:
             raise Wrong(f"{name} was right: keep what your function gets; you return {shown(said.get(name), 60)}")
-    if said.get("enable.ssl.certificate.verification", True) not in (True, "true"):
-        raise Wrong("without verification anybody may sit between this client and the broker: keep it, the certificate is right")
+    for name in (name for name, right in KEPT.items() if str(said.get(name, right[0])).lower() not in right):
+        raise Wrong(f"{name}: {shown(said[name], 40)} takes away what proves that this is the right broker; anybody may sit "
+                    "between. Leave it as it was: the address and the certificate are right")
+    if str(said.get("sasl.password")).strip() != wrong["sasl.password"].strip():
+        raise Wrong("this is another password: repair the one that your function gets; print(repr(...)) shows what one does not "
+                    "see")
     seen = attempt(said)
     if not seen.connected:
-        raise Wrong(f"the client says: {seen.text}"[:290])
+        raise Wrong(_cut(f"the client says: {seen.text}"), [told for sign, told in AS_FAR_AS if sign in seen.text][:1])
     return "the client has logged in, has written a record and read it"
 
 
@@ -123,14 +149,15 @@ hints("21.9",
 
 
 @checks("21.9", matters="A right that is missing is reported by its owner within a day. A door that is open is reported by "
-                        "nobody.")
+                        "nobody.", wants="a list of rows")
 def rights(answer: Callable[[], list[Any]]) -> str:
     """Check every door by the broker's own authorizer."""
+    rows = answer()
     try:
-        found = teams.fault(answer())
-    except ValueError as error:
+        bindings = [teams.binding(row) for row in rows]
+    except teams.NoRow as error:
         raise Wrong(str(error)) from None
-    if found:
+    if found := teams.fault(bindings):
         raise Wrong(found[0], [found[1]])
-    tried = list(teams.doors())
+    tried = list(teams.doors(bindings))
     return f"{len(tried)} doors were tried: {sum(map(teams.may, tried))} are open, all of them to those who need them"

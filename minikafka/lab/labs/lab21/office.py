@@ -55,7 +55,7 @@ def break_again(cluster: Any) -> None:
     cluster.plan.config.update(certificates.settings(cluster))
     ports = {name: address.rpartition(":")[2] for name, address in bound(cluster).items()}
     advertise(cluster, {"OFFICE": f"127.0.0.2:{ports['OFFICE']}", "NAMED": f"kafka.invalid:{ports['NAMED']}",
-                        "DESK": cluster.address(1, "OPEN")})
+                        "DESK": str(cluster.address(1, "OPEN"))})
 
 
 def bound(cluster: Any) -> dict[str, str]:
@@ -71,15 +71,16 @@ def advertised(cluster: Any) -> dict[str, str]:
 
 def unusable(addresses: Any) -> str:
     """Return why no broker can be started with these addresses of the three listeners, "" if one can."""
-    if not isinstance(addresses, dict) or sorted(addresses, key=str) != sorted(BROKEN):
-        names = sorted(addresses, key=str) if isinstance(addresses, dict) else addresses
+    if not isinstance(addresses, Mapping) or sorted(addresses, key=str) != sorted(BROKEN):
+        names = sorted(addresses, key=str) if isinstance(addresses, Mapping) else addresses
         return f"an address is wanted for each of {', '.join(BROKEN)}; you return {shown(names, 100)}"
     for name, address in addresses.items():
         found = ADDRESS.fullmatch(address) if isinstance(address, str) else None
         if found is None or not 0 < int(found[1]) < 65536:
-            return f"{name}: an address is a text such as 127.0.0.1:9092; you return {shown(address, 60)}"
+            return f"{name}: an address is a host and a port, a text such as 127.0.0.1:9092; you return {shown(address, 60)}"
         if address.startswith("0.0.0.0:"):
-            return "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0: no client can connect to it"
+            return f"{name}: 0.0.0.0 is for listeners, \"every address of this machine\"; a client cannot go there. Say the " \
+                   "one by which it comes, such as 127.0.0.1"
     return ""
 
 
