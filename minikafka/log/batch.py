@@ -36,7 +36,7 @@ MAX_SEQUENCE = 0x7FFFFFFF
 
 _OFFSET = struct.Struct(">q")
 _EPOCH = struct.Struct(">i")
-_CRC_ATTRIBUTES = struct.Struct(">Ih")
+_ATTRIBUTES = struct.Struct(">h")
 
 
 class BatchHeader(NamedTuple):
@@ -157,11 +157,16 @@ def stamp(batch: bytearray, base_offset: int, leader_epoch: int) -> None:
     _EPOCH.pack_into(batch, LOG_OVERHEAD, leader_epoch)
 
 
+def seal(batch: bytearray) -> None:
+    """Make the checksum in the header that of the batch."""
+    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+
+
 def restamp_time(batch: bytearray, attributes: int, max_timestamp: int) -> None:
     """Replace attributes and maximum timestamp, and with them the checksum."""
     _OFFSET.pack_into(batch, MAX_TIMESTAMP_AT, max_timestamp)
-    _CRC_ATTRIBUTES.pack_into(batch, CRC_AT, 0, attributes)
-    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    _ATTRIBUTES.pack_into(batch, ATTRIBUTES_AT, attributes)
+    seal(batch)
 
 
 def payload(batch: bytes | bytearray | memoryview, header: BatchHeader) -> bytes | memoryview:
@@ -222,5 +227,5 @@ def build(
         base, max(times), producer_id, producer_epoch, base_sequence, len(times),
     )  # fmt: skip
     batch[HEADER_SIZE:] = body
-    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    seal(batch)
     return bytes(batch)

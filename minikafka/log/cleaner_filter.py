@@ -18,19 +18,14 @@ Source: kafka.log.Cleaner, SkimpyOffsetMap, CleanedTransactionMetadata, MemoryRe
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from minikafka.log import batch as record_batch
 from minikafka.log import compression, markers
 from minikafka.log.batch import (
-    ATTRIBUTES_AT,
     CONTROL,
-    CRC_AT,
     DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
@@ -39,6 +34,7 @@ from minikafka.log.batch import (
     TIMESTAMP_TYPE,
     TRANSACTIONAL,
     BatchHeader,
+    seal,
 )  # fmt: skip
 from minikafka.log.records import LONG_MAX, LONG_MIN, Record, encode_in_place
 from minikafka.log.transaction_index import AbortedTransaction, TransactionIndex
@@ -215,5 +211,5 @@ def _assemble(header: BatchHeader, attributes: int, base: int, newest: int, coun
         batch, 0, header.base_offset, len(batch) - LOG_OVERHEAD, header.leader_epoch, 2, 0, attributes | kept,
         header.last_offset_delta, base, newest, header.producer_id, header.producer_epoch, header.base_sequence, count,
     )  # fmt: skip
-    struct.pack_into(">I", batch, CRC_AT, crc32c(memoryview(batch)[ATTRIBUTES_AT:]))
+    seal(batch)
     return bytes(batch)

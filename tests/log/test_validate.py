@@ -6,10 +6,9 @@ import struct
 from dataclasses import replace
 
 import pytest
-from crc32c import crc32c
 
 from minikafka.log import Log, LogConfig, RecordValidationError, build, compression, records
-from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok
+from minikafka.log.batch import HEADER_SIZE, BatchHeader, crc_ok, seal
 from minikafka.log.validate import is_transactional
 from minikafka.protocol.errors import Err, KafkaError
 from tests.log.kit import NOW, open_log, peak, some_batch, stored
@@ -24,7 +23,7 @@ def patched(at: int, form: str, value: int, data: bytes = GOOD, valid: bool = Tr
     out = bytearray(data)
     struct.pack_into(form, out, at, value)
     if valid:
-        struct.pack_into(">I", out, 17, crc32c(bytes(out[21:])))
+        seal(out)
     return bytes(out)
 
 

@@ -10,10 +10,9 @@ import time
 from typing import Any
 
 import pytest
-from crc32c import crc32c
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from minikafka.log.batch import BatchHeader, build
+from minikafka.log.batch import BatchHeader, build, seal
 from minikafka.protocol.codec import encode_request
 from tests import requests
 from tests.clients.kit import make_topic
@@ -35,7 +34,7 @@ def patched(data: bytes, offset: int, layout: str, value: int, recount: bool = T
     changed = bytearray(data)
     struct.pack_into(layout, changed, offset, value)
     if recount:
-        struct.pack_into(">I", changed, 17, crc32c(bytes(changed[21:])))
+        seal(changed)
     return bytes(changed)
 
 

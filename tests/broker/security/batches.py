@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import zstandard
-from crc32c import crc32c
 
 from minikafka.log import compression
-from minikafka.log.batch import HEADER_SIZE, build
+from minikafka.log.batch import HEADER_SIZE, build, seal
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -32,7 +31,7 @@ def good(now: int, codec: int = NONE, **options: Any) -> bytes:
 def checked(batch: bytes | bytearray) -> bytes:
     """The batch with a right checksum."""
     data = bytearray(batch)
-    struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    seal(data)
     return bytes(data)
 
 

@@ -16,10 +16,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from crc32c import crc32c
-
 from minikafka.log import LogConfig, compression
-from minikafka.log.batch import CRC_AT, HEADER_SIZE, BatchHeader, build, records
+from minikafka.log.batch import CRC_AT, HEADER_SIZE, BatchHeader, build, records, seal
 from minikafka.log.records import MalformedRecord
 from minikafka.log.validate import client_batch, own_batch
 from minikafka.proof.small_worlds.checks import fallen, same, that
@@ -116,7 +114,7 @@ class LoneBatch:
         """Write a number into the header, and make the checksum true again."""
         struct.pack_into(form, self.data, at, value)
         if checksum:
-            struct.pack_into(">I", self.data, CRC_AT, crc32c(memoryview(self.data)[ATTRIBUTES:]))
+            seal(self.data)
 
     def get(self, form: str, at: int) -> int:
         return int(struct.unpack_from(form, self.data, at)[0])
