@@ -12,22 +12,5 @@ from .made import taxi_trips, truck_gps
 from .nyc import airlines, airports, flights, planes, weather
 from .records import Airline, Airport, DatasetRecord, Flight, Plane, Position, Trip, Weather, decode, encode
 
-__all__ = [
-    "flights",
-    "airlines",
-    "airports",
-    "planes",
-    "weather",
-    "truck_gps",
-    "taxi_trips",
-    "encode",
-    "decode",
-    "DatasetRecord",
-    "Flight",
-    "Airline",
-    "Airport",
-    "Plane",
-    "Weather",
-    "Position",
-    "Trip",
-]
+__all__ = ["flights", "airlines", "airports", "planes", "weather", "truck_gps", "taxi_trips", "encode", "decode",
+           "DatasetRecord", "Flight", "Airline", "Airport", "Plane", "Weather", "Position", "Trip"]

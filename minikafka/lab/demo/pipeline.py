@@ -124,23 +124,16 @@ class PipelineDemo:
         if self.options.bootstrap:
             self.cluster = self.stack.enter_context(Cluster.connect(self.options.bootstrap))
         else:
-            self.cluster = self.stack.enter_context(
-                Cluster(
-                    brokers=3, engine=self.options.engine, preset="class", config={"auto.create.topics.enable": False}
-                )
-            )
+            self.cluster = self.stack.enter_context(Cluster(
+                brokers=3, engine=self.options.engine, preset="class", config={"auto.create.topics.enable": False}))
         self.say(f"{len(self.cluster.ids)} brokers: {self.cluster.bootstrap}")
         admin = KafkaAdminClient(bootstrap_servers=self.cluster.bootstrap.split(","))
         # The records carry their event time, 2013: with a week of retention Kafka would delete them.
         configs = {"min.insync.replicas": str(MIN_ISR), "retention.ms": "-1"}
-        admin.create_topics(
-            [NewTopic(name, PARTITIONS, REPLICAS, topic_configs=configs) for name in (self.topic, self.results)]
-        )
+        admin.create_topics([NewTopic(name, PARTITIONS, REPLICAS, topic_configs=configs) for name in (self.topic, self.results)])
         admin.close()
         self.wait(lambda: all(self._leaders(name) == PARTITIONS for name in (self.topic, self.results)))
-        self.say(
-            f"topic {self.topic}: {PARTITIONS} partitions, replication factor {REPLICAS}, min.insync.replicas {MIN_ISR}"
-        )
+        self.say(f"topic {self.topic}: {PARTITIONS} partitions, replication factor {REPLICAS}, min.insync.replicas {MIN_ISR}")
 
     def _leaders(self, topic: str) -> int:
         return sum(p.leader >= 0 and len(p.isr) == REPLICAS for p in self.cluster.partitions(topic).values())
@@ -168,15 +161,8 @@ class PipelineDemo:
     def _start_job(self, started: "Future[tuple[Any, str]]") -> SparkJob:
         spark, source = started.result()
         folder = self.options.output or str(self.folder)
-        job = SparkJob(
-            spark,
-            source,
-            self.cluster.bootstrap,
-            self.topic,
-            self.results,
-            folder,
-            max(1_000, self.options.flights // 5),
-        )
+        job = SparkJob(spark, source, self.cluster.bootstrap, self.topic, self.results, folder,
+                       max(1_000, self.options.flights // 5))
         self.stack.callback(job.stop)
         job.start(self.wait)
         self.say(f"Spark {spark.version} ({spark.sparkContext.master}) reads the topic, format {source!r}")
@@ -190,7 +176,7 @@ class PipelineDemo:
         self.say(f"streaming {len(events):,} real flights, keyed by plane, acks=all, idempotent")
         victim: list[int] = []
         done = self.threads.submit(producer.run, events, lambda: victim.extend(self._kill_leader()))
-        with self._progress(len(events)) as show:
+        with _Bars(self.console, len(events)) as show:
             member_dead = restarted = False
             while not (done.done() and member_dead and (restarted or not victim)):
                 show(producer, self.group, job)
@@ -265,9 +251,6 @@ class PipelineDemo:
             self.wait(lambda: self._leaders(self.topic) == PARTITIONS)
             self.say("all replicas are in sync")
 
-    def _progress(self, total: int) -> "_Bars":
-        return _Bars(self.console, total)
-
 
 class _Bars:
     """Four bars: what was sent, acknowledged, read by the group, read by Spark."""
@@ -276,8 +259,7 @@ class _Bars:
         columns = TextColumn("        {task.description:<14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         self._progress = Progress(*columns, console=console, transient=True)
         self._bars = [
-            self._progress.add_task(name, total=total) for name in ("sent", "acknowledged", "group read", "Spark read")
-        ]
+            self._progress.add_task(name, total=total) for name in ("sent", "acknowledged", "group read", "Spark read")]
 
     def __enter__(self) -> Callable[[FlightProducer, DemoGroup, SparkJob], None]:
         self._progress.start()
@@ -292,9 +274,7 @@ class _Bars:
             self._progress.update(bar, completed=value)
 
 
-def figures(
-    events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: DemoGroup, spark: SparkFigures
-) -> Figures:
+def figures(events: Sequence[Flight], producer: FlightProducer, log: LogAudit, group: DemoGroup, spark: SparkFigures) -> Figures:
     """Put together the figures of all parts; pure."""
     expected = Counter((int(f.scheduled.timestamp()) // 3600 * 3600, f.origin) for f in events)
     return Figures(

@@ -36,26 +36,14 @@ class Figures:
 
     def checks(self) -> list[tuple[str, int, int]]:
         """Return (what, expected, found) for all figures that must agree."""
-        chain = [
-            (name, self.sent, getattr(self, name))
-            for name in ("acknowledged", "in_log", "log_span", "distinct_read", "spark_rows")
-        ]
-        zero = [
-            (name, 0, getattr(self, name))
-            for name in ("lost", "duplicates", "spark_duplicates", "order_violations", "results_differ")
-        ]
-        return [
-            *chain,
-            *zero,
-            ("late", self.late_expected, self.late),
-            ("results_topic", self.results_parquet, self.results_topic),
-        ]
+        chain = [(name, self.sent, getattr(self, name))
+                 for name in ("acknowledged", "in_log", "log_span", "distinct_read", "spark_rows")]
+        zero = [(name, 0, getattr(self, name))
+                for name in ("lost", "duplicates", "spark_duplicates", "order_violations", "results_differ")]
+        return [*chain, *zero, ("late", self.late_expected, self.late),
+                ("results_topic", self.results_parquet, self.results_topic)]
 
     def mismatches(self) -> list[str]:
         """Return one line for each figure that should be another; an empty list if everything agrees."""
-        wrong = [
-            f"{name} is {found:,}, expected {expected:,}"
-            for name, expected, found in self.checks()
-            if expected != found
-        ]
+        wrong = [f"{name} is {found:,}, expected {expected:,}" for name, expected, found in self.checks() if expected != found]
         return wrong + (["nothing was sent"] if not self.sent else [])

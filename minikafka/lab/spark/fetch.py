@@ -112,9 +112,7 @@ class RangeReader:
     def _nothing_came(self, consumer: KafkaConsumer, tp: TopicPartition, position: int) -> int:
         if position >= consumer.end_offsets([tp])[tp]:  # the log is shorter than it was, or than the option says
             return self._after_gap(consumer, tp, position)
-        raise KafkaTimeoutError(
-            f"Cannot fetch record for offset {position} in {int(self.poll_timeout_s * 1000)} milliseconds"
-        )
+        raise KafkaTimeoutError(f"Cannot fetch record for offset {position} in {int(self.poll_timeout_s * 1000)} milliseconds")
 
     def _batch(self, records: list[Any]) -> pa.RecordBatch:
         n = len(records)
@@ -125,6 +123,5 @@ class RangeReader:
         if self.include_headers:
             columns.append([[{"key": k, "value": v} for k, v in r.headers] or None for r in records])
             types.append(ARROW_HEADERS)
-        return pa.RecordBatch.from_arrays(
-            [pa.array(c, t) for c, (_, t) in zip(columns, types)], names=[name for name, _ in types]
-        )
+        return pa.RecordBatch.from_arrays([pa.array(c, t) for c, (_, t) in zip(columns, types)],
+                                          names=[name for name, _ in types])

@@ -57,12 +57,8 @@ def tree(frame: Frame, **how: Any) -> ElementTree.Element:
 
 
 def parts(root: ElementTree.Element, part: str, **data: object) -> list[ElementTree.Element]:
-    return [
-        each
-        for each in root.iter()
-        if each.get("data-part") == part
-        and all(each.get(f"data-{name}") == str(value) for name, value in data.items())
-    ]
+    return [each for each in root.iter() if each.get("data-part") == part
+            and all(each.get(f"data-{name}") == str(value) for name, value in data.items())]
 
 
 def clashes(labels: list[Label]) -> list[tuple[str, str]]:
@@ -80,11 +76,8 @@ def clashes(labels: list[Label]) -> list[tuple[str, str]]:
 
 def outside(frame: Frame, size: str, pixels: float | None, lines: float | None = None) -> list[str]:
     paper, high = draw(frame, size, pixels, lines)
-    return [
-        label.text
-        for label in paper.labels
-        if label.left < 0 or label.right > paper.width or label.top < 0 or label.bottom > high
-    ]
+    return [label.text for label in paper.labels
+            if label.left < 0 or label.right > paper.width or label.top < 0 or label.bottom > high]
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -220,9 +213,7 @@ def test_only_the_leader_wears_the_filled_crown() -> None:
     """Fails if the crown follows `believes_leader`: two may believe, one is."""
     root = tree(two_crowns())
     assert [(each.get("data-broker"), each.get("data-crown")) for each in parts(root, "crown")] == [
-        ("1", "worn"),
-        ("3", "hollow"),
-    ]
+        ("1", "worn"), ("3", "hollow")]
 
 
 def test_a_page_can_find_everything() -> None:
@@ -232,9 +223,8 @@ def test_a_page_can_find_everything() -> None:
     assert [each.get("data-offset") for each in parts(root, "hw")] == ["90"]
     first = parts(root, "lane", broker=1)[0]
     assert len(parts(first, "cell", offset=70)) == 1
-    assert [
-        (each.get("data-offset"), each.get("data-end"), each.get("data-acked")) for each in parts(first, "ghost")
-    ] == [("70", "100", "30")]
+    assert [(each.get("data-offset"), each.get("data-end"), each.get("data-acked")) for each in parts(first, "ghost")] == [
+        ("70", "100", "30")]
     assert parts(root, "entry", name="lost", value=30)
 
 
@@ -261,10 +251,8 @@ def test_readable_cells_are_solid_and_others_dashed() -> None:
 
 def test_a_lane_out_of_sync_sinks_and_stays() -> None:
     """Fails if lanes out of sync are dropped, or drawn inside the bracket."""
-    frame = replace(
-        slow_follower(),
-        chosen=partition(leader(1, 51), lane(2, 40, in_sync=False, behind_for=20.0), lane(3, 51), isr=(1, 3)),
-    )
+    frame = replace(slow_follower(), chosen=partition(
+        leader(1, 51), lane(2, 40, in_sync=False, behind_for=20.0), lane(3, 51), isr=(1, 3)))
     assert [each.get("data-broker") for each in parts(tree(frame), "lane")] == ["1", "3", "2"]
 
 
@@ -316,11 +304,8 @@ def test_only_what_is_lost_is_red_in_the_ledger() -> None:
     """Fails if another entry of the ledger takes the colour of loss, or a loss of none does."""
 
     def red(frame: Frame) -> list[str | None]:
-        return [
-            each.get("data-name")
-            for each in parts(tree(frame), "entry")
-            if any("bad" in (t.get("class") or "") for t in each)
-        ]
+        return [each.get("data-name") for each in parts(tree(frame), "entry")
+                if any("bad" in (t.get("class") or "") for t in each)]
 
     assert red(unclean_loss()) == ["lost"] and red(slow_follower()) == []
 
@@ -332,12 +317,7 @@ def test_ghosts_that_were_acknowledged_are_drawn_otherwise_than_others() -> None
         shown = replace(
             slow_follower(), chosen=partition(leader(1, 51), lane(2, 51, ghosts=(Ghost(36, 38, 3, acked, 1.0),)))
         )
-        return {
-            word
-            for each in parts(tree(shown), "ghost")[0]
-            for word in (each.get("class") or "").split()
-            if "ghost" in word
-        }
+        return {word for each in parts(tree(shown), "ghost")[0] for word in (each.get("class") or "").split() if "ghost" in word}
 
     assert looks(0) == {"ghost"} and looks(2) == {"lostghost"}
 

@@ -16,34 +16,10 @@ from minikafka.lab.demo.spark_job import FLIGHT
 from tests.clients.kit import make_topic
 
 GOOD = Figures(
-    sent=9,
-    acknowledged=9,
-    in_log=9,
-    distinct_read=9,
-    spark_rows=9,
-    lost=0,
-    duplicates=0,
-    order_violations=0,
-    redelivered=4,
-    late=1,
-    late_expected=1,
-    log_span=9,
-    spark_duplicates=0,
-    results_parquet=3,
-    results_topic=3,
-    results_differ=0,
-)
-PROMISED = [
-    "sent",
-    "acknowledged",
-    "in_log",
-    "distinct_read",
-    "spark_rows",
-    "lost",
-    "duplicates",
-    "order_violations",
-    "redelivered",
-]
+    sent=9, acknowledged=9, in_log=9, distinct_read=9, spark_rows=9, lost=0, duplicates=0, order_violations=0, redelivered=4,
+    late=1, late_expected=1, log_span=9, spark_duplicates=0, results_parquet=3, results_topic=3, results_differ=0)
+PROMISED = ["sent", "acknowledged", "in_log", "distinct_read", "spark_rows", "lost", "duplicates", "order_violations",
+            "redelivered"]
 
 
 # Brings up the loopback interface of a new network namespace, then becomes the program named by its arguments.

@@ -108,10 +108,10 @@ class Story(Teller):
         self._add_sentences()
         super().broke_off(error)
 
-    async def show_at_rest(self, tp: str = "t-0", rest: float = 0.6) -> None:
+    async def show_at_rest(self, rest: float = 0.6) -> None:
         """Write the table when all requests in flight have come to rest."""
         await self.world.sleep(rest)
-        self.show(tp)
+        self.show()
 
     # --- running --------------------------------------------------------------------------------------------------
 
@@ -154,12 +154,12 @@ class Story(Teller):
                 inode.pending.clear()
         self.world.powerloss(node)
 
-    def power_loss_but_for_a_sector(self, node: int, offset: int, tp: str = "t-0") -> None:
+    def power_loss_but_for_a_sector(self, node: int, offset: int) -> None:
         """Cut the power of that machine, when all had arrived on its disk except one sector of the batch at `offset`."""
         self.written_out(node)
         self.world.powerloss(node)
         disk = self.world.hosts[node].disk
-        inode = disk.names[next(path for path in disk.files(f"/data/{tp}") if path.endswith(".log"))]
+        inode = disk.names[next(path for path in disk.files("/data/t-0") if path.endswith(".log"))]
         assert inode is not None
         at, header = next((at, h) for at, h in frames(bytes(inode.content)) if h.base_offset == offset)
         assert header.size > 2 * SECTOR, "a batch that small has no sector to itself"
@@ -216,13 +216,13 @@ class Story(Teller):
         assert controller is not None
         return controller.image.partition(topic, 0)
 
-    def committed_isr(self, topic: str = "t") -> tuple[int, ...]:
+    def committed_isr(self) -> tuple[int, ...]:
         """Return the ISR in the controller's metadata."""
-        return tuple(sorted(self.registration(topic).isr))
+        return tuple(sorted(self.registration().isr))
 
-    def show_controller(self, topic: str = "t") -> None:
+    def show_controller(self) -> None:
         """Write the partition's state in the controller's metadata, in one line."""
-        state = self.registration(topic)
+        state = self.registration()
         leader = f"leader {state.leader}" if state.leader >= 0 else "no leader"
         isr, elr = (" ".join(map(str, sorted(some))) or "none" for some in (state.isr, state.elr))
         self.note(f"controller: {leader}, epoch {state.leader_epoch}, ISR {isr}, ELR {elr}")
