@@ -6,15 +6,18 @@ Invariants
   Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
     after a minute, and the message says nothing of the cause.
   Without connector and without network everything still runs, on our Python source.
+  What a local session writes down meanwhile (shuffled rows) only its user can read: Spark itself lets all users.
   A process that finds a RUNNING_JAVA in its environment starts no Java of its own, but a session in that one.
 """
 import logging
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from minikafka.cluster.folder import temporary_folder
 from minikafka.machine import class_archive
 from minikafka.machine.environment import lent, settle
 from minikafka.machine.files import plain
@@ -117,9 +120,16 @@ def _variables(here: bool, jars: list[str]) -> dict[str, str]:
     the class path, too: of spark.jars Spark follows the links, to folders whose names it may not understand.
     """
     home = {"SPARK_HOME": str(spark_home()), "SPARK_DIST_CLASSPATH": os.pathsep.join(jars)}
-    workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1"}  # the driver's Python
+    workers = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONSAFEPATH": "1",  # the driver's Python
+               "SPARK_LOCAL_DIRS": str(_own_folder())} if here else {}
     running = zip(("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"), os.environ.get(RUNNING_JAVA, "").split())
-    return {**home, **(workers if here else {}), **dict(running)}
+    return {**home, **workers, **dict(running)}
+
+
+@cache
+def _own_folder() -> Path:
+    """Return a folder that no other user can read. It stays as long as this process, whose Java writes there."""
+    return temporary_folder()[0]
 
 
 def java_options(local: bool) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,14 @@ def test_a_session_maps_the_archive(spark):
     """Fails if what `make setup` made does not fit the sessions that the labs start: another class path, other options."""
     with open(f"/proc/{spark.sparkContext._gateway.proc.pid}/maps") as maps:
         assert str(home.archive()) in maps.read()
+
+
+@pytest.mark.spark
+def test_shuffled_rows_are_their_owners(spark):
+    """Fails if another user of this machine can read what a session writes down while it shuffles."""
+    assert spark.range(1000).groupBy("id").count().count() == 1000
+    (folder,) = map(Path, spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirsString())
+    assert any(folder.rglob("shuffle_*.data")) and folder.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_other_files_have_another_archive(monkeypatch, tmp_path):
