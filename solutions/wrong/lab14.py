@@ -332,7 +332,7 @@ WRONG = {
         "the leader alone": (pipeline(min_insync=1), r"the last one burns.*lost"),
         "all three, always": (pipeline(min_insync=3), r"one broker away.*waited"),
         "no checkpoint": (pipeline(checkpoint=False), r"a slow sink.*waited"),
-        "the place is the key": (pipeline(key=("part", "off")), r"the caller repeats.*duplicate"),
+        "the place is the key": (pipeline(key=("part", "off")), r"the producer dies.*duplicate"),
         "commits in the middle": (pipeline(write_commits), r"half a write.*stay"),
         "with db": (pipeline(write_with_db), r"half a write.*stay"),
         "four of three": (pipeline(min_insync=4), r"min_insync"),

@@ -1,6 +1,7 @@
 """Lab 14: the notary on trial, and the parts of the pipeline one by one. Strict cells compare the figures."""
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
@@ -10,11 +11,11 @@ from minikafka import Cluster
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14 import checks
 from minikafka.lab.labs.lab14.alarms import rung
-from minikafka.lab.labs.lab14.faults import Spark, strike
+from minikafka.lab.labs.lab14.faults import Spark, Writer, strike
 from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.nights import commits_inside, judged
-from minikafka.lab.labs.lab14.notary import COUNTERS, Row, Run, notary, row_of
+from minikafka.lab.labs.lab14.notary import COUNTERS, Facts, Row, Run, notary, row_of
 from minikafka.lab.labs.lab14.paper import cries, on_paper
 from minikafka.lab.labs.lab14.pipeline import (
     AT_LEAST_ONCE,
@@ -268,7 +269,17 @@ def test_a_death_that_does_not_come_is_taken_back():
     """Fails if a query that has nothing more to write is waited for because it was told to die after its next write."""
     with Cluster(brokers=1, engine="sim", seed=1) as cluster:
         spark, fault = Spark(), Fault(1.0, "kill Spark after a write", lasts=2.0)
-        assert strike(cluster, spark, fault, "trips") == [str(fault)] and not spark.dying
+        assert strike(cluster, spark, Writer(), fault, "trips") == [str(fault)] and not spark.dying
+
+
+def test_a_producer_that_died_sends_again_what_it_had_not_noted():
+    """Fails if a trip is never sent, if one that was noted is sent again, or if the brokers know the new producer as the old."""
+    run = rehearse(EFFECTIVELY_ONCE, Schedule(34, 100, (Fault(2.7, "kill the producer", 0, 1.0),)))
+    trips = Counter(row.trip for _, row in Facts(run).log)
+    again = sorted(trip for trip, records in trips.items() if records == 2)
+    first = min(trips)
+    assert sorted(trips) == [*range(first, first + 100)]
+    assert again == [*range(first + 40, first + 54)] and max(trips.values()) == 2
 
 
 # --- what changes while it runs --------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Lab 14: the picture of the whole line of a run."""
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,15 +10,16 @@ from xml.etree import ElementTree
 import pytest
 
 from minikafka.lab.labs.lab14.diary import Diary
-from minikafka.lab.labs.lab14.line.draw import LETTER, SMALL, LinePicture
+from minikafka.lab.labs.lab14.line.draw import LEFT, LETTER, RIGHT, ROW, ROWS, SMALL, LinePicture
 from minikafka.lab.labs.lab14.line.facts import RunLine
 from minikafka.lab.labs.lab14.line.findings import findings
-from minikafka.lab.labs.lab14.line.frames import at
+from minikafka.lab.labs.lab14.line.frames import ON_LINE, at
 from minikafka.lab.labs.lab14.line.grow import so_far
 from minikafka.lab.labs.lab14.line.page import NightPage
 from minikafka.lab.labs.lab14.line.player import LinePlayer
 from minikafka.lab.labs.lab14.line.rings import looks, rings
 from minikafka.lab.labs.lab14.nights import CHOICES, NIGHTS, TripNight
+from minikafka.lab.labs.lab14.notary import Run
 from minikafka.lab.labs.lab14.pipeline import EFFECTIVELY_ONCE
 from minikafka.lab.labs.lab14.rehearsal import rehearse
 from minikafka.lab.labs.lab14.schedule import Fault, Schedule
@@ -26,7 +28,7 @@ from minikafka.lab.labs.lab14.watch import WatchedNight, seen
 STANDS = TripNight("stands still", Schedule(32, 120, (Fault(1.0, "kill a follower", 0, 4.0),)), limit=3.0)
 NIGHT = {night.name: night for night in (*NIGHTS, STANDS)}
 SOUND, AGAIN, HALF, UNREAD, STOOD = "sound", 'key=("part", "off")', "a commit inside", "each row is a trip", "min_insync=3"
-CASES = {SOUND: ("the caller repeats", {}), AGAIN: ("the caller repeats", CHOICES[AGAIN]), HALF: ("half a write", CHOICES[HALF]),
+CASES = {SOUND: ("the producer dies", {}), AGAIN: ("the producer dies", CHOICES[AGAIN]), HALF: ("half a write", CHOICES[HALF]),
          UNREAD: ("not to be read", CHOICES[UNREAD]), STOOD: (STANDS.name, CHOICES[STOOD])}
 
 
@@ -116,13 +118,52 @@ def test_labels_stand_apart_and_can_be_read(runs):
                 assert apart, (one, other)
 
 
+def some_faults(seed):
+    """A run without a broker: up to twenty faults of all kinds, short and near each other, and Spark dies in some of them."""
+    rng, t, events = random.Random(seed), 0.0, [{"t": 0.0, "k": "starts"}]
+    for _ in range(rng.randrange(1, 20)):
+        t += rng.uniform(0.1, 2.0)
+        events.append({"t": t, "k": "begins", "what": rng.choice(list(ON_LINE))})
+        if dies := rng.random() < 0.3:
+            events.append({"t": t + 0.05, "k": "query", "running": False, "why": ""})
+        t += rng.uniform(0.1, 3.0)
+        events.append({"t": t, "k": "ends"})
+        events += [{"t": t + 0.05, "k": "query", "running": True, "why": ""}] * dies
+    return RunLine(Run((), None, None, events=tuple(events)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_words_of_faults_stand_apart_and_inside_the_clock(seed):
+    """Fails if two words of bars are near each other, a word leaves the clock, or a bar has no word in a picture of few rows."""
+    picture = LinePicture(some_faults(seed))
+    picture.draw(at(picture.line, picture.end), "", "")
+    said = {text for _, _, text in picture.faulty()}
+    words = [label for label in picture.sheet.labels if label.text in said]
+    assert words and all(LEFT <= word.left and word.right <= RIGHT for word in words)
+    for number, one in enumerate(words):
+        for other in words[number + 1:]:
+            apart = other.left - one.right >= 12 or one.left - other.right >= 12
+            assert apart or one.bottom <= other.top or other.bottom <= one.top, (one, other)
+    if max(word.top for word in words) < ROW * (ROWS - 1):
+        assert len(words) == len(picture.faulty())
+
+
+def test_a_producer_that_dies_is_on_the_clock(runs):
+    """Fails if the picture has no bar for the producer, or trips are sent while it is dead."""
+    line = RunLine(runs[SOUND])
+    (since, until, text), = LinePicture(line).faulty()
+    assert (text, round(until - since, 1)) == ("kill producer", 1.0)
+    assert at(line, since + 0.5).sentence.startswith("the producer is dead")
+    assert at(line, since + 0.1).values["sent"] == at(line, until - 0.1).values["sent"]
+
+
 def test_the_player_has_a_moment_for_each_finding(runs):
     """Fails if a finding cannot be reached, or the drawing is no XML."""
     player = LinePlayer(runs[AGAIN], 8.0)
     assert ElementTree.fromstring(player.svg).tag.endswith("svg")
     moments = player.moments()
     assert moments == sorted(moments) and all(any(abs(t - found.t) < 0.011 for t in moments) for found in player.found)
-    assert player.verdict == "FAIL" and "duplicate 10" in repr(player)
+    assert player.verdict == "FAIL" and "duplicate 14" in repr(player)
     assert "</script>" not in player.data()
 
 

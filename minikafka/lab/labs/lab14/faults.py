@@ -31,7 +31,18 @@ class Spark:
         self.dying = back_in
 
 
-def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
+class Writer:
+    """The part of the program that sends the trips, that a schedule needs."""
+
+    def kill(self) -> None:
+        """Die, and forget what is not noted. Raises NotSupported where nobody can kill it."""
+        raise NotSupported("this program cannot be killed")
+
+    def begin(self) -> None:
+        """Send, as a new producer, from the first trip on that is not noted as acknowledged."""
+
+
+def carry_out(cluster: Any, spark: Spark, writer: Writer, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
     """Let every fault happen at its second, and wait for the schedule's end. Return what did not happen."""
     began, missed = cluster.now(), list[str]()
     spark.diary.say("starts")
@@ -39,7 +50,7 @@ def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC
         cluster.sleep(max(0.0, began + fault.at - cluster.now()))
         spark.diary.say("begins", what=fault.what)
         try:
-            missed += strike(cluster, spark, fault, topic)
+            missed += strike(cluster, spark, writer, fault, topic)
         except NotSupported:
             missed.append(f"{fault} (not on this engine)")
         spark.diary.say("ends")
@@ -47,10 +58,15 @@ def carry_out(cluster: Any, spark: Spark, schedule: Schedule, topic: str = TOPIC
     return tuple(missed)
 
 
-def strike(cluster: Any, spark: Spark, fault: Fault, topic: str) -> list[str]:
+def strike(cluster: Any, spark: Spark, writer: Writer, fault: Fault, topic: str) -> list[str]:
     """Carry out one fault, from its beginning to its end; return it as text if it found nothing to break, else nothing."""
     if fault.what.startswith("kill Spark"):
         return kill_spark(cluster, spark, fault)
+    if fault.what == "kill the producer":
+        writer.kill()
+        cluster.sleep(fault.lasts)
+        writer.begin()
+        return []
     leader = cluster.leader(topic, fault.part)
     others = [broker for broker in cluster.ids if broker != leader]
     if leader is None:

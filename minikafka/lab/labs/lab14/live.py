@@ -24,7 +24,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
-from minikafka.lab.labs.lab14.faults import Spark, carry_out
+from minikafka.lab.labs.lab14.faults import Spark, Writer, carry_out
 from minikafka.lab.labs.lab14.line.grow import GrowingLine
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline
@@ -61,7 +61,7 @@ def perform(pipeline: Pipeline, cluster: Any, spark: SparkSession, schedule: Sch
             with waiting(f"{schedule.trips} trips, {len(schedule.faults)} faults"):
                 query.at_rest(WAKES)            # Spark's first batch takes seconds: the schedule begins when it is awake
                 writer.start()
-                missed = carry_out(cluster, query, schedule, topic)
+                missed = carry_out(cluster, query, writer, schedule, topic)
                 cluster.mend()
                 written = writer.finish()
                 settled = written and query.at_rest(ENDS)
@@ -87,7 +87,7 @@ def create(cluster: Any, min_insync: int) -> str:
     return topic
 
 
-class TripWriter(threading.Thread):
+class TripWriter(threading.Thread, Writer):
     """Sends the trips at their rate, keyed by taxi, and tells the history."""
 
     def __init__(self, cluster: Any, topic: str, pipeline: Pipeline, schedule: Schedule, history: History) -> None:

@@ -47,7 +47,7 @@ NIGHTS = (
         Fault(1.0, "leave alone and then burn the leader", 0, 3.0))), 20.0 + FRESH),
     TripNight("one broker away", Schedule(32, 320, (Fault(2.0, "kill a follower", 0, 12.0),))),
     TripNight("a slow sink", Schedule(33, 400, (Fault(15.0, "kill Spark after a write", 0, 1.0),), row_seconds=0.03)),
-    TripNight("the caller repeats", Schedule(34, 100, (Fault(2.0, "kill Spark after a write", 0, 1.0),), twice=10)),
+    TripNight("the producer dies", Schedule(34, 100, (Fault(2.7, "kill the producer", 0, 1.0),))),
     TripNight("half a write", Schedule(35, 100, (Fault(2.0, "kill Spark inside a write", 0, 1.0),))),
     TripNight("not to be read", Schedule(36, 100, (Fault(2.0, "kill Spark after a write", 0, 1.0),), spoiled=(20, 41, 44, 47))),
 )

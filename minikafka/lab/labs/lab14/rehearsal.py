@@ -19,7 +19,7 @@ from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
-from minikafka.lab.labs.lab14.faults import Spark, carry_out
+from minikafka.lab.labs.lab14.faults import Spark, Writer, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline
@@ -50,7 +50,7 @@ def rehearse(pipeline: Pipeline, schedule: Schedule, watch: Callable[[Any, SimTr
         writer = SimTripWriter(cluster, pipeline, schedule, history)
         spark = ModelOfSpark(cluster, pipeline, sink, schedule.row_seconds)
         watch(cluster, writer, spark)
-        missed = carry_out(cluster, spark, schedule)
+        missed = carry_out(cluster, spark, writer, schedule)
         cluster.mend()
         settled = settle(cluster, lambda: writer.done and spark.at_rest)
         spark.stop()
@@ -78,29 +78,41 @@ def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
     return False
 
 
-class SimTripWriter:
-    """Sends the trips at their rate, keyed by taxi. (The simulator's year is before the trips': no timestamp of theirs.)"""
+class SimTripWriter(Writer):
+    """Sends the trips at their rate, keyed by taxi, and notes once a second which are acknowledged: after its death it sends all
+    others again. (The simulator's year is before the trips': no timestamp of theirs.)"""
 
     def __init__(self, cluster: Any, pipeline: Pipeline, schedule: Schedule, history: History) -> None:
-        self.world, self.done, self.sent = cluster.world, False, dict[int, float]()
-        env = self.world.client_env()
-        self.producer = Producer(env, self.world.bootstrap, acks=-1 if pipeline.acks == "all" else int(pipeline.acks),
-                                 idempotent=pipeline.idempotence, delivery_timeout=PATIENCE, request_timeout=REQUEST,
-                                 max_block=PATIENCE, history=history, name="trips")
-        env.spawn(self._write(schedule), "trips: writer")
+        self.world, self.pipeline, self.schedule, self.history = cluster.world, pipeline, schedule, history
+        self.began, self.noted, self.done, self.sent = self.world.now(), 0, False, dict[int, float]()
+        self.promises = list[Any]()
+        self.begin()
+
+    def begin(self) -> None:
+        env, acks = self.world.client_env(), self.pipeline.acks
+        self.producer = Producer(env, self.world.bootstrap, acks=-1 if acks == "all" else int(acks),
+                                 idempotent=self.pipeline.idempotence, delivery_timeout=PATIENCE, request_timeout=REQUEST,
+                                 max_block=PATIENCE, history=self.history, name="trips")
+        self.task = env.spawn(self._write(self.schedule), "trips: writer")
+
+    def kill(self) -> None:
+        self.task.cancel()
+        self.producer.kill()
 
     async def _write(self, schedule: Schedule) -> None:
-        began, promises = self.world.now(), []
-        for number, trip in enumerate(islice(taxi_trips(seed=schedule.seed + 1), schedule.trips)):
-            await self.world.sleep(max(0.0, began + number / RATE - self.world.now()))
+        open_ = dict[int, Any]()                # trips whose acknowledgement is not noted
+        for number, trip in islice(enumerate(islice(taxi_trips(seed=schedule.seed + 1), schedule.trips)), self.noted, None):
+            await self.world.sleep(max(0.0, self.began + number / RATE - self.world.now()))
+            if number % RATE == 0:
+                self.noted = next((n for n, sent in open_.items() if not sent.done() or sent.exception()), number)
             if schedule.silent[0] <= number / RATE < schedule.silent[1]:
                 continue
-            self.sent[trip.trip], value = began + number / RATE, schedule.record(number, trip)
-            for _ in range(2 if schedule.twice and number % schedule.twice == 0 else 1):
-                promises.append(await self.producer.post(TOPIC, value, trip.taxi.encode()))
+            self.sent[trip.trip], value = self.began + number / RATE, schedule.record(number, trip)
+            open_[number] = await self.producer.post(TOPIC, value, trip.taxi.encode())
+            self.promises.append(open_[number])
             if number in schedule.spoiled:
-                promises.append(await self.producer.post(TOPIC, spoil(value, number), trip.taxi.encode()))
-        await asyncio.gather(*promises, return_exceptions=True)
+                self.promises.append(await self.producer.post(TOPIC, spoil(value, number), trip.taxi.encode()))
+        await asyncio.gather(*self.promises, return_exceptions=True)
         self.done = True
 
 

@@ -34,21 +34,20 @@ class Fault:
     lasts: float = 0.0
 
     def __str__(self) -> str:
-        whom = "" if self.what.startswith("kill Spark") else f" of partition {self.part}"
+        whom = "" if self.what.startswith(("kill Spark", "kill the producer")) else f" of partition {self.part}"
         return f"second {self.at:4.1f}: {self.what}{whom}, for {self.lasts:g} s"
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The plan of a run: `trips` at RATE, and the faults. `twice`: the caller repeats every n-th trip, 0 for none; `row_seconds`:
-    what the sink takes for a row; `silent`: from when to when nothing is sent; `spoiled`: the trips
-    behind which a record is sent that no trip can be read from; `release`: from which second the taxis get the application's
-    new release, one after another, 0 for never; `back`: from when every second taxi has the old one again."""
+    """The plan of a run: `trips` at RATE, and the faults. `row_seconds`: what the sink takes for a row; `silent`: from when to
+    when nothing is sent; `spoiled`: the trips behind which a record is sent that no trip can be read from; `release`: from which
+    second the taxis get the application's new release, one after another, 0 for never; `back`: from when every second taxi has
+    the old one again."""
 
     seed: int
     trips: int
     faults: tuple[Fault, ...]
-    twice: int = 0
     row_seconds: float = 0.0
     silent: tuple[float, float] = (0.0, 0.0)
     spoiled: tuple[int, ...] = ()
@@ -71,7 +70,6 @@ class Schedule:
 
     def __str__(self) -> str:
         first = f"{self.trips:,} trips in {self.seconds:g} s"
-        first += f"; the caller sends every {self.twice}th trip twice" if self.twice else ""
         first += f"; the sink writes {1 / self.row_seconds:.0f} rows a second" if self.row_seconds else ""
         first += "; nothing is sent from second {:g} to {:g}".format(*self.silent) if any(self.silent) else ""
         first += f"; {len(self.spoiled)} records cannot be read" if self.spoiled else ""

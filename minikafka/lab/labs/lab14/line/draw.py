@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from minikafka.lab.labs.lab14.line.facts import PARTS, STEP, LineBatch, RunLine
 from minikafka.lab.labs.lab14.line.findings import Found
-from minikafka.lab.labs.lab14.line.frames import ON_BROKER, LineFrame, struck
+from minikafka.lab.labs.lab14.line.frames import ON_LINE, LineFrame, struck
 from minikafka.lab.picture.draw.axis import steps
 from minikafka.lab.picture.draw.paper import escape, width
 from minikafka.lab.picture.draw.sheet import BLUE, CARD, GREEN, INK, LINE, ORANGE, SOFT, VERMILLION, Sheet
@@ -27,6 +27,8 @@ CURVES = {"sent": SOFT, "log": BLUE, "done": ORANGE, "sink": GREEN}
 CALLED = {"sent": "sent", "log": "readable", "done": "Spark read", "sink": "sink rows"}
 NEAR = 40                                       # units: marks that are nearer than this are one
 KINDS = 3                                       # rows of marks at most
+ROWS = 3                                        # of bars that have words, at most
+APART = 16                                      # units between two words
 Bar = tuple[float, float, str]
 
 
@@ -74,9 +76,9 @@ class LinePicture:
             self.places[value] = y, fill
 
     def faulty(self) -> list[Bar]:
-        """Return when something was broken: a broker, a link, Spark."""
+        """Return when something was broken: a broker, a link, the producer, Spark."""
         brokers = [(since, until, struck(fault, short=True)) for since, until, fault in self.line.struck.bars(0, self.line.end)
-                   if fault is not None and fault.what in ON_BROKER]
+                   if fault is not None and fault.what in ON_LINE]
         dead = [(since, until, "kill Spark") for since, until, alive in self.line.query.bars(0, self.line.end) if not alive]
         return sorted([*brokers, *dead])
 
@@ -85,33 +87,28 @@ class LinePicture:
         self._rows(self.faulty())
 
     def _rows(self, bars: Sequence[Bar]) -> None:
-        """Draw bars that say what was wrong, in as few rows as they need."""
-        rows: list[list[Bar]] = [[]]
-        for bar in bars:
-            free = next((row for row in rows if not row or row[-1][1] <= bar[0]), None)
-            if free is None:
-                rows.append(free := [])
-            free.append(bar)
-        for row in rows:
-            for since, until, _ in row:
-                self._bar(since, until, BAD, VERMILLION)
-            self._words(row)
-            self.y += ROW
+        """Draw bars that say what was wrong, each with its word, in as few rows as they need; from row ROWS on without words."""
+        rows: list[list[tuple[float, float]]] = [[]]            # what is taken of each row, from x to x
+        for since, until, text in bars:
+            left, right, half = self.x(since), self.x(until), (width(text, LETTER, True) + APART) / 2
+            middle = min(max((left + right) / 2, LEFT + half), RIGHT - half)
+            box = min(left, middle - half), max(right, middle + half)
+            if _free(rows, box) >= ROWS:
+                text, box = "", (left, right)
+            number = _free(rows, box)
+            if number == len(rows):
+                rows.append([])
+            rows[number].append(box)
+            y = self.y + ROW * number
+            self._bar(y, since, until, BAD, VERMILLION)
+            if text and right - left < 2 * half:        # letters that cross an edge of the bar have a halo
+                self.sheet.raw(f'<text aria-hidden="true" x="{middle:g}" y="{y + 26:g}" font-size="{LETTER}" font-weight="bold" '
+                               f'text-anchor="middle" stroke="{BAD}" stroke-width="6">{escape(text)}</text>')
+            self.sheet.text(middle, y + 26, text, size=LETTER, bold=True, anchor="middle")
+        self.y += ROW * len(rows)
 
-    def _bar(self, since: float, until: float, fill: str, edge: str = "none") -> None:
-        self.sheet.rect(self.x(since), self.y, self.x(until) - self.x(since), ROW - 4, fill, edge, wide=2, radius=4)
-
-    def _words(self, row: Sequence[Bar]) -> None:
-        """Write the words of the bars of a row where there is room, up to the neighbours."""
-        left: float = LEFT
-        for number, (since, until, text) in enumerate(row):
-            half, middle = width(text, LETTER, True) / 2 + 4, (self.x(since) + self.x(until)) / 2
-            right = self.x(row[number + 1][0]) if number + 1 < len(row) else RIGHT
-            if right - left >= 2 * half:
-                at = min(max(middle, left + half), right - half)
-                self.sheet.text(at, self.y + 26, text, size=LETTER, bold=True, anchor="middle")
-                left = at + half
-            left = max(left, self.x(until))
+    def _bar(self, y: float, since: float, until: float, fill: str, edge: str = "none") -> None:
+        self.sheet.rect(self.x(since), y, self.x(until) - self.x(since), ROW - 4, fill, edge, wide=2, radius=4)
 
     def _partitions(self) -> None:
         """Draw who leads: a bar for each leader, red where nobody does, with a red line where another still believes it leads."""
@@ -120,7 +117,7 @@ class LinePicture:
             found = list(_leaders(self.line, part, self.line.end))
             for since, until, (leader, also) in found:
                 fill, edge = (BAD, VERMILLION) if leader is None else (BROKERS.get(leader, DEAD), "none")
-                self._bar(since, until, fill, edge)
+                self._bar(self.y, since, until, fill, edge)
                 if also:
                     self.sheet.rect(self.x(since), self.y + 28, self.x(until) - self.x(since), 7, VERMILLION)
             for since, until, (leader, _) in found:
@@ -233,6 +230,12 @@ class LinePicture:
             bold = ' font-weight="bold"' if name == "verdict" else ""
             self.sheet.raw(f'<text data-value="{name}" x="{RIGHT + 16}" y="{y:g}" font-size="{LETTER}" fill="{look}"{bold}>'
                            f"{escape(frame.values.get(name, ''))}</text>")
+
+
+def _free(rows: Sequence[Sequence[tuple[float, float]]], box: tuple[float, float]) -> int:
+    """Return the first row in which nothing is where the box would be; their number if there is none."""
+    taken = (any(left < box[1] and box[0] < right for left, right in row) for row in rows)
+    return next((number for number, full in enumerate(taken) if not full), len(rows))
 
 
 def _leaders(line: RunLine, part: int, end: float) -> Iterable[tuple[float, float, tuple[int | None, tuple[int, ...]]]]:

@@ -12,12 +12,13 @@ from minikafka.lab.labs.lab14.line.facts import PARTS, LineBatch, RunLine, Struc
 from minikafka.lab.picture.sentences.phrases import listed, offsets
 
 NAMES = ("part 0", "part 1", "part 2", "sent", "log", "done", "sink", "spark", "wait")
-ON_BROKER = {                                   # a fault in a bar, and in a sentence
+ON_LINE = {                                     # a fault in a bar, and in a sentence; Spark's deaths are told apart
+    "kill the producer": ("kill producer", "the producer is dead"),
     "kill the leader": ("kill {}", "broker {} is dead"),
     "kill a follower": ("kill {}", "broker {} is dead"),
     "cut off the leader": ("cut {}", "broker {} is cut off from the other brokers"),
     "slow a follower": ("slow {}", "broker {} copies slowly"),
-    "lose the answers": ("no answers", "no answer of broker {} reaches a client"),
+    "lose the answers": ("mute {}", "no answer of broker {} reaches a client"),
     "leave alone and then burn the leader": ("burn {}", "no follower copies, and broker {} burns at the end"),
     "hold the followers": ("hold", "no follower copies"),
 }
@@ -48,7 +49,7 @@ def under_way(line: RunLine, t: float) -> LineBatch | None:
 
 def struck(fault: Struck, short: bool) -> str:
     """Return a fault in words; Spark's deaths have a lane of their own."""
-    words = ON_BROKER.get(fault.what)
+    words = ON_LINE.get(fault.what)
     return (words[0 if short else 1].format(fault.broker or "?")) if words else fault.what
 
 
@@ -72,7 +73,7 @@ def _sentence(line: RunLine, t: float, batch: LineBatch | None) -> str:
     parts = [part for part in PARTS if line.leader[part].at(t).leader is None] if t > 0 else []
     also = {part: line.leader[part].at(t).also for part in PARTS if line.leader[part].at(t).also}
     fault = line.struck.at(t)
-    said = [struck(fault, short=False)] if fault is not None and fault.what in ON_BROKER else []
+    said = [struck(fault, short=False)] if fault is not None and fault.what in ON_LINE else []
     said += ["Spark is dead"] if not line.query.at(t) else []
     said += [f"nobody leads partition {listed(parts)}"] if parts else []
     said += [f"broker {listed(nodes)} still believes that it leads partition {part}" for part, nodes in also.items()]
