@@ -11,7 +11,7 @@ from minikafka import Cluster
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14 import checks
 from minikafka.lab.labs.lab14.alarms import rung
-from minikafka.lab.labs.lab14.faults import Spark, Writer, strike
+from minikafka.lab.labs.lab14.faults import Spark, TripProgram, strike
 from minikafka.lab.labs.lab14.liars import LIARS, sold, wrong_prices
 from minikafka.lab.labs.lab14.microbatch import Checkpoint
 from minikafka.lab.labs.lab14.nights import commits_inside, judged
@@ -269,7 +269,7 @@ def test_a_death_that_does_not_come_is_taken_back():
     """Fails if a query that has nothing more to write is waited for because it was told to die after its next write."""
     with Cluster(brokers=1, engine="sim", seed=1) as cluster:
         spark, fault = Spark(), Fault(1.0, "kill Spark after a write", lasts=2.0)
-        assert strike(cluster, spark, Writer(), fault, "trips") == [str(fault)] and not spark.dying
+        assert strike(cluster, spark, TripProgram(), fault, "trips") == [str(fault)] and not spark.dying
 
 
 def test_a_producer_that_died_sends_again_what_it_had_not_noted():

@@ -31,7 +31,7 @@ class Spark:
         self.dying = back_in
 
 
-class Writer:
+class TripProgram:
     """The part of the program that sends the trips, that a schedule needs."""
 
     def kill(self) -> None:
@@ -42,7 +42,7 @@ class Writer:
         """Send, as a new producer, from the first trip on that is not noted as acknowledged."""
 
 
-def carry_out(cluster: Any, spark: Spark, writer: Writer, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
+def carry_out(cluster: Any, spark: Spark, writer: TripProgram, schedule: Schedule, topic: str = TOPIC) -> tuple[str, ...]:
     """Let every fault happen at its second, and wait for the schedule's end. Return what did not happen."""
     began, missed = cluster.now(), list[str]()
     spark.diary.say("starts")
@@ -58,7 +58,7 @@ def carry_out(cluster: Any, spark: Spark, writer: Writer, schedule: Schedule, to
     return tuple(missed)
 
 
-def strike(cluster: Any, spark: Spark, writer: Writer, fault: Fault, topic: str) -> list[str]:
+def strike(cluster: Any, spark: Spark, writer: TripProgram, fault: Fault, topic: str) -> list[str]:
     """Carry out one fault, from its beginning to its end; return it as text if it found nothing to break, else nothing."""
     if fault.what.startswith("kill Spark"):
         return kill_spark(cluster, spark, fault)

@@ -24,7 +24,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
-from minikafka.lab.labs.lab14.faults import Spark, Writer, carry_out
+from minikafka.lab.labs.lab14.faults import Spark, TripProgram, carry_out
 from minikafka.lab.labs.lab14.line.grow import GrowingLine
 from minikafka.lab.labs.lab14.notary import MINUTES, Row, Run
 from minikafka.lab.labs.lab14.pipeline import Pipeline
@@ -87,7 +87,7 @@ def create(cluster: Any, min_insync: int) -> str:
     return topic
 
 
-class TripWriter(threading.Thread, Writer):
+class TripWriter(threading.Thread, TripProgram):
     """Sends the trips at their rate, keyed by taxi, and tells the history."""
 
     def __init__(self, cluster: Any, topic: str, pipeline: Pipeline, schedule: Schedule, history: History) -> None:

@@ -19,7 +19,7 @@ from minikafka.client import Admin, Consumer, Producer
 from minikafka.client.consumer.read_all import read_all
 from minikafka.lab.datasets import taxi_trips
 from minikafka.lab.labs.lab14.diary import Diary, NotedSink, merged
-from minikafka.lab.labs.lab14.faults import Spark, Writer, carry_out
+from minikafka.lab.labs.lab14.faults import Spark, TripProgram, carry_out
 from minikafka.lab.labs.lab14.microbatch import Checkpoint, MicroBatch, Offsets
 from minikafka.lab.labs.lab14.notary import Row, Run, row_of
 from minikafka.lab.labs.lab14.pipeline import Pipeline
@@ -78,7 +78,7 @@ def settle(cluster: Any, at_rest: Callable[[], bool]) -> bool:
     return False
 
 
-class SimTripWriter(Writer):
+class SimTripWriter(TripProgram):
     """Sends the trips at their rate, keyed by taxi, and notes once a second which are acknowledged: after its death it sends all
     others again. (The simulator's year is before the trips': no timestamp of theirs.)"""
 
