@@ -38,15 +38,17 @@ def describe(raw: Raw, name: str) -> Any:
 
 
 def place(cluster: Any, name: str) -> Place:
-    """Wait until every broker knows the topic and its leader, connect to that leader, and wait until it leads."""
+    """Wait until every broker names the same leader of the topic, connect to that leader, and wait until it leads."""
 
     def known() -> Any:
         answers = []
         for address in cluster.bootstrap.split(","):
             with Raw(address) as raw:
                 answers.append(describe(raw, name))
-        ready = all(a.topics[0].error_code == 0 and a.topics[0].partitions[0].leader_id >= 0 for a in answers)
-        return answers[0] if ready else None
+        if any(answer.topics[0].error_code for answer in answers):
+            return None
+        leaders = {answer.topics[0].partitions[0].leader_id for answer in answers}  # two: one of the brokers is late
+        return answers[0] if len(leaders) == 1 and min(leaders) >= 0 else None
 
     metadata = cluster.wait(known, timeout=60)
     addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in metadata.brokers}
