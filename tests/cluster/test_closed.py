@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import ssl
@@ -13,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import aiokafka
+import aiokafka.helpers
 import confluent_kafka
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
@@ -51,7 +54,8 @@ def test_clients_get_in(closed: Cluster, name: str) -> None:
     other = confluent_kafka.Producer(there)
     other.produce(name, b"by librdkafka")
     assert other.flush(WAIT) == 0
-    wanted = [b"by kafka-python", b"by librdkafka"]
+    asyncio.run(_send_by_aiokafka(closed, name))
+    wanted = [b"by kafka-python", b"by librdkafka", b"by aiokafka"]
     if shutil.which("kcat") and not closed.security.sasl:  # with a librdkafka before 2.6.1 no SCRAM of Kafka 4 lets it in
         options = [part for setting, value in closed.for_confluent().items() for part in ("-X", f"{setting}={value}")]
         subprocess.run(["kcat", *options, "-P", "-t", name], input=b"by kcat", check=True, timeout=WAIT)
@@ -60,6 +64,15 @@ def test_clients_get_in(closed: Cluster, name: str) -> None:
                        consumer_timeout_ms=WAIT * 1000) as consumer:
         assert [next(consumer).value for _ in wanted] == wanted
     closed.wait(lambda: closed.trace.last("hw", tp=f"{name}-0", hw=len(wanted)), WAIT)
+
+
+async def _send_by_aiokafka(cluster: Cluster, topic: str) -> None:
+    """aiokafka takes kafka-python's settings, but a TLS context in place of files."""
+    given = cluster.for_kafka_python()
+    others = {key: value for key, value in given.items() if not key.startswith("ssl_")}
+    tls = aiokafka.helpers.create_ssl_context(cafile=given["ssl_cafile"]) if "ssl_cafile" in given else None
+    async with aiokafka.AIOKafkaProducer(**others, ssl_context=tls) as producer:
+        await producer.send_and_wait(topic, b"by aiokafka")
 
 
 def test_a_stranger_gets_nothing(closed: Cluster) -> None:
