@@ -101,7 +101,7 @@ def renew(cluster: Any, certificate: Callable[[], tuple[int, list[str]]]) -> Non
     try:
         days, names = signable(certificate())
     except Exception:  # the student's: todo(), or whatever; the check says what is wrong with it
-        print("your function is not there yet: this is our certificate")
+        print("your function returns nothing that can be used (the check says why): this is our certificate")
         days, names = RIGHT
     for listener in CERTIFIED:
         sign(cluster, listener, days, names)
