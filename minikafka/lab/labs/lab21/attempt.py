@@ -122,7 +122,7 @@ def _metadata(settings: Mapping[str, Any]) -> Any:
     """Return the answer to Metadata. The client may send the request to the second address already: then a new client tries."""
     for tries_left in reversed(range(TRIES)):
         try:
-            return AdminClient({**settings, **QUIET}).list_topics(timeout=PATIENCE)
+            return AdminClient({**settings, **QUIET}).list_topics(timeout=4 * PATIENCE)  # Apache Kafka answers late after a start
         except KafkaException as error:
             if not tries_left or error.args[0].code() != KafkaError._TRANSPORT:
                 raise
