@@ -4,7 +4,8 @@ A node needs kafka-python's schemas of messages, not its clients; importing `kaf
 its own version, and so reads lists of installed packages with Python's parser of e-mails. And Python looks for garbage again and
 again while modules are imported, where there is none.
 
-Measured: 0.39 s of processor time for the imports of a node instead of 0.53. Without the own code of `crc32c` a twelfth less.
+Measured: the imports of a node take 0.39 s of processor time instead of 0.53 without kafka-python's clients. Without the code of
+`crc32c` they take 0.036 s less again.
 
 Invariants
   I-LEAN-1  A process of a node has the packages `kafka` and `crc32c` without their own code, whatever it imports.

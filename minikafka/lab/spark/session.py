@@ -6,7 +6,7 @@ Invariants
   Workers of a local session run the interpreter of the driver (PYSPARK_PYTHON): with another one they fail
     after a minute, and the message says nothing of the cause.
   Without connector and without network everything still runs, on our Python source.
-  What a local session writes down meanwhile (shuffled rows) only its user can read: Spark itself lets all users.
+  What a local session writes down meanwhile (shuffled rows) only its user can read. Spark itself lets all users read it.
   A process that finds a RUNNING_JAVA in its environment starts no Java of its own, but a session in that one.
 """
 import logging
