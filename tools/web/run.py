@@ -24,6 +24,11 @@ APPEARS = "() => window.jupyterapp && window.jupyterapp.serviceManager.isReady"
 OPEN = """async ([name, notebook]) => {
     const app = window.jupyterapp;
     await app.restored;
+    const before = app.shell.currentWidget;
+    if (before?.sessionContext) {
+        await before.sessionContext.shutdown();
+        before.dispose();
+    }
     if (notebook)
         await app.serviceManager.contents.save(name, {type: 'notebook', format: 'json', content: notebook});
     const panel = await app.commands.execute('docmanager:open', {path: name, factory: 'Notebook'});
@@ -38,6 +43,15 @@ RUN_CELL = """async number => {
     return content.widgets[number].model.outputs.toJSON();
 }"""
 
+MEMORY = """async () => {
+    let said = '';
+    const asked = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
+        {code: 'import pyodide_js; print(pyodide_js._module.HEAPU8.length)', store_history: false});
+    asked.onIOPub = message => { said += message.content.text ?? ''; };
+    await asked.done;
+    return Number(said);
+}"""
+
 
 class Tab:
     """The course in one tab; `asked` are the hosts that it asked, `complaints` what its console said of errors."""
@@ -46,6 +60,7 @@ class Tab:
         self.page, self.address = page, address
         self.asked: set[str] = set()
         self.complaints: list[str] = []
+        self._before = 0.0
         page.on("request", self._watch)
         page.on("console", lambda said: said.type == "error" and self.complaints.append(f"{said.text} {said.location['url']}"))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -53,12 +68,22 @@ class Tab:
         page.wait_for_function(APPEARS)
 
     def open(self, name: str, notebook: dict[str, Any] | None = None) -> None:
-        """Open a notebook of the page, or put this one there first; returns when its Python has started."""
+        """Open a notebook of the page, or put this one there first; returns when its Python has started. The one before ends."""
+        self._before = self._seconds()
         self.page.evaluate(OPEN, [name, notebook])
 
     def run(self, number: int) -> list[dict[str, Any]]:
         """Run the cell of this number (also texts count); return what it put out."""
         return self.page.evaluate(RUN_CELL, number)
+
+    def cost(self) -> str:
+        """Return what the notebook has cost so far: seconds of its page's process, with Python's start, and Python's memory."""
+        return f"{self._seconds() - self._before:.0f} s of processor, {self.page.evaluate(MEMORY) / 1e6:.0f} MB"
+
+    def _seconds(self) -> float:
+        """Return the seconds of processor of the process that has the page and its Python."""
+        found = self.page.context.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        return max(each["cpuTime"] for each in found if each["type"] == "renderer")
 
     def _watch(self, request: Any) -> None:
         asked = urllib.parse.urlsplit(request.url)
@@ -111,6 +136,8 @@ def run(notebook: Path, folder: Path) -> int:
             print(f"# --- {cell.get('id', number)}, {time.monotonic() - began:.1f} s\n{words(outputs)}", flush=True)
             if any(each["output_type"] == "error" for each in outputs):
                 failed.append(str(cell.get("id", number)))
+        ran = sum(cell["cell_type"] == "code" for cell in cells["cells"])
+        print(f"# {ran - len(failed)} of {ran} cells ran, {page.cost()}")
         print(f"# hosts asked: {sorted(page.asked)}", *page.complaints, sep="\n# ")
     print(f"# cells that ended in an exception: {', '.join(failed) or 'none'}")
     return bool(failed)

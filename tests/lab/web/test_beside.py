@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lab.view.page import CHROMIUM
-from tests.lab.web.test_page import notebook, page  # noqa: F401
+from tests.lab.web.test_page import DELIVERED, MOVED, notebook, page  # noqa: F401
 from tools.web.run import words
 
 BEGIN = """from minikafka import Cluster
@@ -24,7 +24,6 @@ fleet = lab00.Fleet(cluster, "positions")
 print(cluster.leader("positions", 0))"""
 SENT = """cluster.wait(fleet.kept_on(partition=0, count=5))
 print(cluster.alive)"""
-MOVED = "() => document.querySelector('.mk-view').innerText.includes('goes on with 2 of 3')"
 DRIVE = """while len(cluster.alive) == 3:
     producer.send("flights", "x", partition=0)
     cluster.sleep(0.02)
@@ -61,7 +60,6 @@ SLIDE = """() => {
     slider.dispatchEvent(new Event('input', {bubbles: true}));
 }"""
 KILLED = "() => document.querySelector('.mk-view .mk-broker[data-broker=\"2\"]')?.dataset.process === 'killed'"
-DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=delivered]')?.innerText) > 9"
 
 
 @pytest.mark.soak

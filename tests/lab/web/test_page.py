@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 import pytest
 import zstandard
 
-from tests.lab.page.test_world_notebooks import shown, solved
+from tests.lab.page.test_world_notebooks import LABS, ROOT, shown, solved
 from tests.lab.view.page import CHROMIUM
 from tools.browser import build
 from tools.web.parts import PartMissing, registry
@@ -72,6 +72,8 @@ while greens:
     if green.dead or chance.random() < 0.02:
         greens.remove(green)
 print(len(said), said[-9:])"""
+MOVED = "() => document.querySelector('.mk-view').innerText.includes('goes on with 2 of 3')"
+DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=delivered]')?.innerText) > 9"
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
@@ -122,16 +124,35 @@ def test_three_brokers_run_in_a_page(page):
 @pytest.mark.browser
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
-@pytest.mark.parametrize("lab", ["00", "04", "06", "08"])
+@pytest.mark.parametrize("lab", LABS)
 def test_a_solved_lab_runs_in_a_page(page, lab):
     """Fails if a cell fails in Chromium, if a marked figure is not that of the text, if another host is asked, or if something
-    that is asked for is not there."""
+    that is asked for is not there. With -s it prints the lab's row of docs/INSTALL.md."""
     path, solution = solved(lab)
     page.open(f"labs/{path.name}", json.loads(path.read_text()))
     after = [(cell, page.run(number)) for number, cell in enumerate(solution.cells) if cell.cell_type == "code"]
+    print(f"\nlab {lab}: {len(after)} cells, {page.cost()}")
     assert [cell.id for cell, outputs in after if any(each["output_type"] == "error" for each in outputs)] == []
     marked = [(shown(cell.outputs), shown(outputs)) for cell, outputs in after if "NBVAL_CHECK_OUTPUT" in cell.source]
     assert [new for _, new in marked] == [old for old, _ in marked]
+    assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_the_playground_runs_in_a_page(page):
+    """Fails if the playground's cell fails in Chromium, if no record is delivered while no cell runs, if the picture shows no
+    kill of a broker, or if something that is asked for is not there. With -s it prints what it cost."""
+    page.open("labs/playground.ipynb")
+    cell = next(number for number, cell in enumerate(json.loads((ROOT / "labs" / "playground.ipynb").read_text())["cells"])
+                if cell["cell_type"] == "code")
+    assert not any(each["output_type"] == "error" for each in page.run(cell))
+    page.page.wait_for_function(DELIVERED)
+    page.page.locator(".mk-view [data-order='kill']").first.click()
+    page.page.wait_for_function(MOVED)
+    print(f"\nplayground: {page.cost()}")
     assert len(page.asked) == 1 and page.complaints == []
 
 
