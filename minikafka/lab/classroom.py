@@ -32,10 +32,11 @@ LETTERS = 40  # of a name in the name of a file: no file system takes more than 
 
 @dataclass(frozen=True)
 class HandIn:
-    """The record that one student handed in."""
+    """The record that one student handed in, in so many files."""
 
     name: str
     kept: record.Record
+    files: int = 1
 
 
 def hand_in(name: str, folder: Path | None = None) -> Path:
@@ -64,8 +65,8 @@ def write(question: str, text: str) -> str:
 
 
 def read(path: Path, name: str = "") -> HandIn:
-    """Read one file. `name`: who handed it in, where somebody else than the file says it. Raises ValueError, with
-    the remedy, if it is none that `hand_in` wrote."""
+    """Read one file that `hand_in` wrote, or a student's record itself. `name`: who handed it in, where somebody else than the
+    file says it. Raises ValueError, with the remedy, if it is neither."""
     remedy = f'{path.name} is no hand-in: ask for the file that progress().hand_in("NAME") writes'
     try:
         if path.stat().st_size > MOST:
@@ -75,7 +76,7 @@ def read(path: Path, name: str = "") -> HandIn:
         found = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, OSError, RecursionError) as error:
         raise ValueError(remedy) from error
-    ours = isinstance(found, dict) and found.get("kind") == KIND
+    ours = isinstance(found, dict) and (found.get("kind") == KIND or "kind" not in found and record.whole(found))
     if ours and type(version := found.get("version")) is int and version != record.VERSION:
         raise ValueError(f"{path.name} is of another version of the course ({version}, and this one reads {record.VERSION}): "
                          "ask for a hand-in that this version has written")

@@ -4,6 +4,7 @@
     python -m minikafka class FOLDER --mark --rubric FILE        the points of a file (rubric.py)
 
     command.py   the command, and the page over a class
+    files.py     what is in the folder: hand-ins, records, notebooks, and whose each is
     cell.py      the cell of an exercise, run alone: what it gives to `check`
     apart.py     the answers of one student, in processes of their own, with limits: the code is a stranger's
     bench.py     the process of the checks; hand.py the one of the code; plain.py what goes between them: data

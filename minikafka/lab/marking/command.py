@@ -12,12 +12,10 @@ from __future__ import annotations
 import argparse
 import html
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from minikafka.lab import classroom, record
-from minikafka.lab.classroom import HandIn
-from minikafka.lab.marking import grades, marks, rubric
+from minikafka.lab.marking import files, grades, marks, rubric
 from minikafka.lab.report import Table, found
 from minikafka.machine.files import write_atomic
 
@@ -30,7 +28,8 @@ def main(arguments: list[str]) -> int:
                                      description="Make one page of the files that a class handed in, "
                                      "or test whether this machine can serve a class.")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("folder", type=Path, nargs="?", help="folder of the files that progress().hand_in(NAME) wrote")
+    what.add_argument("folder", type=Path, nargs="?", help="folder of the files that progress().hand_in(NAME) wrote, "
+                      "of progress files and of notebooks")
     what.add_argument("--room", type=int, metavar="N",
                       help="test with N students, each with a kernel, three brokers and a fleet")
     parser.add_argument("--mark", action="store_true", help="judge the answers again, and give points")
@@ -60,7 +59,9 @@ def _rehearse(students: int) -> int:
 
 def _read_all(folder: Path, worth: tuple[rubric.Worth, ...] | None, export: Path | None) -> int:
     unread: list[str] = []
-    class_ = sorted(_all(folder, unread), key=lambda one: one.name.lower())
+    class_ = files.read_all(folder, unread)
+    for why in unread:
+        print(why, file=sys.stderr)
     if not class_:
         print(f'no hand-ins in {folder}: students write one with progress().hand_in("NAME")', file=sys.stderr)
         return 1
@@ -97,20 +98,6 @@ def _fill(export: Path, folder: Path, table: Table) -> int:
     if left:
         print(f"no row there has the name of: {', '.join(left)}")
     return 0
-
-
-def _all(folder: Path, unread: list[str]) -> Iterator[HandIn]:
-    """Yield the files of a folder, and those of a server's folders, whose names the server made: submitted/NAME/LAB/ of nbgrader,
-    NAME_NUMBER_assignsubmission_file_/ of Moodle. Why a file is none goes into `unread`."""
-    found = [("", path) for path in sorted(folder.glob("*.json"))]
-    found += [(path.parts[-3], path) for path in sorted(folder.glob("submitted/*/*/*.json"))]
-    found += [(path.parts[-2].rsplit("_", 4)[0], path) for path in sorted(folder.glob("*_*_assignsubmission_file_/*.json"))]
-    for name, path in found:
-        try:
-            yield classroom.read(path, name)
-        except ValueError as error:
-            unread.append(str(error))
-            print(error, file=sys.stderr)
 
 
 def page(tables: dict[str, Table]) -> str:

@@ -31,25 +31,9 @@ class Marked:
     look: tuple[str, ...]
 
 
-def newest(class_: list[HandIn]) -> tuple[list[HandIn], dict[str, int]]:
-    """Return the newest file of each name, and how many files each name has. A file has no date: the newest is that with most
-    tries and minutes. Names that differ in case or spaces are one student."""
-    files: dict[str, list[HandIn]] = {}
-    for one in class_:
-        files.setdefault(" ".join(one.name.split()).casefold(), []).append(one)
-    chosen = [max(same, key=_work) for same in files.values()]
-    return chosen, {one.name: len(same) for one, same in zip(chosen, files.values())}
-
-
-def _work(one: HandIn) -> tuple[float, float]:
-    return (sum(float(entry.get("tried", 0)) for entry in one.kept["exercises"].values()),
-            sum(float(lab.get("seconds", 0.0)) for lab in one.kept["labs"].values()))
-
-
 def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = lambda line: None) -> list[Marked]:
     """Judge what was handed in, on all cores. `tell` gets a line for each student."""
     known = [exercise for lab in labs for exercise in lab.exercises]
-    class_, files = newest(class_)
     code = {one.name: {e: text for e in known if (text := whole(one.kept["exercises"].get(e, {}))) is not None}
             for one in class_}
     keys = {name: {e: (e, name if FILE.match(text) else remarks.without_layout(text)) for e, text in mine.items()}
@@ -71,7 +55,7 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     for one in class_:
         mine = code[one.name]
         found = {e: verdicts[key] for e, key in keys[one.name].items()}
-        several = [f"{files[one.name]} files; this is the one with most work"] if files[one.name] > 1 else []
+        several = [f"{one.files} files; each answer is of the one with most work"] if one.files > 1 else []
         marked.append(Marked(one.name, found, (*remarks.of_passes(one, found), *remarks.of_minutes(one, labs),
                                                *remarks.of_reaches(mine), *shared.get(one.name, ()), *several)))
     return marked
@@ -90,7 +74,7 @@ def table(marked: list[Marked], labs: list[Lab], rubric: tuple[Worth, ...]) -> T
 
 def with_written(marks: Table, class_: list[HandIn]) -> Table:
     """Return the table with a column for each written question, for a teacher's points; 0 where a student wrote nothing."""
-    by_name = {one.name: one.kept.get("written", {}) for one in newest(class_)[0]}
+    by_name = {one.name: one.kept.get("written", {}) for one in class_}
     questions = sorted({question for wrote in by_name.values() for question in wrote})
     return Table((*marks.head, *(f"written {question}" for question in questions)),
                  tuple((*row, *("" if question in by_name[row[0]] else "0" for question in questions)) for row in marks.rows))
