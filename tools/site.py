@@ -6,6 +6,7 @@
     tools/site.py --still      runs no notebook: the labs as they are in solutions/, their pictures standing still
     tools/site.py --again      runs the notebooks although their runs are kept
 
+If `make browser` was run before, that page is in build/site/browser, and the first page links to it.
 Open build/site/index.html, or copy the folder to any host: it needs no server of its own, no Python and no network.
 """
 from __future__ import annotations
@@ -49,6 +50,7 @@ def main(argv: list[str], project: Project | None = None) -> int:
     for each in demos:
         site.demo(each)
     site.texts()
+    site.browser(project.root / "build" / "browser")
     site.index()
     sizes = [path.stat().st_size for path in site.folder.rglob("*") if path.is_file()]
     print(f"{site.folder / 'index.html'}: {len(labs)} labs, {len(demos)} demos, {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")

@@ -39,6 +39,8 @@ SOLVED = ("These pages are the notebooks with their answers: what the cells put 
           "Fold-outs hide the solutions.")
 UNSOLVED = ("These pages are the notebooks as students get them, with what the cells put out when they ran. Cells that you fill "
             "in are empty.")
+TYPE = "To type the answers yourself, get the project and run <code>make lab</code>."
+BROWSER = f'{TYPE[:-1]}, or do <a href="browser/index.html">labs 0 to 10 in this browser</a>, with nothing installed.'
 HERO = (ROOT / "labs" / "pictures" / "readme.mk", "flights-2", 36.2)     # the run of the README's picture
 
 
@@ -141,6 +143,11 @@ class Site:
             body = cells.text((ROOT / path).read_text())
             self._page(f"{name}.html", cells.title(body), body)
 
+    def browser(self, folder: Path) -> None:
+        """The page in which labs run (tools/browser.py), if it has been made. Call it before `index`, which then links to it."""
+        if (folder / "index.html").is_file():
+            shutil.copytree(folder, self.folder / "browser")
+
     def index(self) -> None:
         """The first page: what it is, a picture that can be played, the labs, the demos."""
         path, tp, t = HERO
@@ -153,7 +160,9 @@ class Site:
         demos = "".join(frame.card(demo_page(demo), f"{demo.name} · {demo.title}", demo.question) for demo in self.demos)
         decks = ", ".join(f'<a href="{page}">lab {number}</a>' for number, page in self._decks.items())
         body = cells.text((HERE / "index.md").read_text())
+        there = (self.folder / "browser").is_dir()
         for word, made in (("hero", hero), ("labs", f"<ul class=cards>{labs}</ul>"), ("demos", f"<ul class=cards>{demos}</ul>"),
+                           ("type", f"<p>{BROWSER if there else TYPE}</p>"),
                            ("about", f"<p>{SOLVED if self.solutions else UNSOLVED}</p>"),
                            ("slides", f"<p>Slides: {decks}.</p>" if decks else "")):
             body = body.replace(f"<p>[{word}]</p>", made)

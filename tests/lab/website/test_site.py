@@ -114,6 +114,23 @@ def test_every_link_is_a_file_of_the_site_or_a_place_in_it(folder):
     assert "pictures/here-leader.svg" in pages[f"{NAME}.html"].found
 
 
+@pytest.mark.parametrize("made", [True, False])
+def test_the_first_page_leads_to_the_labs_in_a_browser_if_they_are_there(tmp_path, made):
+    """I-SITE-1. Fails if the page that `make browser` has made is not beside the site with a link to it, or if a link
+    leads to no page."""
+    if made:
+        (tmp_path / "build" / "browser" / "lab").mkdir(parents=True)
+        for name in ("index.html", "lab/index.html"):
+            (tmp_path / "build" / "browser" / name).write_text(name)
+    built = Site(tmp_path / "site", [], [])
+    built.begin()
+    built.browser(tmp_path / "build" / "browser")
+    built.index()
+    assert ("browser/index.html" in Links((built.folder / "index.html").read_text()).found) is made
+    assert (built.folder / "browser" / "lab" / "index.html").is_file() is made
+    assert "run <code>make lab</code>" in (built.folder / "index.html").read_text()
+
+
 def test_pictures_of_one_run_share_a_film_and_each_shows_its_own_moment(folder):
     """I-SITE-2. Fails if the snapshot gets a film of its own, or shows the end."""
     page = (folder / f"{NAME}.html").read_text()
