@@ -11,8 +11,8 @@ Owns: when each step is due; whether a cell runs, where there are no threads.
 Invariants
   I-BESIDE-1  two steps of a job never overlap, also where the first one drives a world
   I-BESIDE-2  a job that is woken during a step takes one more, whatever that step returns
-  I-BESIDE-3  no step is taken in a turn that a cell gives to the loop while it drives a world, but right after it: a step that
-              drives the world ends before the cell goes on
+  I-BESIDE-3  no step is taken in a turn of the loop while somebody drives a world, but right after it: a step that drives the
+              world ends before the other goes on, and none runs in the place of a guest's thread, as which JSPI would take it
   I-BESIDE-4  no cell begins during a step, also where that step drives a world and gives turns to the loop
 """
 from __future__ import annotations
@@ -23,6 +23,10 @@ import threading
 import time
 from asyncio import events
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minikafka.sim.guest.threads import Threads
 
 IN_THE_PAGE = sys.platform == "emscripten"  # a browser's page has this Python inside
 PULSE = 32  # steps of a world between two looks at what is due
@@ -32,6 +36,7 @@ planned: dict[Background, asyncio.TimerHandle] = {}
 in_a_step: set[Background] = set()
 in_a_cell = False
 _world_steps, _last_turn, _cell_is_aside = 0, 0.0, False
+_guests: type[Threads]
 
 
 class Background:
@@ -111,7 +116,7 @@ class Background:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         if self in in_a_step:  # I-BESIDE-1
             return
-        if _cell_is_aside:  # I-BESIDE-3
+        if _cell_is_aside or _guests.on:  # I-BESIDE-3
             return self._plan(loop)
         self._forget_plan()
         if self._due is not None:
@@ -168,7 +173,8 @@ def without_threads(loop: asyncio.AbstractEventLoop | None, give_a_turn: Callabl
 
     `give_a_turn` lets the loop take in what the page has sent while a cell runs.
     """
-    global LOOP, _give_a_turn
+    global LOOP, _give_a_turn, _guests
+    from minikafka.sim.guest.threads import Threads as _guests
     from minikafka.sim.world.loop import Timeline
     LOOP, _give_a_turn, Timeline.beside = loop, give_a_turn, [] if loop is None else [pulse]
 

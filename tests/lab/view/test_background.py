@@ -1,7 +1,10 @@
 """Jobs beside the cells (lab/background.py), in threads and in turns of an event loop."""
 from __future__ import annotations
 
+import asyncio
 import time
+from asyncio import events
+from types import SimpleNamespace
 
 import pytest
 from greenlet import getcurrent, greenlet
@@ -9,6 +12,8 @@ from greenlet import getcurrent, greenlet
 from minikafka import Cluster
 from minikafka.lab import background
 from minikafka.lab.background import Background, within
+from minikafka.sim.guest.threads import Threads
+from minikafka.sim.world.loop import ProcessLoop, Timeline
 from tests.lab.view.conftest import until
 
 
@@ -100,6 +105,26 @@ def test_no_cell_begins_during_a_step(beside):
     said.append("the cell begins")
     background.cell_ends()
     assert said == ["the step begins", "the step ends", "the cell begins"]
+
+
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_no_step_is_taken_in_the_place_of_a_guests_thread(beside):
+    """I-BESIDE-3: fails if a turn of the loop takes one while a thread of a world is about to go on: a button would drive the
+    world from inside a member, which ends by that, and the page would stand still for good."""
+    taken, before = [], []
+
+    def live() -> None:
+        events._set_running_loop(None)
+        background.LOOP.run_until_complete(asyncio.sleep(0.01))  # as the page's does until a thread has begun
+        before.append(list(taken))
+
+    Background("job", lambda: taken.append(1)).wake()
+    threads = Threads()
+    threads.loop = ProcessLoop(Timeline(1), "guest")
+    threads.start(SimpleNamespace(live=live))
+    threads.loop.timeline.run_until(lambda: before)
+    assert before == [[]]
+    until(lambda: taken)
 
 
 @pytest.mark.usefixtures("beside")
