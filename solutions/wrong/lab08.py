@@ -141,6 +141,8 @@ WRONG = {
         "at the leader's end, whatever the epoch": (lambda epochs, end, answer, watermark: min(end, answer[1]),
                                                     r"nothing more is cut.*of epoch \d.*of epoch \d"),
         "by its own epochs only": (only_its_own_epochs, r"nothing more is cut"),
+        "never below the high watermark": (lambda epochs, end, answer, watermark: max(
+            watermark, cut_by_a_loop(epochs, end, answer, watermark)), r"end 100, .*nothing more is cut"),
         "its last epoch, always": (lambda epochs, end, answer, watermark: epochs[-1][1], r"throw away"),
         "where the epoch begins": (where_the_epoch_begins, r"throw away"),
         "the last that stays": (lambda *known: cut_by_a_loop(*known) - 1, r"throw away"),

@@ -43,7 +43,7 @@ def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
                 kind = f"it is lost, and what stands there instead is {shown(instead[0][2])}"
             raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example "
                         f"{shown(odd)}: {kind}.",
-                        around(odd[0], acknowledged, readable), f"python -m minikafka.lab.labs.lab08.checks {number}")
+                        around(odd[0], acknowledged, readable), f"%run -m minikafka.lab.labs.lab08.checks {number}")
     return f"right for {len(histories())} histories; in the one of this lab you find all 30, 20 of them replaced"
 
 
@@ -166,7 +166,7 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
             f"{_set(right)}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
             f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
-            f"python -m minikafka.lab.labs.lab08.traces {case.number}")
+            f"%run -m minikafka.lab.labs.lab08.traces {case.number}")
 
 
 def _set(brokers: list[int]) -> str:
@@ -263,7 +263,7 @@ def where_to_cut(cut: Cut) -> str:
     if wrong:
         told, pair = wrong[0]
         raise Wrong(f"{len(wrong)} of {len(pairs())} pairs of logs come out wrong. {told}.", lanes(pair),
-                    f"python -m minikafka.lab.labs.lab08.parted {pairs().index(pair)}")
+                    f"%run -m minikafka.lab.labs.lab08.parted {pairs().index(pair)}")
     return f"right for {len(pairs())} pairs of logs: late watermarks, equal lengths, an epoch between, and two that part twice"
 
 
