@@ -261,7 +261,7 @@ def classify(answer: Callable[[Trace], str]) -> str:
 hints("1.9", "When does your program know that the cluster has an order? What is still under way when the input ends?",
       "`send` only puts a record on its way. `send(...).get(timeout=60)` waits for the answer; if none comes it raises an error. "
       "With acks=\"all\" the answer means that all replicas in sync have the record.",
-      "section 8 of this lab, the cell `live-log`; the order of the faults: minikafka/lab/labs/lab01/from_nothing.py")
+      "section 9 of this lab, the shop's fifty orders; the order of the faults: minikafka/lab/labs/lab01/from_nothing.py")
 
 file_exercise("1.9", under_a_dead_leader, verdict,
               matters="Whoever says \"thank you\" before the answer has come says it for orders that nobody has.")

@@ -94,8 +94,9 @@ def two_promises(settings: Callable[[], dict[str, Any]]) -> str:
                     f"each has to stay for {LEAST}", case)
     if history.oldest > MOST:
         late = next(s for s in history.samples if (s.oldest or 0) > MOST)
-        raise Wrong(f"the officer finds a record that is too old: at hour {late.hour} the oldest one is {late.oldest} hours old "
-                    f"(later up to {history.oldest}), and {MOST} is the most", case)
+        later = f" (later up to {history.oldest})" if history.oldest > (late.oldest or 0) else ""
+        raise Wrong(f"the officer finds a record that is too old: at hour {late.hour} the oldest one is {late.oldest} hours old"
+                    f"{later}, and {MOST} is the most", case)
     segments = round(LEAST / history.together)
     fewer = "" if segments <= 20 else ". Both promises can be kept with 18: a segment may span as many hours as the two allow"
     return f"at no hour was the oldest record older than {history.oldest} hours, and none went before {LEAST}; about " \
