@@ -385,3 +385,11 @@ def test_a_controller_has_its_place_and_each_of_its_words_is_whole() -> None:
         said = [label.text for label in paper.labels]
         assert said.count("voted for 101") == many and {str(voter.id) for voter in each} <= {*said}, said
         assert not [text for text in said if "…" in text or text.startswith("+")]
+
+
+def test_a_group_without_a_line_is_counted_beside_the_text() -> None:
+    """Fails if the third of three groups is left out beside the text, and nothing says so."""
+    frame = slow_follower()
+    paper = Paper(fitting("dock", 460))
+    draw_brief(paper, replace(frame, groups=tuple(replace(GROUP, name=name) for name in ("billing", "mail", "stock"))), 0)
+    assert "1 more group: stock" in [label.text for label in paper.labels]

@@ -206,6 +206,9 @@ def draw_brief(paper: Paper, frame: Frame, y: float, groups: bool = False) -> fl
         paper.text(SIDE, y + LINE, f"Group {group.name}", "", 16, True, room=names)
         y = draw_members(paper, group, SIDE + names + 20, y + LINE - 18, paper.width - 2 * SIDE - names - 20, 2) - 8
         paper.close()
+    if rest := [group.name for group in frame.groups[BRIEF:]]:
+        y += LINE
+        paper.text(SIDE, y, f"{_more(len(rest), 'group')}: {', '.join(rest)}", "soft", room=paper.width - 2 * SIDE)
     return y + 14
 
 
