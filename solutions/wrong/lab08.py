@@ -209,6 +209,7 @@ WRONG = {
         "looks for warnings only": (first_word([("WARNING", "lost")]), r"'late'"),
         "the last line counts": (lambda lines: alarm_by_a_loop(lines[-1:]), r"late|failover|lost"),
         "another leader before a refusal": (first_word([LOST, FAILOVER, REFUSED, LATE]), r"“death”.*'refused'"),
+        "only broker 3 is late": (first_word([LOST, REFUSED, FAILOVER, ("(3 fell behind", "late")]), r"“stuck”.*'late'"),
         "always quiet": (lambda lines: "quiet", r"late"),
         "a list": (lambda lines: [alarm for word, alarm in (LOST, REFUSED, FAILOVER, LATE) if word in str(lines)], r"quiet|text"),
     },

@@ -229,13 +229,14 @@ MEANS = {"lost": "a log was truncated", "refused": "a writer was refused", "fail
 @checks("8.9", matters="An alarm that reads the log finds the cause; one that only counts errors finds that there is one.",
         wants="one of quiet, late, failover, refused, lost")
 def alarms(answer: Callable[[list[str]], str]) -> str:
-    """Check with the logs of six incidents, each as it is and among the lines of a milder one."""
+    """Check with the logs of six incidents, each as it is and among the lines of a milder one; there broker 2 is late, not 3."""
     from minikafka.lab.labs.lab08.incidents import incident
     for kind, right in INCIDENTS.items():
         for other, milder in INCIDENTS.items():
             if ALARMS.index(milder) > ALARMS.index(right):
                 continue
             lines = sorted(dict.fromkeys([*incident(kind), *incident(other)]), key=lambda line: line.partition("| ")[2])
+            lines = lines if kind == other else [line.replace("[1, 2] (3 fell", "[1, 3] (2 fell") for line in lines]
             said = answer(list(lines))
             if said != right:
                 both = "" if kind == other else f", among the lines of “{other}”"
