@@ -74,6 +74,8 @@ while greens:
 print(len(said), said[-9:])"""
 MOVED = "() => document.querySelector('.mk-view').innerText.includes('goes on with 2 of 3')"
 DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=delivered]')?.innerText) > 9"
+UNREAD = "addEventListener('DOMContentLoaded', () => history.replaceState(null, '', location.pathname))"
+SHOWN = "name => window.jupyterapp?.shell.currentWidget?.context?.path === name"
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
@@ -154,6 +156,22 @@ def test_the_playground_runs_in_a_page(page):
     page.page.wait_for_function(MOVED)
     print(f"\nplayground: {page.cost()}")
     assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.mark.soak
+@pytest.mark.browser
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_a_link_shows_its_lab_also_when_jupyterlab_does_not(page):
+    """Fails if a chosen lab is shown by JupyterLab's own opening alone. On a busy machine whoever had left lab 1 open, and chose
+    lab 2, saw lab 1. Here JupyterLab never reads what the link names."""
+    own = page.page.context.browser.new_context().new_page()
+    own.set_default_timeout(120_000)
+    own.add_init_script(UNREAD)
+    lab = "labs/02-one-partition-is-a-file.ipynb"
+    own.goto(f"{page.address}lab/index.html?path={lab}")
+    own.wait_for_function(SHOWN, arg=lab)
+    own.context.close()
 
 
 @pytest.mark.parametrize(("environment", "settings", "address"), [
