@@ -131,6 +131,14 @@ def loop_that_commits_first(consumer, work):
                 work(record)
 
 
+def loop_that_commits_after_each_partition(consumer, work):
+    while batch := consumer.poll(timeout_ms=2000):
+        for records in batch.values():
+            for record in records:
+                work(record)
+            consumer.commit()
+
+
 def loop_that_commits_at_the_end(consumer, work):
     loop_without_a_commit(consumer, work)
     consumer.commit()
@@ -341,6 +349,7 @@ WRONG = {
     "4.5": {
         "never commits": (loop_without_a_commit, r"committed is nothing"),
         "commits before the work": (loop_that_commits_first, r"if you die here"),
+        "commits when one partition of two is done": (loop_that_commits_after_each_partition, r"had committed \d+ in rides-[01] when"),
         "commits once, at the end": (loop_that_commits_at_the_end, r"after 20 rides 0 were committed"),
         "reads one batch": (loop_of_one_batch, r"returned after 10 of 40"),
         "hands whole lists to work": (loop_of_lists, r"work\(\) takes one record"),

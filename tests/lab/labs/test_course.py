@@ -194,6 +194,16 @@ def test_a_guess_has_a_form(lab):
 
 
 @every_lab
+def test_a_guess_and_its_answer_are_shown(lab):
+    """Fails if what `predict`, `reveal`, `check` or `inside` returns is not a cell's last value: then nobody sees it."""
+    shown = ("predict", "reveal", "check", "inside")
+    trees = [ast.parse(cell.source) for cell in code(lab) if not cell.source.startswith("%%")]
+    unseen = [ast.unparse(part) for tree in trees for part in ast.walk(tree) if isinstance(part, ast.Expr)
+              and isinstance(part.value, ast.Call) and ast.unparse(part.value.func) in shown and part is not tree.body[-1]]
+    assert trees and unseen == []
+
+
+@every_lab
 def test_cells_are_small(lab):
     """Fails if a lab grows beyond what fits an hour, or if its cells become programs."""
     sizes = [len(cell.source.splitlines()) for cell in code(lab) if not (lab.number >= ELECTIVE and FILE.match(cell.source))]

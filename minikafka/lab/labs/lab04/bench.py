@@ -20,23 +20,24 @@ from kafka.errors import KafkaError
 
 from minikafka import Cluster
 
-TOPIC, PARTITIONS, EACH, BATCH = "rides", 2, 20, 10
+TOPIC, BATCH = "rides", 10
 PATIENCE = 30.0  # seconds
-ENDS = dict.fromkeys(range(PARTITIONS), EACH)
+ENDS = {0: 14, 1: 26}  # so that one of the batches has rides of both
 
 
 class Bench:
-    """One broker with `rides`: EACH records in each of PARTITIONS partitions."""
+    """One broker with `rides`: each of its partitions has as many records as ENDS says."""
 
     def __init__(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             self._cluster = Cluster(brokers=1, preset="class", engine="minikafka")
         self.bootstrap = self._cluster.bootstrap
         self.admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        self.admin.create_topics({TOPIC: {"num_partitions": PARTITIONS, "replication_factor": 1}}, wait_for_metadata=True)
+        self.admin.create_topics({TOPIC: {"num_partitions": len(ENDS), "replication_factor": 1}}, wait_for_metadata=True)
         with KafkaProducer(bootstrap_servers=self.bootstrap, acks="all") as producer:
-            for number in range(PARTITIONS * EACH):
-                producer.send(TOPIC, b"ride %d" % number, partition=number % PARTITIONS)
+            for partition, end in ENDS.items():
+                for number in range(end):
+                    producer.send(TOPIC, b"ride %d" % number, partition=partition)
         self._groups = map("check-{}".format, count(1))
 
     def new_group(self) -> str:
@@ -71,7 +72,7 @@ def settle(consumer: KafkaConsumer) -> dict[TopicPartition, int]:
     consumer.partitions_for_topic(TOPIC)
     first: dict[TopicPartition, int] = {}
     until = time.monotonic() + PATIENCE
-    while len(consumer.assignment()) < PARTITIONS and time.monotonic() < until:
+    while len(consumer.assignment()) < len(ENDS) and time.monotonic() < until:
         for tp, records in consumer.poll(timeout_ms=1000).items():
             first.setdefault(tp, records[0].offset)
     return {tp: first[tp] if tp in first else consumer.position(tp) for tp in consumer.assignment()}
