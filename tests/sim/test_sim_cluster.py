@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from minikafka import BrokerDied, Cluster, ClusterError, NotReady, NotSupported, Trace
+from minikafka.broker.raft.raft import Raft
+from minikafka.broker.replication.shell.partition import Partition
+from minikafka.client.producer.sender import Sender
 from minikafka.sim.engine.cluster import SimCluster
 
 # What works here as the live cluster has it, because it asks only methods that are ours.
@@ -35,6 +38,26 @@ def test_every_public_name_of_the_live_cluster_is_here() -> None:
             assert inspect.signature(live).parameters.keys() == inspect.signature(ours).parameters.keys(), name
     live, ours = inspect.signature(Cluster.__init__).parameters, inspect.signature(SimCluster.__init__).parameters
     assert [*live, "seed"] == list(ours)
+
+
+class Stop(BaseException):
+    """What a time limit raises, wherever the program is."""
+
+
+@pytest.mark.parametrize(("owner", "name"), [(Partition, "append"), (Partition, "append_fetched"), (Sender, "_next_look"),
+                                             (Raft, "check")])
+def test_a_time_limit_ends_the_run_and_no_process_of_it(c: Cluster, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    """Fails if a world goes on when a limit of the program that runs it has ended what a broker or a client was doing."""
+    def stopped(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        raise Stop
+
+    producer = c.producer()
+    monkeypatch.setattr(owner, name, stopped)
+    with pytest.raises(Stop):
+        producer.send("flights", "x", partition=0)
+        c.sleep(5)
+    assert getattr(owner, name) is not stopped and isinstance(c, SimCluster) and c.world.crashes == []
 
 
 def test_the_engine_chooses_the_class(c: Cluster) -> None:

@@ -32,6 +32,11 @@ class SimEnv(Env):
         self.trace = trace or self._trace
         self.hold, self.rate = False, 0.0  # of the replica fetcher: stopped, or limited to `rate` bytes a second (0: no limit)
 
+    def crash(self, error: BaseException) -> None:
+        if not isinstance(error, Exception):  # of the program that runs the world: its time limit ended what this process did
+            raise error
+        super().crash(error)
+
     def _trace(self, kind: str, **fields: object) -> None:
         self.events.append({"t": self.now(), "k": kind} | fields)
 

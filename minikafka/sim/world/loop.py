@@ -138,11 +138,9 @@ class Timeline:
                     handle.callback(*handle.args)
                 else:
                     handle.context.run(handle.callback, *handle.args)
-            except (SystemExit, KeyboardInterrupt):
-                raise
             except Killed:
                 pass
-            except BaseException as error:
+            except (Exception, asyncio.CancelledError) as error:  # any other is of the program that runs the world: its time limit
                 loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
             for look in looks:
                 look()
