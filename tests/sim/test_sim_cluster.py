@@ -46,7 +46,8 @@ class Stop(BaseException):
 
 @pytest.mark.parametrize(("owner", "name"), [(Partition, "append"), (Partition, "append_fetched"), (Sender, "_next_look"),
                                              (Raft, "check")])
-def test_a_time_limit_ends_the_run_and_no_process_of_it(c: Cluster, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+def test_a_time_limit_ends_the_run_and_no_process_of_it(c: Cluster, monkeypatch: pytest.MonkeyPatch, owner: type,
+                                                        name: str) -> None:
     """Fails if a world goes on when a limit of the program that runs it has ended what a broker or a client was doing."""
     def stopped(*_: object, **__: object) -> None:
         monkeypatch.undo()

@@ -140,7 +140,7 @@ class Timeline:
                     handle.context.run(handle.callback, *handle.args)
             except Killed:
                 pass
-            except (Exception, asyncio.CancelledError) as error:  # any other is of the program that runs the world: its time limit
+            except (Exception, asyncio.CancelledError) as error:  # any other is of the program that runs the world
                 loop.call_exception_handler({"message": f"exception in {handle.callback!r}", "exception": error})
             for look in looks:
                 look()

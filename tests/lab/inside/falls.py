@@ -105,6 +105,7 @@ FALLS = {
         "at the leader's end, whatever the epoch": "night C (1 leads, then 2, then 3, which has copied nothing of 2; 2 comes "
         "back): read and gone. At offset 5 broker 3, the leader, has a record of epoch 0, and broker 2, in sync, one of epoch 1",
         "by its own epochs only": "night B (1 dies with a record of its own",
+        "never below the high watermark": HARMLESS,
         "its last epoch, always": "night A (1, the leader, dies",
         "where the epoch begins": "night A (1, the leader, dies",
         "the last that stays": "Broker 3 cut its log at 5, and so threw away 5",
