@@ -102,6 +102,9 @@ class Turns:
                 elif not waits_for.done():
                     yield waits_for
                 resume = partial(work.send, True)
+            except GeneratorExit:  # nobody awaits the rest any more; the work may have been closed before it
+                work.close()
+                raise
             except BaseException as error:
                 resume = partial(work.throw, error)
             try:

@@ -121,6 +121,27 @@ def test_what_a_future_raises_is_raised_in_the_work() -> None:
     assert loop.run(story()) == "mended"
 
 
+def test_work_that_nobody_awaits_any_more_is_closed() -> None:
+    """Fails if the rest of a work goes on with it when both are garbage: it may be closed already."""
+    async def work() -> None:
+        try:
+            await env.future()
+        finally:
+            closed.append(True)
+
+    closed: list[bool] = []
+    env = Env(asyncio.new_event_loop(), "1")
+    for first_closed in ("work", "rest"):
+        running = work()
+        rest: Any = env.turns.begin(running)
+        rest.send(None)
+        both = {"work": running, "rest": rest}
+        both.pop(first_closed).close()
+        both.popitem()[1].close()
+    assert closed == [True, True]
+    env.loop.close()
+
+
 def test_a_handler_is_a_function_or_a_coroutine() -> None:
     """Fails if a handler is a generator: a function answers at once, a coroutine may wait, and there is nothing else."""
     handlers = [served.handler for table in HANDLERS.values() for served in table.values()]
