@@ -18,10 +18,11 @@ from minikafka.proof.weakened.swap import without
 from minikafka.protocol.errors import Err
 
 
-@pytest.mark.parametrize("alone", [controller_alone, elections_alone])
-def test_random_schedules(alone: Any) -> None:
-    """Fails if a controller gives an answer, or makes a record, that breaks a rule of its own or of its judge."""
-    assert {seed: fallen for seed in range(30) if (fallen := alone(seed))} == {}
+@pytest.mark.parametrize(("alone", "seeds"), [(controller_alone, range(24, 30)), (elections_alone, range(30))])
+def test_random_schedules(alone: Any, seeds: range) -> None:
+    """Fails if a controller gives an answer, or makes a record, that breaks a rule of its own or of its judge. Earlier seeds of a
+    controller are counted, too, in the test below."""
+    assert {seed: fallen for seed in seeds if (fallen := alone(seed))} == {}
 
 
 class CountingLife(ControllerLife):

@@ -29,8 +29,8 @@ from minikafka.protocol.errors import Err
 from tests.broker.groups.test_group_transcripts import ToldGroup, do
 
 
-@pytest.mark.parametrize(("alone", "seeds"), [(classic_group_alone, range(25, 40)), (consumer_group_alone, range(25, 40)),
-                                              (mixed_group_alone, range(25, 40)), (offsets_alone, range(20, 60)),
+@pytest.mark.parametrize(("alone", "seeds"), [(classic_group_alone, range(25, 30)), (consumer_group_alone, range(25, 30)),
+                                              (mixed_group_alone, range(25, 30)), (offsets_alone, range(20, 40)),
                                               (assignors_alone, range(100))])
 def test_random_schedules(alone: Callable[[int], object], seeds: range) -> None:
     """Fails if an answer breaks a rule of the protocols or of KIP-211, a call is answered twice or never, a partition has two

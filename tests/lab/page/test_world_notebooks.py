@@ -24,7 +24,7 @@ FOLDER = Path(page.__file__).parent
 STARTUP = FOLDER.parent / "startup.py"
 LABS = [f"{number:02}" for number in range(11)]
 CHEAP = ("00", "02", "03", "05")
-AGAIN, LATER = ("00", "05"), ("01", "03", "04")  # run twice; lab 2 once took one step more, others were not tried
+AGAIN, LATER = ("00",), ("01", "03", "04", "05")  # run twice; lab 2 once took one step more, others were not tried
 ENDING = """
 from minikafka.lab.page.notebook import enter
 print(enter().timeline.steps, enter().timeline.clock, *[way.net.digest for way in enter().network.ways])
