@@ -126,8 +126,8 @@ class Sink:
     def counted(self) -> list[int]:
         """Return the trips of the windows whose price counts as many trips as there are."""
         return [trip for trip, in self.db.execute(
-            "SELECT trip FROM trips JOIN prices USING (zone, window) JOIN (SELECT zone, window, count(*) AS there FROM trips "
-            "GROUP BY zone, window) USING (zone, window) WHERE prices.trips = there")]
+            "SELECT trip FROM trips WHERE (zone, window) IN (SELECT zone, window FROM trips JOIN prices USING (zone, window) "
+            "GROUP BY zone, window HAVING prices.trips = count(*))")]
 
     def totals(self) -> dict[Cell, int]:
         return {(zone, window): trips for zone, window, trips, _ in self.db.execute("SELECT * FROM prices")}
