@@ -1,4 +1,4 @@
-// A line at the foot of a notebook: what one waits for until Python has started, and what this browser lacks.
+// A line at the foot of a notebook: what one waits for until Python has started, and what this browser or this host lacks.
 (() => {
   const line = document.createElement("div");
   line.setAttribute("role", "status");
@@ -22,17 +22,29 @@
     }
     setTimeout(look, started ? 2000 : 500);
   };
-  const lacks = () => {
+  const say = text => {
     const said = document.createElement("div");
     said.setAttribute("role", "alert");
     said.style.cssText = line.style.cssText.replace("#0062a0", "#8a3d00");
-    said.textContent = "This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
-      + "a Chrome, Edge or Firefox of 2026; simulated clusters and all checks of plain functions run here. ";
+    said.textContent = `${text} `;
     const close = document.createElement("button");
     close.textContent = "I know";
     close.onclick = () => said.remove();
     said.append(close);
     document.body.append(said);
   };
-  addEventListener("load", () => { look(); if (!("Suspending" in WebAssembly)) lacks(); });
+  const serve = "A teacher can show the page with: make browser ARGS=--serve";
+  addEventListener("load", async () => {
+    if (location.protocol === "file:") {
+      say(`Labs cannot start from a file: a browser runs Python only from a server. ${serve}`);
+      return;
+    }
+    look();
+    if (!("Suspending" in WebAssembly))
+      say("This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
+        + "a Chrome, Edge or Firefox of 2026; simulated clusters and all checks of plain functions run here.");
+    const type = (await fetch("../static/pyodide/pyodide.mjs", { method: "HEAD" })).headers.get("Content-Type") ?? "no type";
+    if (!type.includes("javascript"))
+      say(`Python does not start: this host sends .mjs files as ${type}, and a browser runs text/javascript only. ${serve}`);
+  });
 })();

@@ -1,33 +1,73 @@
-"""The page's first page, opened in another way than from a host."""
+"""The page's first page and the line of a lab, opened in another way than from a host that knows all types of files."""
 from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.lab.view.page import CHROMIUM, FLAGS, PATIENCE
-from tools.browser import server
+from tools.browser import Quiet, server
 from tools.web import first
 
 pytestmark = [pytest.mark.soak, pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")]
 
 
-def test_a_page_opened_as_a_file_names_the_command_that_serves_it(tmp_path: Path):
-    from playwright.sync_api import sync_playwright
-    for folder in ("lab", "files/labs"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "lab" / "index.html").write_text("<title>JupyterLite</title>")
-    shutil.copy(first.HERE.parent.parent / "labs" / "playground.ipynb", tmp_path / "files" / "labs" / "00-a.ipynb")
-    first.write(tmp_path)
-    with sync_playwright() as driver, server(tmp_path) as serving:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first page and what it writes for labs, around an application that never appears."""
+    made = tmp_path_factory.mktemp("page")
+    for each in ("lab", "files/labs", "static/pyodide"):
+        (made / each).mkdir(parents=True)
+    (made / "lab" / "index.html").write_text("<!DOCTYPE html><title>JupyterLite</title>")
+    (made / "static" / "pyodide" / "pyodide.mjs").write_text("")
+    shutil.copy(first.HERE.parent.parent / "labs" / "playground.ipynb", made / "files" / "labs" / "00-a.ipynb")
+    first.write(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with server(folder) as serving:
         threading.Thread(target=serving.serve_forever, daemon=True).start()
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
-        page = browser.new_page()
-        page.goto((tmp_path / "index.html").as_uri())
-        assert "python3 -m http.server" in page.locator("body").inner_text()
-        page.goto(f"http://127.0.0.1:{serving.server_port}/")
-        assert "http.server" not in page.locator("body").inner_text()
-        browser.close()
+        yield f"http://127.0.0.1:{serving.server_port}"
         serving.shutdown()
+
+
+@pytest.fixture
+def page() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
+        yield browser.new_page()
+        browser.close()
+
+
+def test_a_page_opened_as_a_file_names_the_command_that_serves_it(page: Any, folder: Path, address: str) -> None:
+    """Fails if a double click on index.html leads to labs that never start, or if the page of a host speaks of files."""
+    page.goto((folder / "index.html").as_uri())
+    assert "python3 -m http.server" in page.locator("body").inner_text()
+    page.goto(f"{address}/")
+    assert "http.server" not in page.locator("body").inner_text()
+
+
+def test_a_lab_says_why_its_python_cannot_start(page: Any, folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails if seconds are counted for ever where a file or a host's type of file keeps Python from its start."""
+    page.goto((folder / "lab" / "index.html").as_uri())
+    assert "only from a server" in page.get_by_role("alert").inner_text()
+    monkeypatch.setitem(Quiet.extensions_map, ".mjs", "application/octet-stream")
+    page.goto(f"{address}/lab/index.html")
+    assert "sends .mjs files as application/octet-stream" in page.get_by_role("alert").inner_text()
+
+
+def test_a_lab_says_what_needs_another_browser(page: Any, address: str) -> None:
+    """Fails if a browser without JSPI is not named as the reason why some cells do not run, or if something is said to others."""
+    with page.expect_response("**/pyodide.mjs"):
+        page.goto(f"{address}/lab/index.html")
+    assert page.get_by_role("alert").count() == 0
+    page.add_init_script("delete WebAssembly.Suspending")
+    page.reload()
+    assert "Cells that use kafka-python" in page.get_by_role("alert").inner_text()
