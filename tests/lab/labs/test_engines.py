@@ -35,11 +35,13 @@ def test_what_comes_from_the_live_cluster_is_hands_on():
     (["a 1"], ["a 1"], None),
     (["  12 ms; engine minikafka"], ["9.5 ms; engine apache"], ("", "")),
     (["a", "leader 1"], ["a", "leader none"], ("leader 1", "leader none")),
+    (["nights A, B and 3 random ones: 0 lost"], ["nights A, B and 1 random one: 0 lost"], ("", "")),
+    (["nights A, B, and no time was left for random ones: 0 lost"], ["nights A, B and 2 random ones: 0 lost"], ("", "")),
     (["a"], ["a", "more"], ("", "more")),
     (["a", "more"], ["a"], ("more", "")),
 ])
 def test_the_first_line_with_other_words_is_shown(ours, theirs, told):
-    """Fails if figures count as words, or if a line that one engine lacks is not seen."""
+    """Fails if figures, or the random nights of `inside`, count as words, or if a line that one engine lacks is not seen."""
     assert difference(ours, theirs) == told
 
 
