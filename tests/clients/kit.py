@@ -134,6 +134,9 @@ def admin_of(cluster: Any) -> Iterator[KafkaAdminClient]:
         yield admin
 
 
+KEPT = {"retention.ms": "-1"}  # for records with a date of their own: retention, which looks every five minutes, deletes old ones
+
+
 def make_topic(cluster: Any, name: str, partitions: int = 1, replicas: int = 3,
                configs: dict[str, str] | None = None, assignments: dict[int, list[int]] | None = None) -> str:
     """Create a topic, and wait until every living broker has a leader for all its partitions."""

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from .kit import LIBRARIES, Record, make_topic, take
+from .kit import KEPT, LIBRARIES, Record, make_topic, take
 
 library = pytest.mark.parametrize("library", LIBRARIES)
 HOUR = 3_600_000
@@ -17,7 +17,7 @@ START = 1_700_000_000_000
 @pytest.fixture
 def filled(cluster, name) -> str:
     """One partition with 100 records, ten to a batch, one minute apart."""
-    make_topic(cluster, name)
+    make_topic(cluster, name, configs=KEPT)
     for first in range(0, 100, 10):
         LIBRARIES["confluent"].send(cluster.bootstrap, name, [
             Record(b"%d" % n, timestamp=START + n * 60_000) for n in range(first, first + 10)])

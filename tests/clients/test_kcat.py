@@ -16,7 +16,7 @@ import pytest
 
 from minikafka import Cluster
 from minikafka.log.batch import batches
-from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic
+from tests.clients.kit import KEPT, LIBRARIES, PATIENCE, Record, make_topic
 from tests.wire.conftest import place
 from tests.wire.test_fetch import fetch
 
@@ -72,7 +72,7 @@ def test_metadata(cluster: Cluster, name: str) -> None:
 
 def test_offsets_by_time(cluster: Cluster, name: str) -> None:
     """Fails if ListOffsets answers a time with another record than the first one that is not older."""
-    make_topic(cluster, name, configs={"retention.ms": "-1"})
+    make_topic(cluster, name, configs=KEPT)
     LIBRARIES["confluent"].send(cluster.bootstrap, name, [Record(b"%d" % n, timestamp=T0 + 1000 * n) for n in range(5)])
     asked = {-2: 0, T0 - 1: 0, T0: 0, T0 + 1: 1, T0 + 3000: 3, T0 + 3999: 4, T0 + 4001: -1, -1: 5}
     found = {}

@@ -6,7 +6,7 @@ import confluent_kafka
 import kafka.errors
 import pytest
 
-from .kit import LIBRARIES, Record, make_topic
+from .kit import KEPT, LIBRARIES, Record, make_topic
 
 library = pytest.mark.parametrize("library", LIBRARIES)
 CODECS = {"kafka-python": ["gzip", "snappy", "lz4", "zstd"], "confluent": ["gzip", "snappy", "lz4", "zstd"],
@@ -28,7 +28,7 @@ def test_offsets_count_from_zero_without_gaps(cluster, name, library) -> None:
 @library
 def test_keys_values_headers_and_timestamps_come_back_as_sent(cluster, name, library) -> None:
     """Fails if stored bytes differ from sent ones: null key or value, empty ones, headers with equal names."""
-    make_topic(cluster, name)
+    make_topic(cluster, name, configs=KEPT)
     sent = [Record(b"v", b"k", [("a", b"1"), ("a", b"2"), ("b", b"")], 1_700_000_000_000),
             Record(None, b"only a key", [], 1_700_000_000_001),
             Record(b"", b"", [], 1_700_000_000_002),
@@ -43,7 +43,7 @@ def test_keys_values_headers_and_timestamps_come_back_as_sent(cluster, name, lib
 @pytest.mark.parametrize(("library", "codec"), [(name, codec) for name, codecs in CODECS.items() for codec in codecs])
 def test_every_codec_is_read_by_every_library(cluster, name, library, codec) -> None:
     """Fails if a compressed batch is not stored as it came (or refused, or its count of records is taken wrongly)."""
-    make_topic(cluster, name)
+    make_topic(cluster, name, configs=KEPT)
     sent = [Record(TEXT + b"%d" % n, None, [], 1_700_000_000_000 + n) for n in range(30)]
     LIBRARIES[library].send(cluster.bootstrap, name, sent, compression_type=codec)
     for reader in LIBRARIES.values():
