@@ -5,7 +5,7 @@
     packages.py    Pyodide's folder: its core, the wheels, this project as a wheel, and a lock that names nothing else
     aside.py       mends how Pyodide puts a call aside: its frames are out of sight meanwhile
     lite.py        JupyterLite around it: the application, its extensions, the labs as contents, the settings
-    first.py       the first page (first.html), the line while Python starts (waiting.js), and the tab of a link (link.js)
+    first.py       the first page (first.html), and the line while Python starts (waiting.js)
     fallbacks.py   runs in the page: what has no wheel for Pyodide, in plain Python
     table.py       runs in the page: what the labs use of pandas
     start.py       runs in the page before a notebook's first cell

@@ -9,20 +9,22 @@ from pathlib import Path
 HERE = Path(__file__).parent
 HEAD = """<title>minikafka</title>
     <link rel="icon" href="favicon.ico">
-    <script src="waiting.js"></script>
-    <script src="link.js"></script>"""
+    <script src="waiting.js"></script>"""
 LAST = 10  # the labs from 11 on need Spark, processes or other programs
 
 
 def write(folder: Path) -> None:
-    """Write index.html, the line that a notebook shows while Python starts, and what shows the notebook of a link."""
+    """Write index.html, and the line that a notebook shows while Python starts.
+
+    Each lab has a workspace of its own: JupyterLab opens again what was open in one, and each notebook starts a Python.
+    """
     labs = sorted((folder / "files" / "labs").glob("[0-9][0-9]-*.ipynb"))
-    rows = [f'<li><a href="lab/index.html?path=labs/{path.name}">{html.escape(title(path))}</a></li>' for path in labs]
+    rows = [f'<li><a href="lab/index.html?workspace={path.stem}&amp;path=labs/{path.name}">{html.escape(title(path))}</a></li>'
+            for path in labs]
     here = sum(int(path.name[:2]) <= LAST for path in labs)
     text = (HERE / "first.html").read_text().replace("[here]", "\n".join(rows[:here]))
     (folder / "index.html").write_text(text.replace("[elsewhere]", "\n".join(rows[here:])))
-    for name in ("waiting.js", "link.js"):
-        (folder / "lab" / name).write_bytes((HERE / name).read_bytes())
+    (folder / "lab" / "waiting.js").write_bytes((HERE / "waiting.js").read_bytes())
     page = folder / "lab" / "index.html"
     page.write_text(page.read_text().replace("<title>JupyterLite</title>", HEAD, 1))
 

@@ -74,8 +74,9 @@ while greens:
 print(len(said), said[-9:])"""
 MOVED = "() => document.querySelector('.mk-view').innerText.includes('goes on with 2 of 3')"
 DELIVERED = "() => Number(document.querySelector('.mk-play-numbers [data-number=delivered]')?.innerText) > 9"
-UNREAD = "addEventListener('DOMContentLoaded', () => history.replaceState(null, '', location.pathname))"
-SHOWN = "name => window.jupyterapp?.shell.currentWidget?.context?.path === name"
+KEPT = "async tab => JSON.stringify(await window.jupyterapp?.serviceManager.workspaces.list() ?? '').includes(tab)"
+STARTED = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+OPEN_TABS = "() => [...jupyterapp.shell.widgets('main')].map(each => each.context?.path)"
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
@@ -162,15 +163,18 @@ def test_the_playground_runs_in_a_page(page):
 @pytest.mark.browser
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
-def test_a_link_shows_its_lab_also_when_jupyterlab_does_not(page):
-    """Fails if a chosen lab is shown by JupyterLab's own opening alone. On a busy machine whoever had left lab 1 open, and chose
-    lab 2, saw lab 1. Here JupyterLab never reads what the link names."""
+def test_each_lab_of_the_first_page_is_open_alone(page):
+    """Fails if the tabs of another lab come back with one: each would start a Python, and the wrong one may be on top."""
     own = page.page.context.browser.new_context().new_page()
     own.set_default_timeout(120_000)
-    own.add_init_script(UNREAD)
-    lab = "labs/02-one-partition-is-a-file.ipynb"
-    own.goto(f"{page.address}lab/index.html?path={lab}")
-    own.wait_for_function(SHOWN, arg=lab)
+    for lab in ("labs/01-from-calls-to-a-log.ipynb", "labs/02-one-partition-is-a-file.ipynb"):
+        own.goto(page.address)
+        own.locator(f"a[href*='{lab}']").click()
+        own.wait_for_function(STARTED)
+        own.wait_for_function(KEPT, arg=f"notebook:{lab}")
+    own.reload()
+    own.wait_for_function(STARTED)
+    assert own.evaluate(OPEN_TABS) == [lab]
     own.context.close()
 
 
