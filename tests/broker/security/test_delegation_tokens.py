@@ -144,13 +144,13 @@ def test_who_sees_which(desk: Cluster) -> None:
         with by(desk, user) as raw:
             return any(token.token_id == made.token_id for token in seen(raw, *owners, every=every))
 
-    desk.wait(lambda: shown("ada", every=True))
+    desk.wait(lambda: shown("ada", every=True), 60)
     assert {user for user in PEOPLE if shown(user, every=True)} == {"ada", "bob", "carol", "boss"}
     assert {user for user in PEOPLE if shown(user, "eve", "ada")} == {"ada", "bob", "carol", "boss"}
     assert {user for user in PEOPLE if shown(user, "dan")} == {"ada", "bob", "carol", "boss"}
     assert not any(shown(user, "eve") or shown(user) for user in PEOPLE)
     with by(desk, "ada", broker=2) as raw:
-        desk.wait(lambda: any(token.token_id == made.token_id for token in seen(raw, every=True)))
+        desk.wait(lambda: any(token.token_id == made.token_id for token in seen(raw, every=True)), 60)
         token = next(token for token in seen(raw, every=True) if token.token_id == made.token_id)
     assert (token.principal_name, token.token_requester_principal_name, bytes(token.hmac)) == ("ada", "carol", bytes(made.hmac))
     assert (token.issue_timestamp, token.expiry_timestamp, token.max_timestamp) == (
@@ -163,7 +163,7 @@ def test_who_may_renew_and_end_it(desk: Cluster) -> None:
     with by(desk, "carol") as raw, by(desk, "eve") as stranger, by(desk, "bob") as renewer:
         made = create(raw, "User:bob", owner="ada", lifetime_ms=300_000)
         most = made.max_timestamp_ms
-        desk.wait(lambda: renew(stranger, made.hmac) != (62, 0))
+        desk.wait(lambda: renew(stranger, made.hmac) != (62, 0), 60)
         for one in (renew, expire):
             assert one(stranger, b"no token") == (62, 0)
             assert one(stranger, made.hmac) == (63, 0)
@@ -175,10 +175,10 @@ def test_who_may_renew_and_end_it(desk: Cluster) -> None:
         assert expire(renewer, made.hmac, 10_000_000) == (0, most)
         code, until = expire(renewer, made.hmac, 0)
         assert code == 0 and until < made.expiry_timestamp_ms
-        desk.wait(lambda: renew(renewer, made.hmac) == (66, 0))
+        desk.wait(lambda: renew(renewer, made.hmac) == (66, 0), 60)
         assert expire(renewer, made.hmac, 1000) == (66, 0)
         assert expire(renewer, made.hmac)[0] == 0
-        desk.wait(lambda: renew(renewer, made.hmac) == expire(renewer, made.hmac) == (62, 0))
+        desk.wait(lambda: renew(renewer, made.hmac) == expire(renewer, made.hmac) == (62, 0), 60)
 
 
 @pytest.mark.parametrize("mechanism", SCRAM)
@@ -187,7 +187,7 @@ def test_a_token_logs_its_owner_in(desk: Cluster, mechanism: str) -> None:
     with by(desk, "carol") as raw:
         made = create(raw, owner="ada", lifetime_ms=60_000)
     for broker in (1, 2):
-        desk.wait(lambda broker=broker: in_by(desk, broker, made, mechanism))
+        desk.wait(lambda broker=broker: in_by(desk, broker, made, mechanism), 60)
         with Raw(desk.address(broker, "LAB")) as raw:
             answer = login(raw, made.token_id, made.hmac, mechanism)
             assert answer.error_code == 0 and 0 < answer.session_lifetime_ms <= 60_000
@@ -207,21 +207,21 @@ def test_who_has_no_token_stays_outside(desk: Cluster) -> None:
     """Fails if an id without its hmac, a wrong hmac, a token that is not there, or one that was ended logs in."""
     with by(desk, "ada") as raw:
         made = create(raw)
-        desk.wait(lambda: in_by(desk, 1, made))
+        desk.wait(lambda: in_by(desk, 1, made), 60)
         for name, password, extension in ((made.token_id, b"x" * 64, ",tokenauth=true"), ("nobody", made.hmac, ",tokenauth=true"),
                                           (made.token_id, made.hmac, ""), (made.token_id, made.hmac, ",tokenauth=false")):
             with Raw(desk.address(1, "LAB")) as other:
                 answer = login(other, name, password, extension=extension)
                 assert (answer.error_code, answer.error_message) == (58, REFUSED.format("SCRAM-SHA-256"))
         assert expire(raw, made.hmac)[0] == 0
-        desk.wait(lambda: not in_by(desk, 1, made))
+        desk.wait(lambda: not in_by(desk, 1, made), 60)
 
 
 def test_a_token_that_has_expired(desk: Cluster) -> None:
     """Fails if ours still logs anybody in. Kafka's may, until its next look, an hour apart, removes the token."""
     with by(desk, "ada") as raw:
         made = create(raw, lifetime_ms=700)
-        desk.wait(lambda: renew(raw, made.hmac) == (66, 0))
+        desk.wait(lambda: renew(raw, made.hmac) == (66, 0), 60)
         assert desk.engine == "apache" or not in_by(desk, 1, made)
 
 
