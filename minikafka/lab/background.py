@@ -11,8 +11,9 @@ Owns: when each step is due; whether a cell runs, where there are no threads.
 Invariants
   I-BESIDE-1  two steps of a job never overlap, also where the first one drives a world
   I-BESIDE-2  a job that is woken during a step takes one more, whatever that step returns
-  I-BESIDE-3  no step is taken in a turn of the loop while somebody drives a world, but right after it: a step that drives the
-              world ends before the other goes on, and none runs in the place of a guest's thread, as which JSPI would take it
+  I-BESIDE-3  no step is taken in a turn of the loop that a cell gives while it drives a world, but right after it: a step that
+              drives the world ends before the cell goes on. None is taken while a guest's thread runs: with JSPI the loop has a
+              turn between the switch to that thread and its first line, and the step would drive the world from inside it
   I-BESIDE-4  no cell begins during a step, also where that step drives a world and gives turns to the loop
 """
 from __future__ import annotations
@@ -116,7 +117,7 @@ class Background:
     def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
         if self in in_a_step:  # I-BESIDE-1
             return
-        if _cell_is_aside or _guests.on:  # I-BESIDE-3
+        if _cell_is_aside or _guests.running:  # I-BESIDE-3
             return self._plan(loop)
         self._forget_plan()
         if self._due is not None:

@@ -32,7 +32,7 @@ LETTERS = 40  # of a name in the name of a file: no file system takes more than 
 
 @dataclass(frozen=True)
 class HandIn:
-    """The record that one student handed in, in so many files."""
+    """The record that one student handed in, and the number of files that it came in."""
 
     name: str
     kept: record.Record

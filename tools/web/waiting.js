@@ -33,18 +33,19 @@
     said.append(close);
     document.body.append(said);
   };
-  const serve = "A teacher can show the page with: make browser ARGS=--serve";
   addEventListener("load", async () => {
     if (location.protocol === "file:") {
-      say(`Labs cannot start from a file: a browser runs Python only from a server. ${serve}`);
+      say("Labs cannot start from a file. Open a terminal in the folder of this page, run: python3 -m http.server, "
+        + "then open http://127.0.0.1:8000/ in this browser.");
       return;
     }
     look();
     if (!("Suspending" in WebAssembly))
       say("This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
         + "a Chrome, Edge or Firefox of 2026; simulated clusters and all checks of plain functions run here.");
-    const type = (await fetch("../static/pyodide/pyodide.mjs", { method: "HEAD" })).headers.get("Content-Type") ?? "no type";
-    if (!type.includes("javascript"))
-      say(`Python does not start: this host sends .mjs files as ${type}, and a browser runs text/javascript only. ${serve}`);
+    const module = await fetch("../static/pyodide/pyodide.mjs", { method: "HEAD" }).catch(() => null);
+    const type = module?.headers.get("Content-Type") ?? "no type";
+    if (module?.ok && !type.includes("javascript"))
+      say(`Python does not start: this host sends .mjs files as ${type}. Its administrator has to give them the type text/javascript.`);
   });
 })();

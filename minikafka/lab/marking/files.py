@@ -10,8 +10,8 @@
 A browser gives a second download of one name another one, `progress (1).json`: without a folder this is another student.
 
 Owns: whose a file is, and which exercises a notebook answers. Invariants
-  of several files of one student, each exercise, guess and answer is that of the file with most work which has it
-  a file that is none is named, and ends nothing
+  a student with several files has each exercise, guess and answer from the file with most work, among those that have it
+  a file that is no hand-in is named, and the others are read
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNREAD = (ValueError, OSError, RecursionError, MemoryError, KeyError, TypeError)
 
 
 def read_all(folder: Path, unread: list[str]) -> list[HandIn]:
-    """Return the hand-ins of a folder, one for each student, by name. Why a file is none goes into `unread`."""
+    """Return the hand-ins of a folder, one for each student, by name. Why a file is no hand-in goes into `unread`."""
     return sorted(together(_each(folder, unread)), key=lambda one: one.name.lower())
 
 

@@ -55,7 +55,7 @@ def mark(class_: list[HandIn], labs: list[Lab], tell: Callable[[str], None] = la
     for one in class_:
         mine = code[one.name]
         found = {e: verdicts[key] for e, key in keys[one.name].items()}
-        several = [f"{one.files} files; each answer is of the one with most work"] if one.files > 1 else []
+        several = [f"{one.files} files; each answer is that of the file with most work"] if one.files > 1 else []
         marked.append(Marked(one.name, found, (*remarks.of_passes(one, found), *remarks.of_minutes(one, labs),
                                                *remarks.of_reaches(mine), *shared.get(one.name, ()), *several)))
     return marked

@@ -26,7 +26,7 @@ LOOKS, LOOK = 100, 0.001
 class Threads:
     """The threads of one process; its loop is set when it comes into a world."""
 
-    on = 0  # threads of any process that have been told to go on and do not wait yet
+    running = 0  # threads, of all processes, to which a switch has been made, and none back yet
     loop: ProcessLoop
 
     def __init__(self) -> None:
@@ -52,11 +52,11 @@ class Threads:
             thread.green.parent = getcurrent()
             before, self.current = self.current, thread
             self.loop.timeline.inside = self._wait_inside
-            Threads.on += 1
+            Threads.running += 1
             try:
                 thread.green.switch()
             finally:
-                Threads.on -= 1
+                Threads.running -= 1
                 self.current, self.loop.timeline.inside = before, None
 
     def block(self, ready: Callable[[], Any], waiters: list[Any], timeout: float | None = None) -> bool:

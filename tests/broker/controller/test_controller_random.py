@@ -20,8 +20,8 @@ from minikafka.protocol.errors import Err
 
 @pytest.mark.parametrize(("alone", "seeds"), [(controller_alone, range(24, 30)), (elections_alone, range(30))])
 def test_random_schedules(alone: Any, seeds: range) -> None:
-    """Fails if a controller gives an answer, or makes a record, that breaks a rule of its own or of its judge. Earlier seeds of a
-    controller are counted, too, in the test below."""
+    """Fails if a controller gives an answer, or makes a record, that breaks a rule of its own or of its judge. The test below
+    begins with the seeds of a controller before these."""
     assert {seed: fallen for seed in seeds if (fallen := alone(seed))} == {}
 
 

@@ -15,7 +15,7 @@ from minikafka.proof.weakened.swap import without
 
 @pytest.mark.parametrize(("alone", "seeds"), [(fetch_sessions_alone, range(8, 60)), (replica_alone, range(20, 60))])
 def test_random_schedules(alone: Any, seeds: range) -> None:
-    """Fails if a session or a replica gives an answer that no rule allows. Earlier seeds are counted, too, in the tests below."""
+    """Fails if a session or a replica gives an answer that no rule allows. The tests below run the seeds before these."""
     assert {seed: fallen for seed in seeds if (fallen := alone(seed))} == {}
 
 

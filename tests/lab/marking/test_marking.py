@@ -76,7 +76,7 @@ def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str], mon
     page = (record.ROOT / "docs" / "teaching" / "MARKING.md").read_text()
     shown = page[page.index("    student "):].partition("\n\n")[0].splitlines()
     assert [line for line in shown if line.strip() not in printed] == [] and len(shown) == 8
-    assert look["exits early"][1].endswith("; 2 files; each answer is of the one with most work")
+    assert look["exits early"][1].endswith("; 2 files; each answer is that of the file with most work")
 
 
 def test_what_is_unlikely_is_named(tmp_path: Path) -> None:

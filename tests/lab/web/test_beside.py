@@ -2,10 +2,7 @@
 of a check, a chart, the playground."""
 from __future__ import annotations
 
-import pytest
-
-from tests.lab.view.page import CHROMIUM
-from tests.lab.web.test_page import DELIVERED, MOVED, notebook, page  # noqa: F401
+from tests.lab.web.test_page import DELIVERED, MOVED, in_chromium, notebook, page  # noqa: F401
 from tools.web.run import words
 
 BEGIN = """from minikafka import Cluster
@@ -62,10 +59,7 @@ SLIDE = """() => {
 KILLED = "() => document.querySelector('.mk-view .mk-broker[data-broker=\"2\"]')?.dataset.process === 'killed'"
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
     """Fails if the picture stands still or takes no order while a cell drives the world, if its slider does nothing, if a loop
     without an end stops the notebook, if a chart has no plotly, if the playground's time or sliders stand still,
@@ -92,10 +86,7 @@ def test_what_goes_on_beside_the_cells_of_a_page(page):  # noqa: F811
     assert len(page.asked) == 1 and page.complaints == []
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_time_passes_after_a_button_until_a_cell_runs(page):  # noqa: F811
     """I-BESIDE-4, I-PASSING-1: fails if a cell that is run while a button lets time pass ends in a standstill, or if the crown of
     a killed broker stays where it is as long as no cell runs."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 import csv
 import json
 
-import pytest
-
 from minikafka.__main__ import main
 from tests.lab.marking.test_marking import RIGHT
-from tests.lab.view.page import CHROMIUM
-from tests.lab.web.test_page import notebook, page  # noqa: F401
+from tests.lab.web.test_page import in_chromium, notebook, page  # noqa: F401
 from tools.web.run import words
 
 HAND_IN = "from minikafka.lab import progress\nprint(progress().hand_in('Ada Lovelace'))"
@@ -23,10 +20,7 @@ LIST = """async folder => {
 }"""
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_what_is_downloaded_from_the_page_is_marked(page, tmp_path):  # noqa: F811
     """Fails if the file that is handed in, the record or the notebook is not there to be downloaded, or if the command that marks
     gives one of them another point than that of the exercise which was passed in the page."""

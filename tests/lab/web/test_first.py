@@ -57,10 +57,22 @@ def test_a_page_opened_as_a_file_names_the_command_that_serves_it(page: Any, fol
 def test_a_lab_says_why_its_python_cannot_start(page: Any, folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if seconds are counted for ever where a file or a host's type of file keeps Python from its start."""
     page.goto((folder / "lab" / "index.html").as_uri())
-    assert "only from a server" in page.get_by_role("alert").inner_text()
+    assert "python3 -m http.server" in page.get_by_role("alert").inner_text()
     monkeypatch.setitem(Quiet.extensions_map, ".mjs", "application/octet-stream")
     page.goto(f"{address}/lab/index.html")
     assert "sends .mjs files as application/octet-stream" in page.get_by_role("alert").inner_text()
+
+
+@pytest.mark.parametrize("answer", [{"status": 405, "content_type": "text/html"}, None])
+def test_a_host_that_does_not_name_the_type_is_not_accused(page: Any, address: str, answer: dict[str, Any] | None) -> None:
+    """Fails if a host that refuses HEAD, or cannot be reached meanwhile, is said to send a wrong type, or if that is an error."""
+    errors: list[Any] = []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.route("**/pyodide.mjs", lambda route: route.fulfill(**answer) if answer else route.abort())
+    with page.expect_event("response" if answer else "requestfailed", lambda one: one.url.endswith("pyodide.mjs")):
+        page.goto(f"{address}/lab/index.html")
+    page.evaluate("() => new Promise(done => setTimeout(done))")
+    assert page.get_by_role("alert").count() == 0 and errors == []
 
 
 def test_a_lab_says_what_needs_another_browser(page: Any, address: str) -> None:

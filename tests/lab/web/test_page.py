@@ -80,6 +80,14 @@ OPEN_TABS = "() => [...jupyterapp.shell.widgets('main')].map(each => each.contex
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
 
+
+def in_chromium(test):
+    """Mark a test that opens the page."""
+    for mark in (pytest.mark.soak, pytest.mark.browser, pytest.mark.timeout(1800), pytest.mark.skipif(
+            CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")):
+        test = mark(test)
+    return test
+
 def notebook(*sources: str) -> dict:
     cells = [{**CELL, "id": f"cell-{number}", "source": source} for number, source in enumerate(sources)]
     kernel = {"kernelspec": {"name": "python", "display_name": "Python", "language": "python"}}
@@ -105,10 +113,7 @@ def page(tmp_path_factory):
         yield opened
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_three_brokers_run_in_a_page(page):
     """Fails if the page does not open, if a cell of the simulated cluster differs from the same cell natively, if a codec of the
     page cannot read what the native one wrote, if a greenlet of the page goes on elsewhere than a real one, if what looks through
@@ -123,10 +128,7 @@ def test_three_brokers_run_in_a_page(page):
     assert len(page.asked) == 1 and page.complaints == []
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(1800)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 @pytest.mark.parametrize("lab", LABS)
 def test_a_solved_lab_runs_in_a_page(page, lab):
     """Fails if a cell fails in Chromium, if a marked figure is not that of the text, if another host is asked, or if something
@@ -141,10 +143,7 @@ def test_a_solved_lab_runs_in_a_page(page, lab):
     assert len(page.asked) == 1 and page.complaints == []
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_the_playground_runs_in_a_page(page):
     """Fails if the playground's cell fails in Chromium, if no record is delivered while no cell runs, if the picture shows no
     kill of a broker, or if something that is asked for is not there. With -s it prints what it cost."""
@@ -159,10 +158,7 @@ def test_the_playground_runs_in_a_page(page):
     assert len(page.asked) == 1 and page.complaints == []
 
 
-@pytest.mark.soak
-@pytest.mark.browser
-@pytest.mark.timeout(600)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+@in_chromium
 def test_each_lab_of_the_first_page_is_open_alone(page):
     """Fails if the tabs of another lab come back with one: each would start a Python, and the wrong one may be on top."""
     own = page.page.context.browser.new_context().new_page()
