@@ -9,6 +9,13 @@ from minikafka.sim.engine.bridge import Bridge
 from minikafka.sim.world.world import World
 
 
+def test_a_broker_behind_a_bridge_keeps_the_lines_of_its_listeners() -> None:
+    """Fails if the address on the bridge takes what the file says of one listener away."""
+    world = World(7, config={"listener.name.internal.ssl.client.auth": "required"})
+    with Bridge(world):
+        assert {host.config.of_listener("INTERNAL", "ssl.client.auth") for host in world.hosts.values()} == {"required"}
+
+
 def test_kafka_python_through_the_death_of_a_simulated_leader() -> None:
     """Fails if bytes are lost or out of order on the bridge, the brokers advertise addresses that no client can reach, or
     a simulated death does not break the real connections."""

@@ -74,8 +74,9 @@ class BrokerConfig(Mapping[str, Any]):
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """Parse `values`, as read from the file; ConfigError names the first that is unknown or wrong."""
-        self.static = {name: text for name, text in (values or {}).items() if not _is_of_listener(name)}
-        self._of_listeners = {name.lower(): text for name, text in (values or {}).items() if _is_of_listener(name)}
+        self._written = dict(values or {})
+        self.static = {name: text for name, text in self._written.items() if not _is_of_listener(name)}
+        self._of_listeners = {name.lower(): text for name, text in self._written.items() if _is_of_listener(name)}
         number = self.static.get("node.id", self.static.get("broker.id"))       # as KafkaConfig.populateSynonyms
         if number is not None:
             self.static = {"node.id": number, "broker.id": number, **self.static}
@@ -97,6 +98,10 @@ class BrokerConfig(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._typed)
+
+    def replaced(self, values: Mapping[str, str]) -> BrokerConfig:
+        """Return the configuration of the same file with `values` in it; `static` alone lacks the lines of one listener."""
+        return BrokerConfig({**self._written, **values})
 
     def of_listener(self, listener: str, name: str) -> str | None:
         """Return the text of `listener.name.LISTENER.NAME`; None if the file does not set it."""

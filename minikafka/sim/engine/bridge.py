@@ -25,7 +25,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
-from minikafka.broker.config.effective import BrokerConfig
 from minikafka.sim.world.clock import EPOCH_MS
 from minikafka.sim.world.host import host_name
 from minikafka.sim.world.world import CLIENT_PORT, World
@@ -56,8 +55,7 @@ class Bridge:
         self.ports[node] = listening.getsockname()[1]
         self._selector.register(listening, selectors.EVENT_READ, lambda: self._accept(node, listening))
         host = self.world.hosts[node]
-        host.config = BrokerConfig({**host.config.static,
-                                    "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.ports[node]}"})
+        host.config = host.config.replaced({"advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.ports[node]}"})
 
     @property
     def bootstrap(self) -> str:

@@ -133,6 +133,16 @@ def test_a_node_has_one_number_under_two_names():
     assert BrokerConfig({"broker.id": "3"}).node_id == BrokerConfig({"node.id": "3"})["broker.id"] == 3
 
 
+def test_a_configuration_made_from_another_keeps_the_lines_of_its_listeners():
+    """Fails if what belongs to one listener is lost, or what is replaced stays."""
+    line = "listener.name.OUT.ssl.client.auth"
+    first = BrokerConfig({"node.id": "1", line: "required", "num.partitions": "2"})
+    second = first.replaced({"num.partitions": "3"})
+    assert second.of_listener("OUT", "ssl.client.auth") == "required"
+    assert (first["num.partitions"], second["num.partitions"], second.node_id) == (2, 3, 1)
+    assert first.replaced({"node.id": "2"})["broker.id"] == 2
+
+
 def another(config):
     """A value that the type and the limits of a configuration allow, and that is not its default."""
     near = [str(config.default + step) for step in (1, -1)] if isinstance(config.default, int | float) else []

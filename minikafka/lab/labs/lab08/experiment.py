@@ -23,7 +23,6 @@ from typing import Any
 from kafka.protocol.consumer import FetchRequest
 
 from minikafka import Cluster
-from minikafka.broker.config.effective import BrokerConfig
 from minikafka.cluster.settings import PRESETS
 from minikafka.lab.labs.stage import replicated
 from minikafka.lab.labs.steady import Writer
@@ -214,5 +213,5 @@ def restart_with(cluster: Any, broker: int, values: dict[str, Any]) -> None:
     """Stop a broker, change its server.properties, start it again."""
     host = cluster.world.hosts[broker]
     cluster.stop(broker)
-    host.config = BrokerConfig(host.config.static | {name: str(value) for name, value in values.items()})
+    host.config = host.config.replaced({name: str(value) for name, value in values.items()})
     cluster.restart(broker)

@@ -17,7 +17,6 @@ from random import Random
 from kafka.protocol.admin import AlterUserScramCredentialsRequest, CreateAclsRequest, DeleteAclsRequest
 from kafka.protocol.api_message import ApiMessage
 
-from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server import jaas
 from minikafka.client.admin.admin import Admin
 from minikafka.client.connection import BrokerConnection, connect
@@ -65,7 +64,7 @@ class DoorsLife:
             if "broker" in host.config["process.roles"]:
                 ports = {"PLAINTEXT": CLIENT_PORT, DOORS: DOORS_PORT, "INTERNAL": INTERNAL_PORT}
                 listeners = ",".join(f"{name}://{host.name}:{port}" for name, port in ports.items())
-                host.config = BrokerConfig({**host.config.static, **OF_DOORS, "listeners": listeners})
+                host.config = host.config.replaced({**OF_DOORS, "listeners": listeners})
         self.fallen: list[str] = []
         self.keeper = Keeper(self.world, lambda text: self.fallen.append(f"I-AUTH-1: {text}"))
         self.admin = Admin(self.world.client_env(), self.world.bootstrap, timeout=5.0)
