@@ -13,21 +13,18 @@ async def a14_zombie_leader(story: Story) -> None:
     A record sent with acks=all is never acknowledged: the followers are members of the ISR, and only the controller
     could take them out. A record sent with acks=1 is acknowledged at once, and vanishes when 1 learns that it leads no
     more: acks=1 promises no more than that."""
-    world = story.world
     await story.topic("t", 1, 2, 3, min_insync_replicas=1)
     story.step("m1 is committed")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
     story.step("1 is cut off; 2 is elected, and takes m2")
-    for other in (2, 3, CONTROLLER):
-        world.cut(1, other)
+    story.cut_off(1, 2, 3, CONTROLLER)
     await story.until(lambda: story.leads(2) and story.follows(3, 2))
     await story.send("m2", to=2)
     story.step("a client with old metadata writes to 1")
     await story.send("z1", to=1, acks=1)
     await story.send("z2", to=1, timeout=15.0)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A reader of the zombie leader", rules="22")
@@ -43,8 +40,7 @@ async def r22_zombie_reader(story: Story) -> None:
     story.step("m1 is committed; 1 is cut off; 2 is elected, and takes m2 and m3")
     await story.send("m1", to=1)
     await story.until(lambda: story.high_watermark(2) == story.high_watermark(3) == 1)
-    for other in (2, 3, CONTROLLER):
-        world.cut(1, other)
+    story.cut_off(1, 2, 3, CONTROLLER)
     await story.until(lambda: story.leads(2) and story.follows(3, 2))
     await story.send("m2", to=2)
     await story.send("m3", to=2)
@@ -57,7 +53,6 @@ async def r22_zombie_reader(story: Story) -> None:
     await story.until(lambda: story.leads(3))
     await story.send("m4", to=3)
     await c.poll(3)
-    await story.finish()
 
 
 @script("A16 a crash after a clean start", rules="63, 64")
@@ -97,7 +92,6 @@ async def a16_stale_clean_marker(story: Story) -> None:
     await world.restart(1)
     await story.until(lambda: story.end(1) == 4 and story.committed_isr() == (1, 2, 3))
     await story.send("m5", to=2)
-    await story.finish()
 
 
 @script("A18 a topic is created anew", rules="68")
@@ -127,7 +121,6 @@ async def a18_recreated_topic(story: Story) -> None:
     world.kill(2)
     await story.until(lambda: story.leads(3))
     story.note(f"client: reads {' '.join(value for _, value in await story.read(3))}")
-    await story.finish()
 
 
 @script("The zombie controller", rules="26", controllers=3, config={"replica.lag.time.max.ms": 1000})
@@ -153,4 +146,3 @@ async def r26_zombie_controller(story: Story) -> None:
     await world.sleep(6)
     await story.send("m2", to=2 if story.follows(2, 2) and story.follows(3, 2) else 3)
     await story.show_at_rest()
-    await story.finish()

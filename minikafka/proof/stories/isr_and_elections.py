@@ -28,8 +28,7 @@ async def a4_stale_epoch_fetch(story: Story) -> None:
     late = story.hold_metadata(3)
     await story.elect(by=2)
     await story.until(lambda: late.frames and story.leads(2) and story.follows(1, 2))
-    for other in (1, CONTROLLER):
-        world.cut(2, other)
+    story.cut_off(2, 1, CONTROLLER)
     await story.until(lambda: story.leads(1))
     story.show_controller()
     await story.show_at_rest()
@@ -46,7 +45,6 @@ async def a4_stale_epoch_fetch(story: Story) -> None:
     late.release()
     await world.sleep(5)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A5 no maximal ISR", rules="2")
@@ -78,7 +76,18 @@ async def a5_no_maximal_isr(story: Story) -> None:
     world.kill(2)
     await story.until(lambda: story.leads(3))
     await story.show_at_rest()
-    await story.finish()
+
+
+async def fetches_in_vain(story: Story, node: int, leader: int) -> None:
+    """Let a node come back and fetch from where its log ends; the leader has its fetch, and the answer does not arrive."""
+    story.world.hold_follower(node)
+    story.world.cut(node, leader, one_way=True)
+    story.world.boot(node)
+    await story.until(lambda: story.follows(node, leader) and story.has_alive(leader, node))
+    story.join(node, leader)
+    await story.world.sleep(1)
+    story.show_controller()
+    await story.show_at_rest()
 
 
 @script("A6 expansion below the start of the epoch", rules="15", brokers=4)
@@ -103,20 +112,12 @@ async def a6_expand_below_epoch_start(story: Story) -> None:
     await story.until(lambda: story.leads(2) and story.follows(4, 2))
     await story.show_at_rest()
     story.step("3 is back, and fetches from 2 at offset 1; what 2 sends does not arrive")
-    world.hold_follower(3)
-    world.cut(3, 2, one_way=True)
-    world.boot(3)
-    await story.until(lambda: story.follows(3, 2) and story.has_alive(2, 3))
-    story.join(3, 2)
-    await world.sleep(1)
-    story.show_controller()
-    await story.show_at_rest()
+    await fetches_in_vain(story, 3, leader=2)
     story.step("2 and 4 die")
     world.kill(2)
     world.kill(4)
     await world.sleep(5)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A7 an empty disk rejoins", rules="15, 16, 29")
@@ -151,12 +152,10 @@ async def a7_empty_disk_rejoins(story: Story) -> None:
     await world.sleep(0.5)
     story.show_controller()
     story.step("the controller receives no heartbeats of 1 and 3 any more")
-    world.cut(1, CONTROLLER)
-    world.cut(3, CONTROLLER)
+    story.cut_off(CONTROLLER, 1, 3)
     await world.sleep(5)
     story.show_controller()
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A8 the last replica standing", rules="3, 33")
@@ -194,4 +193,3 @@ async def a8_last_replica_standing(story: Story) -> None:
     await world.restart(3)
     await story.until(lambda: story.registration().leader > 0 and len(story.committed_isr()) == 3)
     await story.show_at_rest()
-    await story.finish()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minikafka.proof.stories.isr_and_elections import SLOW_NEWS
+from minikafka.proof.stories.isr_and_elections import SLOW_NEWS, fetches_in_vain
 from minikafka.proof.stories.telling.script import script
 from minikafka.proof.stories.telling.story import CONTROLLER, Story
 from minikafka.protocol.apis import AlterPartitionRequest, BrokerHeartbeatRequest
@@ -22,20 +22,12 @@ async def r15_join_too_early(story: Story) -> None:
     await story.until(lambda: story.committed_isr() == (1, 2))
     await story.send("m2", to=1)
     story.step("3 is back and fetches at offset 1; what 1 sends does not arrive")
-    world.hold_follower(3)
-    world.cut(3, 1, one_way=True)
-    world.boot(3)
-    await story.until(lambda: story.follows(3, 1) and story.has_alive(1, 3))
-    story.join(3, 1)
-    await world.sleep(1)
-    story.show_controller()
-    await story.show_at_rest()
+    await fetches_in_vain(story, 3, leader=1)
     story.step("1 and 2 die")
     world.kill(1)
     world.kill(2)
     await world.sleep(5)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A fenced broker copies", rules="15, 30")
@@ -61,7 +53,6 @@ async def r15_fenced_member(story: Story) -> None:
     late.release()
     await story.until(lambda: story.committed_isr() == (1, 2, 3))
     story.show_controller()
-    await story.finish()
 
 
 @script("A proposal from before", rules="16", config={"replica.lag.time.max.ms": 2000})
@@ -96,7 +87,6 @@ async def r16_stale_proposal(story: Story) -> None:
     world.kill(1)
     await world.sleep(5)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("An answer that is lost", rules="17", config=SLOW_NEWS | {"replica.lag.time.max.ms": 1000})
@@ -132,7 +122,6 @@ async def r17_lost_answer(story: Story) -> None:
     await story.until(lambda: story.leads(3))
     await story.show_at_rest()
     news.drop()
-    await story.finish()
 
 
 @script("Offsets of another epoch", rules="4, 5, 15")
@@ -168,4 +157,3 @@ async def r5_forgotten_offsets(story: Story) -> None:
     world.kill(3)
     await story.until(lambda: story.leads(2))
     await story.show_at_rest()
-    await story.finish()

@@ -12,8 +12,7 @@ async def idempotent_producer(story: CoordinatedStory) -> StoryWriter:
     """Make a topic led by broker 1, and return a producer that has written m0 to it."""
     await story.topic("t", 1, 2, 3)
     story.step("e, an idempotent producer, writes m0 to broker 1, the leader of t")
-    producer = StoryWriter(story, "e")
-    await producer.init()
+    producer = await StoryWriter(story, "e").init()
     await producer.send("m0", "t", to=1)
     return producer
 
@@ -42,8 +41,7 @@ async def truncated(story: CoordinatedStory, e: StoryWriter) -> None:
     await story.until(lambda: story.leads(2))
 
     story.step("another producer writes x to the new leader")
-    f = StoryWriter(story, "f", node=2)
-    await f.init()
+    f = await StoryWriter(story, "f", node=2).init()
     await f.send("x", "t", to=2)
 
     story.step("broker 1 is back, truncates and copies; broker 2 dies")
@@ -116,8 +114,7 @@ async def r45_former_epoch(story: CoordinatedStory) -> None:
     """
     await story.topic("t", 1, 2, 3)
     story.step("m0 of e, an idempotent producer, is stuck on its way")
-    e = StoryWriter(story, "e")
-    await e.init()
+    e = await StoryWriter(story, "e").init()
     stuck = await e.hang(1)
     e.send("m0", "t", to=1)
     await story.world.sleep(2.0)

@@ -13,11 +13,8 @@ async def a9_figure_8(story: QuorumStory) -> None:
     own epoch on: the high watermark must be *greater* than where that epoch starts (KAFKA-12619 had "not less").
     The name is that of the figure in the Raft paper."""
     story.step("1 leads epoch 1; then its messages reach no node, and it appends one record more")
-    story.start()
-    story.stand(1)
-    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
-    story.cut(1, 2)
-    story.cut(1, 3)
+    _led_by_1(story)
+    story.cut(1, 2, 3)
     story.append(1)
     story.passes(0.1)
     story.show()
@@ -44,6 +41,13 @@ async def a9_figure_8(story: QuorumStory) -> None:
     story.start(1)
     story.until(lambda: story.high_watermark(1) == 3)
     story.show()
+
+
+def _led_by_1(story: QuorumStory) -> None:
+    """Start the voters; 1 leads epoch 1, and its first record is committed everywhere."""
+    story.start()
+    story.stand(1)
+    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
 
 
 def _won_by_3(story: QuorumStory) -> None:
@@ -80,8 +84,7 @@ async def a10_vote_amnesia(story: QuorumStory) -> None:
     story.until(lambda: len(story.world.leaders()) == 2)
     story.show()
     story.step("all see each other again")
-    story.join(1, 3)
-    story.join(1, 2)
+    story.join(1, 3, 2)
     story.until(lambda: not story.leads(1) and all(story.high_watermark(id) == story.end(2) for id in (1, 2, 3)))
     story.show()
 
@@ -92,11 +95,8 @@ async def r38_check_quorum(story: QuorumStory) -> None:
     leader would wait for it for ever. The leader therefore gives up when no majority has fetched from it for 1.5 fetch
     timeouts."""
     story.step("1 leads; then it is cut off from 2 and 3")
-    story.start()
-    story.stand(1)
-    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
-    story.cut(1, 2)
-    story.cut(1, 3)
+    _led_by_1(story)
+    story.cut(1, 2, 3)
     story.step("2 or 3 is elected")
     story.until(lambda: story.leads(2) or story.leads(3))
     story.must("1 leads no more", lambda: not story.leads(1), within=4.0)
@@ -109,16 +109,12 @@ async def r39_pre_vote(story: QuorumStory) -> None:
     first message after its return would depose a leader that all others follow. It therefore requests pre-votes first,
     which change nothing on any node; and voters that receive a leader's messages refuse (KIP-996)."""
     story.step("1 leads; 3 is cut off for ten seconds")
-    story.start()
-    story.stand(1)
-    story.until(lambda: min(story.high_watermark(id) for id in (1, 2, 3)) == 1)
-    story.cut(3, 1)
-    story.cut(3, 2)
+    _led_by_1(story)
+    story.cut(3, 1, 2)
     story.passes(10.0)
     story.show()
     story.step("3 is back")
-    story.join(3, 1)
-    story.join(3, 2)
+    story.join(3, 1, 2)
     story.append(1)
     story.must("3 follows, and the epoch is still 1",
                lambda: story.leads(1) and story.epoch(3) == 1 and story.high_watermark(3) == 2, within=5.0)

@@ -15,9 +15,7 @@ async def one_producer(story: CoordinatedStory) -> StoryWriter:
     await story.topic("u", 3, 1, 2)
     await story.coordinator(STATE, 1, 2, 3)
     story.step("p is the producer; broker 1 coordinates it, 2 leads t, 3 leads u")
-    producer = StoryWriter(story, "p", home=1)
-    await producer.init()
-    return producer
+    return await StoryWriter(story, "p", home=1).init()
 
 
 @script("A11 torn transaction", rules="49, 52", stage=CoordinatedStory)
@@ -89,8 +87,7 @@ async def a12_hanging_transaction(story: CoordinatedStory) -> None:
     story.show("u-0")
 
     story.step("another producer writes to u: can its record be read?")
-    q = StoryWriter(story, "q")
-    await q.init()
+    q = await StoryWriter(story, "q").init()
     await q.send("c", "u", to=3)
     await story.judge("t", "u")
 
@@ -127,8 +124,7 @@ async def a13_last_stable_offset(story: CoordinatedStory) -> None:
     transaction that may yet be aborted (Redpanda, PR 3036).
     """
     p = await one_producer(story)
-    q = StoryWriter(story, "q")
-    await q.init()
+    q = await StoryWriter(story, "q").init()
 
     story.step("q writes x, p writes a1 and a2 in a transaction, q writes y")
     await q.send("x", "t", to=2)

@@ -30,7 +30,6 @@ async def a1_hw_truncation(story: Story) -> None:
     world.kill(2)
     await story.until(lambda: story.leads(3))
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A2 divergence after a double power loss", rules="21", unclean=True, brokers=2)
@@ -67,7 +66,6 @@ async def a2_double_power_loss(story: Story) -> None:
     await story.send("m4", to=2)
     await story.until(lambda: story.end(1) == 3)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A3 fast failover", rules="20, 21", brokers=2)
@@ -100,7 +98,6 @@ async def a3_fast_failover(story: Story) -> None:
     await story.send("m2", to=1)
     await story.until(lambda: story.high_watermark(2) == 5)
     await story.show_at_rest()
-    await story.finish()
 
 
 @script("A leader that writes nothing", rules="5", brokers=2)
@@ -128,4 +125,3 @@ async def r5_epoch_without_records(story: Story) -> None:
     story.join(1, 101)
     await world.sleep(5)
     await story.show_at_rest()
-    await story.finish()

@@ -9,6 +9,7 @@ import warnings
 import pytest
 
 from minikafka.proof.stories.telling import command, narrate, script
+from minikafka.proof.stories.telling.ending import CoordinatedStory
 from minikafka.proof.stories.telling.quorum_story import QuorumStory
 from minikafka.proof.stories.telling.script import Script
 from minikafka.proof.stories.telling.story import Story
@@ -64,7 +65,7 @@ def test_a_violation_with_every_rule_on_is_an_error() -> None:
     assert script.tell(quorum_script(loses), without=replaced(Heir, "said", None)).violations == ("I15",)
 
 
-async def goes(story: Story) -> None:
+async def goes(story: CoordinatedStory) -> None:
     """A story."""
     await story.topic("t", 1, 2, 3)
     story.send("never looked at", to=1)
@@ -74,7 +75,7 @@ def test_a_story_leaves_nothing_behind() -> None:
     """Fails if its world is not closed: what brokers and clients were about to do would be "never awaited"."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        script.tell(Script("test", "Test", "1", goes))
+        script.tell(Script("test", "Test", "1", goes, stage=CoordinatedStory))
         gc.collect()
     assert [str(w.message) for w in warned if w.category is RuntimeWarning] == []
 

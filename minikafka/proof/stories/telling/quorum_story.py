@@ -72,14 +72,16 @@ class QuorumStory(Teller):
         node = self.world.nodes[id]
         self.world.post(node, self.world._write_appends, node, 1)
 
-    def cut(self, a: int, b: int) -> None:
-        """Let nothing arrive between the two until they are joined."""
-        self.world.net.cut(a, b)
-        self.world.net.cut(b, a)
+    def cut(self, a: int, *others: int) -> None:
+        """Let nothing arrive between `a` and each of the others until they are joined."""
+        for b in others:
+            self.world.net.cut(a, b)
+            self.world.net.cut(b, a)
 
-    def join(self, a: int, b: int) -> None:
-        self.world.net.join(a, b)
-        self.world.net.join(b, a)
+    def join(self, a: int, *others: int) -> None:
+        for b in others:
+            self.world.net.join(a, b)
+            self.world.net.join(b, a)
 
     def restart(self, id: int) -> None:
         """Kill the process and start it: it has forgotten that a leader lives, and may vote for another."""

@@ -28,7 +28,7 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka.broker.server.peer import Peer
 from minikafka.client.history import History
 from minikafka.log.batch import batches, build, frames, records
-from minikafka.proof.history.checker import check
+from minikafka.proof.history import AnomalyVerdict, check
 from minikafka.proof.invariants.watch import Watch
 from minikafka.proof.stories.telling import narrate, tables
 from minikafka.proof.stories.telling.teller import Teller
@@ -119,6 +119,7 @@ class Story(Teller):
         async def whole() -> None:
             await self.world.start()
             await tell(self)
+            await self.finish()
         self.world.run(whole())
 
     def close(self) -> None:
@@ -166,6 +167,11 @@ class Story(Teller):
         for content in (inode.content, inode.durable):
             content[at + SECTOR : at + 2 * SECTOR] = bytes(SECTOR)
 
+    def cut_off(self, node: int, *others: int) -> None:
+        """Let nothing arrive between a node and each of these others."""
+        for other in others:
+            self.world.cut(node, other)
+
     def let_follow(self, node: int) -> None:
         """End `hold_follower` of this broker only."""
         self.world.hosts[node].hold_follower(False, 0.0)
@@ -210,11 +216,11 @@ class Story(Teller):
         found = broker.image.brokers.get(other) if broker is not None else None
         return found is not None and found.active
 
-    def registration(self, topic: str = "t") -> Any:
+    def registration(self) -> Any:
         """Return the partition in the controller's metadata."""
         controller = self.world.broker(CONTROLLER)
         assert controller is not None
-        return controller.image.partition(topic, 0)
+        return controller.image.partition("t", 0)
 
     def committed_isr(self) -> tuple[int, ...]:
         """Return the ISR in the controller's metadata."""
@@ -328,34 +334,37 @@ class Story(Teller):
         found = [r for _, raw in batches(bytes(data.records or b"")) for r in records(raw)]
         return [(r.offset, bytes(r.value or b"").decode()) for r in found]
 
-    def settled(self, topic: str = "t") -> bool:
+    def settled(self) -> bool:
         """Return whether every replica is in the ISR, and has and knows all that its leader has committed."""
-        state = self.registration(topic)
+        state = self.registration()
         replicas = sorted(state.replicas)
-        ends = {(self.end(node, topic), self.high_watermark(node, topic)) for node in replicas}
-        leader = self.partition(state.leader, topic) if state.leader >= 0 else None
+        ends = {(self.end(node), self.high_watermark(node)) for node in replicas}
+        leader = self.partition(state.leader) if state.leader >= 0 else None
         known = sorted(leader.replica.isr.committed) if leader is not None else []
         return replicas == sorted(state.isr) == known and len(ends) == 1 and len(set(*ends)) == 1
 
     # --- the end --------------------------------------------------------------------------------------------------
 
-    async def finish(self, topic: str = "t") -> None:
+    async def finish(self) -> None:
         """Heal everything, read the partition back, and write the checkers' verdicts."""
         self.step("everything heals; a client reads the partition from its start")
         self.narrated = tuple(kind for kind in self.narrated if kind != "isr")  # the order of joining changes with the code
         self._known = {violation.id: None for violation in self.watch.violations}
         await self.world.mend()
         with contextlib.suppress(TimeoutError):     # with a rule off it may never come; the watch reports what is missing
-            await self.until(lambda: self.settled(topic))
+            await self.until(self.settled)
         await self.watch.at_end()
-        self.show(f"{topic}-0")
-        leader = next(node for node in self.world.brokers if self.leads(node, topic))
-        operation = self.history.invoke("reader", "final", topic=topic, partition=0, isolation="read_uncommitted")
-        found = await self.read(leader, topic)
-        self.history.ok(operation, start=0, records=[[topic, 0, offset, value] for offset, value in found])
+        self.show()
+        leader = next(node for node in self.world.brokers if self.leads(node))
+        operation = self.history.invoke("reader", "final", topic="t", partition=0, isolation="read_uncommitted")
+        found = await self.read(leader)
+        self.history.ok(operation, start=0, records=[["t", 0, offset, value] for offset, value in found])
         self.note("client: reads " + (" ".join(value for _, value in found) or "nothing"))
-        report = check(self.history)
-        for verdict in report.verdicts:
+        self.add_verdicts(lambda verdict: verdict.count)
+
+    def add_verdicts(self, shown: Callable[[AnomalyVerdict], object]) -> None:
+        """Write the verdicts on the history that are false, each with what is `shown` of it."""
+        for verdict in check(self.history).verdicts:
             if verdict.valid is False:
                 self._verdicts.append(verdict.name)
-                self.note(f"VERDICT {verdict.name}: {verdict.count}")
+                self.note(f"VERDICT {verdict.name}: {shown(verdict)}")

@@ -79,12 +79,13 @@ class StoryWriter(StoryClient):
                 return answer
             await self.story.env.sleep(PAUSE)
 
-    async def init(self) -> None:
-        """Get an identity from the coordinator or (idempotent) from any broker."""
+    async def init(self) -> StoryWriter:
+        """Get an identity from the coordinator or (idempotent) from any broker; return this producer."""
         request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=20_000)
         answer = await self._request(request, 4)
         assert answer.error_code == 0, Err(answer.error_code).name
         self._become(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
+        return self
 
     def _become(self, who: ProducerIdAndEpoch) -> None:
         if who != self.who:
