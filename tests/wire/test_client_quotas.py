@@ -9,13 +9,13 @@ import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from minikafka import Cluster
+from minikafka.protocol.errors import Err
 from tests.wire.raw import Raw
 
 PRODUCE, FETCH, SHARE, MUTATE = "producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"
 CONNECT = "connection_creation_rate"
 USER, CLIENT, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = 0, 1, 2
-INVALID = 42
 Entity = dict[str, str | None]
 
 
@@ -109,7 +109,7 @@ def test_what_is_set_is_found_until_it_is_removed(cluster: Cluster, raw: Raw, na
 def test_refusals(raw: Raw, entity: Entity, quotas: Any, text: str) -> None:
     """Fails if a reason or the order of the checks is another, or if what is refused is written down."""
     for check in (True, False):
-        assert alter(raw, (entity, quotas), check=check) == [(INVALID, text, entity)]
+        assert alter(raw, (entity, quotas), check=check) == [(Err.INVALID_REQUEST, text, entity)]
     assert describe(raw) == []
 
 
@@ -129,7 +129,7 @@ def test_one_bad_entity_does_not_hold_up_the_others(cluster: Cluster, raw: Raw, 
     found = alter(raw, (good, {PRODUCE: 5.0}), (bad, {PRODUCE: 5.0}), (twice, {PRODUCE: 6.0}),
                   ({USER: None, CLIENT: name}, {FETCH: 7.0}))
     text = f"Ignoring duplicate entity ClientQuotaEntity(entries={{client-id={name}, user=null}})"
-    assert found == [(INVALID, text, twice), (INVALID, "Empty user not supported", bad), (0, None, good)]
+    assert found == [(Err.INVALID_REQUEST, text, twice), (Err.INVALID_REQUEST, "Empty user not supported", bad), (0, None, good)]
     cluster.wait(lambda: describe(raw) == [(twice, {PRODUCE: 6.0}), (good, {PRODUCE: 5.0})], timeout=60)
     assert alter(raw) == []
 
@@ -166,15 +166,15 @@ def test_filters(cluster: Cluster, raw: Raw) -> None:
 
 
 @pytest.mark.parametrize(("filters", "code", "text"), [
-    ([("", ANY, None)], INVALID, "Invalid empty entity type."),
+    ([("", ANY, None)], Err.INVALID_REQUEST, "Invalid empty entity type."),
     ([("nope", 7, None), ("nope", ANY, None)], 35, "Unsupported entity type nope"),
-    ([(USER, EXACT, None)], INVALID, "Request specified MATCH_TYPE_EXACT, but set match string to null."),
-    ([(USER, DEFAULT, "a")], INVALID, "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."),
-    ([(USER, ANY, "")], INVALID, "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."),
-    ([(USER, 3, None)], INVALID, "Unknown match type 3"),
-    ([(USER, -1, "a")], INVALID, "Unknown match type -1"),
-    ([(USER, ANY, None), (USER, 3, None)], INVALID, "Entity type user cannot appear more than once in the filter."),
-    ([(CLIENT, DEFAULT, None), (IP, ANY, None)], INVALID, "Invalid entity filter component combination. IP filter "
+    ([(USER, EXACT, None)], Err.INVALID_REQUEST, "Request specified MATCH_TYPE_EXACT, but set match string to null."),
+    ([(USER, DEFAULT, "a")], Err.INVALID_REQUEST, "Request specified MATCH_TYPE_DEFAULT, but also specified a match string."),
+    ([(USER, ANY, "")], Err.INVALID_REQUEST, "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."),
+    ([(USER, 3, None)], Err.INVALID_REQUEST, "Unknown match type 3"),
+    ([(USER, -1, "a")], Err.INVALID_REQUEST, "Unknown match type -1"),
+    ([(USER, ANY, None), (USER, 3, None)], Err.INVALID_REQUEST, "Entity type user cannot appear more than once in the filter."),
+    ([(CLIENT, DEFAULT, None), (IP, ANY, None)], Err.INVALID_REQUEST, "Invalid entity filter component combination. IP filter "
      "component should not be used with user or clientId filter component."),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_refused_filters(raw: Raw, filters: list[Any], code: int, text: str) -> None:

@@ -9,11 +9,11 @@ from kafka.protocol.admin import UpdateFeaturesRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from minikafka import Cluster
+from minikafka.protocol.errors import Err
 from tests.wire.raw import Raw
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
 TXN, METADATA, ELR = "transaction.version", "metadata.version", "eligible.leader.replicas.version"
-INVALID = 95
 HEAD = "The update failed for all features since the following feature had an error: "
 TOO_LOW = ("Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
            "downgrade.")
@@ -53,8 +53,8 @@ def test_refusals(cluster: Cluster, raw: Raw, wanted: tuple[str, int, int], reas
     """Fails if a reason or the order of the checks is another."""
     text = f"{HEAD}Invalid update version {wanted[1]} for feature {wanted[0]}. {reason}"
     for version in (1, 2):
-        assert update(raw, wanted, version=version) == (INVALID, text)
-    assert update(raw, (TXN, 1, SAFE), wanted) == (INVALID, text), "one refusal refuses all"
+        assert update(raw, wanted, version=version) == (Err.INVALID_UPDATE_VERSION, text)
+    assert update(raw, (TXN, 1, SAFE), wanted) == (Err.INVALID_UPDATE_VERSION, text), "one refusal refuses all"
     assert level(cluster.bootstrap.split(",")[0]) == 2
 
 
@@ -68,21 +68,22 @@ def test_what_the_controller_cannot_do(cluster: Cluster, raw: Raw, wanted: tuple
     """Fails if the text does not name the active controller, which decides for itself."""
     code, text = update(raw, wanted)
     about = f"{HEAD}Invalid update version {wanted[1]} for feature {wanted[0]}. Local controller "
-    assert (code, text) in [(INVALID, f"{about}{node} {reason}") for node in cluster.ids]
+    assert (code, text) in [(Err.INVALID_UPDATE_VERSION, f"{about}{node} {reason}") for node in cluster.ids]
 
 
 def test_metadata_version_cannot_be_lowered(raw: Raw) -> None:
     for kind, reason in {SAFE: "Refusing to perform the requested downgrade because it might delete metadata information.",
                          UNSAFE: "Unsafe metadata downgrade is not supported in this version."}.items():
         assert update(raw, (METADATA, 29, kind)) == (
-            INVALID, f"{HEAD}Unsupported metadata.version downgrade from 30 to 29. {reason}")
+            Err.INVALID_UPDATE_VERSION, f"{HEAD}Unsupported metadata.version downgrade from 30 to 29. {reason}")
 
 
 def test_eligible_leader_replicas_stay_on(cluster: Cluster, raw: Raw) -> None:
     """The one update that Kafka does and we refuse. Fails if half of it is done."""
     refused = f"{HEAD}Invalid update version 0 for feature {ELR}. Eligible leader replicas cannot be switched off here."
     assert update(raw, (ELR, 1, UPGRADE)) == (0, None)
-    assert update(raw, (ELR, 0, SAFE), check=True) == ((0, None) if cluster.engine == "apache" else (INVALID, refused))
+    answer = update(raw, (ELR, 0, SAFE), check=True)
+    assert answer == ((0, None) if cluster.engine == "apache" else (Err.INVALID_UPDATE_VERSION, refused))
 
 
 def test_an_old_client_cannot_lower_a_feature(raw: Raw) -> None:
@@ -90,7 +91,7 @@ def test_an_old_client_cannot_lower_a_feature(raw: Raw) -> None:
     key = UpdateFeaturesRequest.FeatureUpdateKey(feature=TXN, max_version_level=1, allow_downgrade=True)
     answer = raw.ask(UpdateFeaturesRequest(timeout_ms=30000, feature_updates=[key]), 0)
     assert (answer.error_code, answer.error_message) == (
-        INVALID, f"{HEAD}Invalid update version 1 for feature {TXN}. {TOO_LOW}")
+        Err.INVALID_UPDATE_VERSION, f"{HEAD}Invalid update version 1 for feature {TXN}. {TOO_LOW}")
 
 
 @pytest.mark.slow
@@ -102,5 +103,5 @@ def test_a_level_is_written_down_and_can_be_raised_again(engine: str) -> None:
         for wanted, kind in ((1, SAFE), (2, UPGRADE), (0, UNSAFE)):
             assert update(raw, (TXN, wanted, kind)) == (0, None)
             own.wait(lambda wanted=wanted: (level(own.bootstrap) or 0) == wanted, timeout=60)
-        assert update(raw, (TXN, 1, SAFE)) == (INVALID, f"{HEAD}Invalid update version 1 for feature {TXN}. "
+        assert update(raw, (TXN, 1, SAFE)) == (Err.INVALID_UPDATE_VERSION, f"{HEAD}Invalid update version 1 for feature {TXN}. "
                                                "Can't downgrade to a newer version.")

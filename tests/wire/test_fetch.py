@@ -13,14 +13,12 @@ from kafka.protocol.consumer import FetchRequest, OffsetForLeaderEpochRequest
 
 from minikafka.log.batch import batches
 from minikafka.protocol.codec import encode_request
+from minikafka.protocol.errors import Err
 from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.raw import FOREVER, Raw
 from tests.wire.test_produce import batch, produce
 
-NONE, OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER = 0, 1, 3, 6
-UNSUPPORTED_VERSION, INVALID_REQUEST, SESSION_NOT_FOUND, INVALID_SESSION_EPOCH = 35, 42, 70, 71
-FENCED_EPOCH, UNKNOWN_EPOCH, UNKNOWN_TOPIC_ID, SESSION_TOPIC_ID_ERROR = 74, 75, 100, 106
 NOBODY = UUID("12345678-1234-1234-1234-123456789abc")
 T0 = 1_700_000_000_000
 
@@ -53,7 +51,7 @@ def offsets(records: Any) -> list[int]:
 def fill(at: Place, count: int = 3, size: int = 10) -> None:
     """`count` batches of two records each: base offsets 0, 2, 4, …; timestamps T0, T0+1000, …"""
     for i in range(count):
-        assert produce(at, batch(b"x" * size, b"y" * size, timestamp_ms=T0 + 1000 * i)).error_code == NONE
+        assert produce(at, batch(b"x" * size, b"y" * size, timestamp_ms=T0 + 1000 * i)).error_code == Err.NONE
 
 
 def visible(at: Place, end: int) -> None:
@@ -66,7 +64,7 @@ def test_every_version_reads(at: Place, version: int) -> None:
     """Fails if a version is read or answered wrongly: same batches, same watermarks."""
     fill(at)
     answer = fetch(at, 0, version)
-    assert (answer.error_code, answer.high_watermark, answer.last_stable_offset) == (NONE, 6, 6)
+    assert (answer.error_code, answer.high_watermark, answer.last_stable_offset) == (Err.NONE, 6, 6)
     assert offsets(answer.records) == [0, 2, 4]
 
 
@@ -86,10 +84,10 @@ def test_the_first_batch_comes_whatever_the_limits(at: Place) -> None:
 def test_the_end_is_empty_and_beyond_is_out_of_range(at: Place) -> None:
     fill(at)
     at_end = fetch(at, 6)
-    assert (at_end.error_code, bytes(at_end.records or b"")) == (NONE, b"")
+    assert (at_end.error_code, bytes(at_end.records or b"")) == (Err.NONE, b"")
     for offset in (7, 1000, -1):
         beyond = fetch(at, offset)
-        assert (beyond.error_code, beyond.high_watermark) == (OUT_OF_RANGE, -1)
+        assert (beyond.error_code, beyond.high_watermark) == (Err.OFFSET_OUT_OF_RANGE, -1)
 
 
 def test_an_empty_fetch_waits_for_a_record(at: Place) -> None:
@@ -103,20 +101,20 @@ def test_an_empty_fetch_waits_for_a_record(at: Place) -> None:
 
 def test_out_of_range_ends_the_wait_at_once_and_an_unknown_partition_does_not(at: Place) -> None:
     fill(at)
-    assert fetch(at, 100, max_wait_ms=FOREVER).error_code == OUT_OF_RANGE
-    assert fetch(at, 0, index=5, max_wait_ms=300).error_code == UNKNOWN_TOPIC
+    assert fetch(at, 100, max_wait_ms=FOREVER).error_code == Err.OFFSET_OUT_OF_RANGE
+    assert fetch(at, 0, index=5, max_wait_ms=300).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_unknown_topics(at: Place) -> None:
-    assert fetch(at, 0, name="no-such-topic").error_code == UNKNOWN_TOPIC
-    assert fetch(at, 0, 13, topic_id=NOBODY).error_code == UNKNOWN_TOPIC_ID
+    assert fetch(at, 0, name="no-such-topic").error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert fetch(at, 0, 13, topic_id=NOBODY).error_code == Err.UNKNOWN_TOPIC_ID
 
 
 def test_leader_epochs_fence(at: Place) -> None:
     fill(at)
-    assert fetch(at, 0, epoch=0).error_code == NONE
-    assert fetch(at, 0, epoch=99).error_code == UNKNOWN_EPOCH
-    assert fetch(at, 0, last_epoch=99).error_code == OUT_OF_RANGE
+    assert fetch(at, 0, epoch=0).error_code == Err.NONE
+    assert fetch(at, 0, epoch=99).error_code == Err.UNKNOWN_LEADER_EPOCH
+    assert fetch(at, 0, last_epoch=99).error_code == Err.OFFSET_OUT_OF_RANGE
 
 
 def test_any_follower_serves_consumers_from_version_11_on(at: Place) -> None:
@@ -125,16 +123,16 @@ def test_any_follower_serves_consumers_from_version_11_on(at: Place) -> None:
     address = next(address for broker, address in at.addresses.items() if broker != at.leader)
     with Raw(address) as raw:
         follower = at._replace(raw=raw)
-        assert fetch(follower, 0, 10).error_code == NOT_LEADER
+        assert fetch(follower, 0, 10).error_code == Err.NOT_LEADER_OR_FOLLOWER
         while fetch(follower, 0, 12).high_watermark < 6:
             pass  # pytest's time limit ends it
         answer = fetch(follower, 0, 12)
-        assert (answer.error_code, offsets(answer.records)) == (NONE, [0, 2, 4])
+        assert (answer.error_code, offsets(answer.records)) == (Err.NONE, [0, 2, 4])
 
 
 def test_a_client_that_calls_itself_a_replica(at: Place) -> None:
     fill(at)
-    assert fetch(at, 0, replica_id=77).error_code == NOT_LEADER
+    assert fetch(at, 0, replica_id=77).error_code == Err.NOT_LEADER_OR_FOLLOWER
 
 
 # --- sessions (KIP-227) ------------------------------------------------------------------------------------------------
@@ -143,10 +141,10 @@ def test_a_client_that_calls_itself_a_replica(at: Place) -> None:
 def test_a_session_answers_only_what_changed(at: Place) -> None:
     fill(at, 1)
     first = fetch(at, 0, session_epoch=0, whole=True)
-    assert first.error_code == NONE and first.session_id != 0
+    assert first.error_code == Err.NONE and first.session_id != 0
     assert len(first.responses) == 1
     quiet = fetch(at, 2, session_id=first.session_id, session_epoch=1, whole=True)
-    assert (quiet.error_code, quiet.responses) == (NONE, [])
+    assert (quiet.error_code, quiet.responses) == (Err.NONE, [])
     produce(at, batch())
     fresh = fetch(at, 2, session_id=first.session_id, session_epoch=2, topics=[], whole=True)
     assert offsets(fresh.responses[0].partitions[0].records) == [2]
@@ -154,11 +152,11 @@ def test_a_session_answers_only_what_changed(at: Place) -> None:
 
 def test_session_errors(at: Place) -> None:
     fill(at, 1)
-    assert fetch(at, 0, session_id=0, session_epoch=1, whole=True).error_code == SESSION_NOT_FOUND
-    assert fetch(at, 0, session_id=999, session_epoch=1, whole=True).error_code == SESSION_NOT_FOUND
-    assert fetch(at, 0, session_id=999, session_epoch=0, whole=True).error_code == NONE
+    assert fetch(at, 0, session_id=0, session_epoch=1, whole=True).error_code == Err.FETCH_SESSION_ID_NOT_FOUND
+    assert fetch(at, 0, session_id=999, session_epoch=1, whole=True).error_code == Err.FETCH_SESSION_ID_NOT_FOUND
+    assert fetch(at, 0, session_id=999, session_epoch=0, whole=True).error_code == Err.NONE
     session = fetch(at, 0, session_epoch=0, whole=True).session_id
-    assert fetch(at, 0, session_id=session, session_epoch=5, whole=True).error_code == INVALID_SESSION_EPOCH
+    assert fetch(at, 0, session_id=session, session_epoch=5, whole=True).error_code == Err.INVALID_FETCH_SESSION_EPOCH
 
 
 def test_another_connection_may_use_a_session(at: Place) -> None:
@@ -166,20 +164,20 @@ def test_another_connection_may_use_a_session(at: Place) -> None:
     session = fetch(at, 0, session_epoch=0, whole=True).session_id
     with Raw(at.addresses[at.leader]) as other:
         answer = fetch(at._replace(raw=other), 2, session_id=session, session_epoch=1, whole=True)
-    assert (answer.error_code, answer.session_id) == (NONE, session)
+    assert (answer.error_code, answer.session_id) == (Err.NONE, session)
 
 
 def test_forgetting_the_last_partition_closes_the_session(at: Place) -> None:
     session = fetch(at, 0, session_epoch=0, whole=True).session_id
     forgotten = [FetchRequest.ForgottenTopic(topic=at.name, partitions=[0])]
     answer = fetch(at, 0, session_id=session, session_epoch=1, topics=[], forgotten_topics_data=forgotten, whole=True)
-    assert (answer.error_code, answer.session_id) == (NONE, 0)
+    assert (answer.error_code, answer.session_id) == (Err.NONE, 0)
 
 
 def test_names_and_ids_do_not_mix_in_a_session(at: Place) -> None:
     session = fetch(at, 0, 12, session_epoch=0, whole=True).session_id
     answer = fetch(at, 0, 13, session_id=session, session_epoch=1, whole=True)
-    assert answer.error_code == SESSION_TOPIC_ID_ERROR
+    assert answer.error_code == Err.FETCH_SESSION_TOPIC_ID_ERROR
 
 
 # --- offsets ---------------------------------------------------------------------------------------------------------
@@ -202,38 +200,39 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4,
 def test_special_timestamps(at: Place) -> None:
     fill(at)
     assert list_offsets(at, LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED) == [
-        (NONE, 6, -1, 0), (NONE, 0, -1, 0), (NONE, 4, T0 + 2000, 0), (NONE, 0, -1, 0), (NONE, -1, -1, -1)]
+        (Err.NONE, 6, -1, 0), (Err.NONE, 0, -1, 0), (Err.NONE, 4, T0 + 2000, 0), (Err.NONE, 0, -1, 0), (Err.NONE, -1, -1, -1)]
 
 
 def test_special_timestamps_of_an_empty_log(at: Place) -> None:
-    assert list_offsets(at, LATEST, EARLIEST, MAX_TIMESTAMP) == [(NONE, 0, -1, 0), (NONE, 0, -1, 0), (NONE, -1, -1, -1)]
+    found = list_offsets(at, LATEST, EARLIEST, MAX_TIMESTAMP)
+    assert found == [(Err.NONE, 0, -1, 0), (Err.NONE, 0, -1, 0), (Err.NONE, -1, -1, -1)]
 
 
 def test_the_first_record_at_or_after_a_time(at: Place) -> None:
     """By record, not by batch or index entry."""
     fill(at)
     assert list_offsets(at, 0, T0, T0 + 1, T0 + 1000, T0 + 2001) == [
-        (NONE, 0, T0, 0), (NONE, 0, T0, 0), (NONE, 2, T0 + 1000, 0), (NONE, 2, T0 + 1000, 0), (NONE, -1, -1, -1)]
+        *[(Err.NONE, 0, T0, 0)] * 2, *[(Err.NONE, 2, T0 + 1000, 0)] * 2, (Err.NONE, -1, -1, -1)]
 
 
 def test_unknown_special_timestamps(at: Place) -> None:
     """A version that is too old for a special timestamp does not know it; nor does any version know -7."""
-    assert list_offsets(at, -7)[0][0] == UNSUPPORTED_VERSION
-    assert list_offsets(at, MAX_TIMESTAMP, version=6)[0][0] == UNSUPPORTED_VERSION
-    assert list_offsets(at, EARLIEST_LOCAL, version=7)[0][0] == UNSUPPORTED_VERSION
+    assert list_offsets(at, -7)[0][0] == Err.UNSUPPORTED_VERSION
+    assert list_offsets(at, MAX_TIMESTAMP, version=6)[0][0] == Err.UNSUPPORTED_VERSION
+    assert list_offsets(at, EARLIEST_LOCAL, version=7)[0][0] == Err.UNSUPPORTED_VERSION
 
 
 @pytest.mark.parametrize("version", range(1, 12))
 def test_every_version_lists(at: Place, version: int) -> None:
     fill(at)
-    assert [found[:2] for found in list_offsets(at, LATEST, EARLIEST, version=version)] == [(NONE, 6), (NONE, 0)]
+    assert [found[:2] for found in list_offsets(at, LATEST, EARLIEST, version=version)] == [(Err.NONE, 6), (Err.NONE, 0)]
 
 
 def test_only_the_leader_lists(at: Place) -> None:
     address = next(address for broker, address in at.addresses.items() if broker != at.leader)
     with Raw(address) as raw:
-        assert list_offsets(at._replace(raw=raw), LATEST)[0][0] == NOT_LEADER
-    assert list_offsets(at, LATEST, epoch=99)[0][0] == UNKNOWN_EPOCH
+        assert list_offsets(at._replace(raw=raw), LATEST)[0][0] == Err.NOT_LEADER_OR_FOLLOWER
+    assert list_offsets(at, LATEST, epoch=99)[0][0] == Err.UNKNOWN_LEADER_EPOCH
 
 
 def epoch_end(at: Place, asked: int, current: int = -1, version: int = 4) -> tuple[int, int, int]:
@@ -247,6 +246,6 @@ def epoch_end(at: Place, asked: int, current: int = -1, version: int = 4) -> tup
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_the_end_of_an_epoch(at: Place, version: int) -> None:
     fill(at)
-    assert epoch_end(at, 0, version=version) == (NONE, 0, 6)
-    assert epoch_end(at, 7, version=version) == (NONE, -1, -1)
-    assert epoch_end(at, 0, current=9, version=version) == (UNKNOWN_EPOCH, -1, -1)
+    assert epoch_end(at, 0, version=version) == (Err.NONE, 0, 6)
+    assert epoch_end(at, 7, version=version) == (Err.NONE, -1, -1)
+    assert epoch_end(at, 0, current=9, version=version) == (Err.UNKNOWN_LEADER_EPOCH, -1, -1)

@@ -18,14 +18,11 @@ from kafka.protocol.consumer import (
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.protocol.codec import encode_request
+from minikafka.protocol.errors import Err
 from tests import requests
 from tests.wire.conftest import Place
 from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.raw import Raw
-
-NONE, UNKNOWN_TOPIC, METADATA_TOO_LARGE, LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 0, 3, 12, 14, 15, 16
-ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, INVALID_GROUP, UNKNOWN_MEMBER = 22, 23, 24, 25
-INVALID_SESSION_TIMEOUT, REBALANCE, GROUP_NOT_FOUND, MEMBER_ID_REQUIRED, FENCED_INSTANCE = 26, 27, 69, 79, 82
 
 
 class Seat(NamedTuple):
@@ -50,10 +47,10 @@ class Seat(NamedTuple):
     def member(self, **options: Any) -> tuple[str, int]:
         """Join alone and sync: (member id, generation) of a stable group of one."""
         first = self.join(**options)
-        assert first.error_code == MEMBER_ID_REQUIRED
+        assert first.error_code == Err.MEMBER_ID_REQUIRED
         joined = self.join(first.member_id, **options)
-        assert (joined.error_code, joined.leader) == (NONE, first.member_id)
-        assert self.sync(first.member_id, joined.generation_id).error_code == NONE
+        assert (joined.error_code, joined.leader) == (Err.NONE, first.member_id)
+        assert self.sync(first.member_id, joined.generation_id).error_code == Err.NONE
         return first.member_id, joined.generation_id
 
     def sync(self, member: str, generation: int, instance: str | None = None) -> Any:
@@ -80,7 +77,7 @@ class Seat(NamedTuple):
         """(error, offset, metadata) of partition 0 as committed; the whole group's error stands there alone."""
         topic = OffsetFetchRequest.OffsetFetchRequestTopic(name=self.at.name, partition_indexes=[0])
         answer = self.ask(OffsetFetchRequest(group_id=self.group, topics=[topic], require_stable=False), version)
-        if version >= 2 and answer.error_code != NONE:
+        if version >= 2 and answer.error_code != Err.NONE:
             return [(answer.error_code, -1, "")]
         return [(p.error_code, p.committed_offset, p.metadata) for p in answer.topics[0].partitions]
 
@@ -90,7 +87,7 @@ def find(raw: Raw, group: str, version: int = 3) -> Any:
     deadline = time.monotonic() + 20
     while True:
         answer = raw.ask(FindCoordinatorRequest(key=group, key_type=0), version)
-        if answer.error_code != NOT_AVAILABLE or time.monotonic() > deadline:
+        if answer.error_code != Err.COORDINATOR_NOT_AVAILABLE or time.monotonic() > deadline:
             return answer
 
 
@@ -100,33 +97,33 @@ def seat(at: Place) -> Iterator[Seat]:
     with Raw(f"{found.host}:{found.port}") as raw:
         seat = Seat(at.name, raw, at)
         deadline = time.monotonic() + 20
-        while seat.fetched()[0][0] in (LOADING, NOT_COORDINATOR) and time.monotonic() < deadline:
+        while seat.fetched()[0][0] in (Err.COORDINATOR_LOAD_IN_PROGRESS, Err.NOT_COORDINATOR) and time.monotonic() < deadline:
             pass  # the coordinator is reading its partition
         yield seat
 
 
 def test_find_coordinator_carries_the_text_none(at: Place) -> None:
     answer = find(at.raw, at.name)
-    assert (answer.error_code, answer.error_message) == (NONE, "NONE")
+    assert (answer.error_code, answer.error_message) == (Err.NONE, "NONE")
     assert f"{answer.host}:{answer.port}" == at.addresses[answer.node_id]
     batch = at.raw.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["", at.name]), 4)
-    assert [c.error_code for c in batch.coordinators] == [NONE, NONE]
+    assert [c.error_code for c in batch.coordinators] == [Err.NONE, Err.NONE]
     assert batch.coordinators[1].node_id == answer.node_id
 
 
 def test_the_wrong_broker_answers_not_coordinator(seat: Seat) -> None:
     other = next(a for a in seat.at.addresses.values() if not a.endswith(f":{seat.raw.socket.getpeername()[1]}"))
     with Raw(other) as raw:
-        assert seat._replace(raw=raw).heartbeat("x", 1) == NOT_COORDINATOR
+        assert seat._replace(raw=raw).heartbeat("x", 1) == Err.NOT_COORDINATOR
 
 
 def test_a_first_join_must_come_back_with_its_id(seat: Seat) -> None:
     """KIP-394; the id is the client's name and a UUID. Before version 4 it is given at once."""
     first = seat.join()
-    assert (first.error_code, first.generation_id) == (MEMBER_ID_REQUIRED, -1)
+    assert (first.error_code, first.generation_id) == (Err.MEMBER_ID_REQUIRED, -1)
     assert first.member_id.startswith("raw-") and len(first.member_id) == len("raw-") + 36
     old = seat.join(version=3)
-    assert (old.error_code, old.generation_id) == (NONE, 1)
+    assert (old.error_code, old.generation_id) == (Err.NONE, 1)
 
 
 def test_a_group_of_one(seat: Seat) -> None:
@@ -134,39 +131,39 @@ def test_a_group_of_one(seat: Seat) -> None:
     joined = seat.join(first.member_id)
     assert (joined.generation_id, joined.protocol_name, joined.leader) == (1, "range", first.member_id)
     assert [(m.member_id, bytes(m.metadata)) for m in joined.members] == [(first.member_id, b"meta")]
-    assert seat.heartbeat(first.member_id, 1) == NONE
+    assert seat.heartbeat(first.member_id, 1) == Err.NONE
     synced = seat.sync(first.member_id, 1)
-    assert (synced.error_code, bytes(synced.assignment)) == (NONE, b"mine")
-    assert seat.heartbeat(first.member_id, 1) == NONE
+    assert (synced.error_code, bytes(synced.assignment)) == (Err.NONE, b"mine")
+    assert seat.heartbeat(first.member_id, 1) == Err.NONE
 
 
 def test_bad_joins(seat: Seat) -> None:
-    assert seat.join(session_timeout_ms=1).error_code == INVALID_SESSION_TIMEOUT
-    assert seat.join(session_timeout_ms=10_000_000).error_code == INVALID_SESSION_TIMEOUT
-    assert seat.join("nobody").error_code == UNKNOWN_MEMBER
-    assert seat.join(protocols=[]).error_code == INCONSISTENT_PROTOCOL
-    assert seat.join(protocol_type="").error_code == INCONSISTENT_PROTOCOL
-    assert seat._replace(group="").join().error_code == INVALID_GROUP
+    assert seat.join(session_timeout_ms=1).error_code == Err.INVALID_SESSION_TIMEOUT
+    assert seat.join(session_timeout_ms=10_000_000).error_code == Err.INVALID_SESSION_TIMEOUT
+    assert seat.join("nobody").error_code == Err.UNKNOWN_MEMBER_ID
+    assert seat.join(protocols=[]).error_code == Err.INCONSISTENT_GROUP_PROTOCOL
+    assert seat.join(protocol_type="").error_code == Err.INCONSISTENT_GROUP_PROTOCOL
+    assert seat._replace(group="").join().error_code == Err.INVALID_GROUP_ID
 
 
 def test_protocols_must_have_one_in_common(seat: Seat) -> None:
     seat.member()
-    assert seat.join(protocol="other").error_code == INCONSISTENT_PROTOCOL
-    assert seat.join(protocol_type="connect").error_code == INCONSISTENT_PROTOCOL
+    assert seat.join(protocol="other").error_code == Err.INCONSISTENT_GROUP_PROTOCOL
+    assert seat.join(protocol_type="connect").error_code == Err.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_generations_and_members_fence(seat: Seat) -> None:
     member, generation = seat.member()
-    assert seat.heartbeat(member, generation + 1) == ILLEGAL_GENERATION
-    assert seat.heartbeat("nobody", generation) == UNKNOWN_MEMBER
-    assert seat.sync(member, generation + 1).error_code == ILLEGAL_GENERATION
-    assert seat.sync("nobody", generation).error_code == UNKNOWN_MEMBER
-    assert seat.commit(5, member, generation + 1) == ILLEGAL_GENERATION
-    assert seat.commit(5, "nobody", generation) == UNKNOWN_MEMBER
-    assert seat.commit(5) == UNKNOWN_MEMBER
-    assert seat.fetched() == [(NONE, -1, "")]
-    assert seat.commit(5, member, generation) == NONE
-    assert seat.fetched() == [(NONE, 5, "")]
+    assert seat.heartbeat(member, generation + 1) == Err.ILLEGAL_GENERATION
+    assert seat.heartbeat("nobody", generation) == Err.UNKNOWN_MEMBER_ID
+    assert seat.sync(member, generation + 1).error_code == Err.ILLEGAL_GENERATION
+    assert seat.sync("nobody", generation).error_code == Err.UNKNOWN_MEMBER_ID
+    assert seat.commit(5, member, generation + 1) == Err.ILLEGAL_GENERATION
+    assert seat.commit(5, "nobody", generation) == Err.UNKNOWN_MEMBER_ID
+    assert seat.commit(5) == Err.UNKNOWN_MEMBER_ID
+    assert seat.fetched() == [(Err.NONE, -1, "")]
+    assert seat.commit(5, member, generation) == Err.NONE
+    assert seat.fetched() == [(Err.NONE, 5, "")]
 
 
 def test_a_second_member_makes_the_first_rejoin(seat: Seat) -> None:
@@ -177,29 +174,29 @@ def test_a_second_member_makes_the_first_rejoin(seat: Seat) -> None:
         second = other.join().member_id
         raw.send(encode_request(other.join_request(second), 7, 8, "raw"))
         assert raw.waits()
-        assert seat.heartbeat(member, generation) == REBALANCE
-        assert seat.commit(7, member, generation) == NONE
+        assert seat.heartbeat(member, generation) == Err.REBALANCE_IN_PROGRESS
+        assert seat.commit(7, member, generation) == Err.NONE
         again = seat.join(member)
-        assert (again.error_code, again.generation_id, len(again.members)) == (NONE, generation + 1, 2)
+        assert (again.error_code, again.generation_id, len(again.members)) == (Err.NONE, generation + 1, 2)
         assert raw.receive() is not None
-        assert seat.commit(8, member, generation + 1) == REBALANCE
-        assert seat.heartbeat(member, generation) == ILLEGAL_GENERATION
-        assert seat.fetched() == [(NONE, 7, "")]
+        assert seat.commit(8, member, generation + 1) == Err.REBALANCE_IN_PROGRESS
+        assert seat.heartbeat(member, generation) == Err.ILLEGAL_GENERATION
+        assert seat.fetched() == [(Err.NONE, 7, "")]
 
 
 def test_static_members(seat: Seat) -> None:
     """A restarted static member keeps its place without a rebalance; its old id is fenced on every call (KIP-345)."""
     joined = seat.join(instance="one")
-    assert (joined.error_code, joined.generation_id) == (NONE, 1)
+    assert (joined.error_code, joined.generation_id) == (Err.NONE, 1)
     assert joined.member_id.startswith("one-")
-    assert seat.sync(joined.member_id, 1, "one").error_code == NONE
+    assert seat.sync(joined.member_id, 1, "one").error_code == Err.NONE
     again = seat.join(instance="one")
-    assert (again.error_code, again.generation_id) == (NONE, 1)
+    assert (again.error_code, again.generation_id) == (Err.NONE, 1)
     assert again.member_id != joined.member_id
-    assert seat.heartbeat(joined.member_id, 1, "one") == FENCED_INSTANCE
-    assert seat.sync(joined.member_id, 1, "one").error_code == FENCED_INSTANCE
-    assert seat.join(joined.member_id, instance="one").error_code == FENCED_INSTANCE
-    assert seat.heartbeat(again.member_id, 1, "one") == NONE
+    assert seat.heartbeat(joined.member_id, 1, "one") == Err.FENCED_INSTANCE_ID
+    assert seat.sync(joined.member_id, 1, "one").error_code == Err.FENCED_INSTANCE_ID
+    assert seat.join(joined.member_id, instance="one").error_code == Err.FENCED_INSTANCE_ID
+    assert seat.heartbeat(again.member_id, 1, "one") == Err.NONE
 
 
 def test_leaving(seat: Seat) -> None:
@@ -208,34 +205,34 @@ def test_leaving(seat: Seat) -> None:
     identity = LeaveGroupRequest.MemberIdentity
     rows = [identity(member_id=m, group_instance_id=None, reason=None) for m in ("nobody", member)]
     answer = seat.ask(LeaveGroupRequest(group_id=seat.group, members=rows), 4)
-    assert (answer.error_code, [m.error_code for m in answer.members]) == (NONE, [UNKNOWN_MEMBER, NONE])
-    assert seat.heartbeat(member, generation) == UNKNOWN_MEMBER
-    assert seat.commit(6) == NONE, "the group is empty: anybody may commit"
+    assert (answer.error_code, [m.error_code for m in answer.members]) == (Err.NONE, [Err.UNKNOWN_MEMBER_ID, Err.NONE])
+    assert seat.heartbeat(member, generation) == Err.UNKNOWN_MEMBER_ID
+    assert seat.commit(6) == Err.NONE, "the group is empty: anybody may commit"
 
 
 def test_an_unknown_group(seat: Seat) -> None:
-    assert seat.heartbeat("x", 1) == UNKNOWN_MEMBER
-    assert seat.sync("x", 1).error_code == UNKNOWN_MEMBER
-    assert seat.fetched() == [(NONE, -1, "")]
+    assert seat.heartbeat("x", 1) == Err.UNKNOWN_MEMBER_ID
+    assert seat.sync("x", 1).error_code == Err.UNKNOWN_MEMBER_ID
+    assert seat.fetched() == [(Err.NONE, -1, "")]
     everything = seat.ask(OffsetFetchRequest(group_id=seat.group, topics=None, require_stable=False), 7)
-    assert (everything.error_code, everything.topics) == (NONE, [])
-    assert seat.commit(3, "x", 1) == ILLEGAL_GENERATION
-    assert seat.commit(3, "x", -1) == NONE
+    assert (everything.error_code, everything.topics) == (Err.NONE, [])
+    assert seat.commit(3, "x", 1) == Err.ILLEGAL_GENERATION
+    assert seat.commit(3, "x", -1) == Err.NONE
 
 
 @pytest.mark.parametrize("version", range(2, 11))
 def test_commits_without_a_group(seat: Seat, version: int) -> None:
     """Anybody may keep offsets under a group that has no members: negative ones and ones beyond the end too."""
-    assert seat.commit(42, version=version, metadata="hello") == NONE
-    assert seat.fetched() == [(NONE, 42, "hello")]
-    assert seat.commit(-5, version=version) == NONE
-    assert seat.fetched() == [(NONE, -5, "")]
+    assert seat.commit(42, version=version, metadata="hello") == Err.NONE
+    assert seat.fetched() == [(Err.NONE, 42, "hello")]
+    assert seat.commit(-5, version=version) == Err.NONE
+    assert seat.fetched() == [(Err.NONE, -5, "")]
 
 
 def test_bad_commits(seat: Seat) -> None:
-    assert (seat.commit(1, metadata="x" * 4097), seat.commit(1, metadata="x" * 4096)) == (METADATA_TOO_LARGE, NONE)
-    assert seat.commit(1, index=9) == UNKNOWN_TOPIC
-    assert seat.commit(1, topic="no-such-topic") == UNKNOWN_TOPIC
+    assert (seat.commit(1, metadata="x" * 4097), seat.commit(1, metadata="x" * 4096)) == (Err.OFFSET_METADATA_TOO_LARGE, Err.NONE)
+    assert seat.commit(1, index=9) == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert seat.commit(1, topic="no-such-topic") == Err.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_offset_fetch_of_everything(seat: Seat) -> None:
@@ -254,21 +251,21 @@ def described(seat: Seat, version: int) -> Any:
 
 def test_a_group_stays_whose_first_member_was_refused(seat: Seat) -> None:
     """Fails if a join that names no protocol makes no group, or if one that is refused before the group is read makes one."""
-    assert seat.join(session_timeout_ms=1).error_code == INVALID_SESSION_TIMEOUT
-    assert seat.join("nobody").error_code == UNKNOWN_MEMBER
-    assert described(seat, 6).error_code == GROUP_NOT_FOUND
-    assert seat.join(protocols=[]).error_code == INCONSISTENT_PROTOCOL
-    until(lambda: described(seat, 6).error_code == NONE)  # described is what is committed; the refusal comes before that
+    assert seat.join(session_timeout_ms=1).error_code == Err.INVALID_SESSION_TIMEOUT
+    assert seat.join("nobody").error_code == Err.UNKNOWN_MEMBER_ID
+    assert described(seat, 6).error_code == Err.GROUP_ID_NOT_FOUND
+    assert seat.join(protocols=[]).error_code == Err.INCONSISTENT_GROUP_PROTOCOL
+    until(lambda: described(seat, 6).error_code == Err.NONE)  # described is what is committed; the refusal comes before that
     empty = described(seat, 6)
-    assert (empty.error_code, empty.group_state, empty.protocol_type, empty.members) == (NONE, "Empty", "", [])
+    assert (empty.error_code, empty.group_state, empty.protocol_type, empty.members) == (Err.NONE, "Empty", "", [])
 
 
 def test_describe_and_list(seat: Seat) -> None:
     dead = described(seat, 5)
-    assert (dead.error_code, dead.group_state) == (NONE, "Dead")
+    assert (dead.error_code, dead.group_state) == (Err.NONE, "Dead")
     dead = described(seat, 6)
     assert (dead.error_code, dead.error_message, dead.group_state) == (
-        GROUP_NOT_FOUND, f"Group {seat.group} not found.", "Dead")
+        Err.GROUP_ID_NOT_FOUND, f"Group {seat.group} not found.", "Dead")
     member, _ = seat.member()
     alive = described(seat, 5)
     assert (alive.group_state, alive.protocol_type, alive.protocol_data) == ("Stable", "consumer", "range")

@@ -26,12 +26,12 @@ from kafka.protocol.producer.transaction import (
     WriteTxnMarkersRequest,
 )
 
+from minikafka.protocol.errors import Err
 from minikafka.protocol.reader import MAX_STRING
 from tests import requests
 from tests.wire import conftest
 from tests.wire.conftest import Place, describe_configs
 
-UNKNOWN = -1            # UNKNOWN_SERVER_ERROR
 NOT_HERE = "This server does not host this topic-partition."
 
 
@@ -51,7 +51,7 @@ def test_an_unknown_isolation_level_spoils_list_offsets(at: Place) -> None:
     asked = [topic(name=at.name, partitions=[earliest, earliest]), topic(name="", partitions=[])]
     answer = at.raw.ask(ListOffsetsRequest(isolation_level=2, topics=asked), 7)
     assert {t.name: [(p.partition_index, p.error_code, p.offset) for p in t.partitions] for t in answer.topics} == {
-        at.name: [(0, UNKNOWN, -1), (0, UNKNOWN, -1)], "": []}
+        at.name: [(0, Err.UNKNOWN_SERVER_ERROR, -1), (0, Err.UNKNOWN_SERVER_ERROR, -1)], "": []}
 
 
 def fetch(at: Place, index: int, isolation: int = 0, replica: int = -1, epoch: int = -1, session: int = -1) -> Any:
@@ -66,7 +66,7 @@ def test_an_unknown_isolation_level_matters_when_something_is_read(at: Place) ->
     def codes(answer: Any) -> tuple[int, list[int]]:
         return answer.error_code, [p.error_code for topic in answer.responses for p in topic.partitions]
 
-    assert codes(fetch(at, 0, isolation=2)) == (UNKNOWN, [UNKNOWN])
+    assert codes(fetch(at, 0, isolation=2)) == (Err.UNKNOWN_SERVER_ERROR, [Err.UNKNOWN_SERVER_ERROR])
     assert codes(fetch(at, 7, isolation=2)) == (0, [3])
     assert codes(fetch(at, 0, isolation=2, session=1)) == (70, [])
 
@@ -91,7 +91,7 @@ def test_names_and_ids_of_topics(at: Place) -> None:
     assert [t.error_code for t in ask(11, (None, None)).topics] == [42]
     (refused,) = ask(11, (at.id, "__consumer_offsets")).topics
     assert (refused.error_code, refused.is_internal) == (42, False)
-    assert [t.error_code for t in ask(12, (None, None)).topics] == [UNKNOWN]
+    assert [t.error_code for t in ask(12, (None, None)).topics] == [Err.UNKNOWN_SERVER_ERROR]
     assert [(t.error_code, t.name) for t in ask(12, (None, None), (at.id, None), (None, "zz")).topics] == [(0, at.name)]
     (unknown,) = ask(12, (uuid4(), None)).topics
     assert (unknown.error_code, unknown.authorized_operations) == (100, None)
@@ -225,7 +225,8 @@ def test_a_name_that_grows_too_long_for_its_answer_spoils_the_request(cluster: A
     with conftest.coordinator(at, longest) as raw:
         request = DescribeGroupsRequest(groups=["a", longest])
         cluster.wait(lambda: raw.ask(request, 5).groups[1].error_code == 0, timeout=60)
-        assert [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups] == [(UNKNOWN, None)] * 2
+        answers = [(group.error_code, group.error_message) for group in raw.ask(request, 6).groups]
+        assert answers == [(Err.UNKNOWN_SERVER_ERROR, None)] * 2
 
 
 GENERAL = "The server experienced an unexpected error when processing the request."
@@ -244,14 +245,14 @@ def test_a_refusal_quotes_a_long_name_whole_or_spoils_the_request(at: Place) -> 
     [topic] = at.raw.ask(requests.create_topics(requests.topic(long), check=True), 7).topics
     assert (topic.error_code, topic.error_message.count("Q")) == (17, 9000)
     [topic] = at.raw.ask(requests.create_topics(requests.topic(longest), check=True), 7).topics
-    assert (topic.name, topic.error_code, topic.error_message) == (longest, UNKNOWN, None)
+    assert (topic.name, topic.error_code, topic.error_message) == (longest, Err.UNKNOWN_SERVER_ERROR, None)
     [entry] = at.raw.ask(_set_quota(long), 1).entries
     assert (entry.error_code, entry.error_message.count("Q")) == (42, 9000)
     [entry] = at.raw.ask(_set_quota(longest), 1).entries
-    assert (entry.error_code, entry.error_message) == (UNKNOWN, GENERAL)
+    assert (entry.error_code, entry.error_message) == (Err.UNKNOWN_SERVER_ERROR, GENERAL)
     assert [(part.entity_type, part.entity_name) for part in entry.entity] == [(longest, "x")]
     [result] = describe_configs(at.raw, (4, longest))
-    assert (result.error_code, result.error_message) == (UNKNOWN, GENERAL)
+    assert (result.error_code, result.error_message) == (Err.UNKNOWN_SERVER_ERROR, GENERAL)
 
 
 def test_filters_of_groups_are_trimmed(cluster: Any, coordinator: Any, at: Place, name: str) -> None:
@@ -326,7 +327,7 @@ def test_a_marker_of_nobody_is_not_written(cluster: Any, at: Place, producer: in
 
     assert answers(one("zz", producer, epoch)) == {producer: [("zz", [(0, 3)])]}
     assert answers(one("zz", 7005, 0), one(at.name, producer, epoch)) == {
-        7005: [("zz", [(0, UNKNOWN)])], producer: [(at.name, [(0, UNKNOWN)])]}
+        7005: [("zz", [(0, Err.UNKNOWN_SERVER_ERROR)])], producer: [(at.name, [(0, Err.UNKNOWN_SERVER_ERROR)])]}
     assert fetch(at, 0).responses[0].partitions[0].high_watermark == 0
 
 

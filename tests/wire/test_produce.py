@@ -14,14 +14,11 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from minikafka.log.batch import BatchHeader, build, seal
 from minikafka.protocol.codec import encode_request
+from minikafka.protocol.errors import Err
 from tests import requests
 from tests.clients.kit import make_topic
 from tests.wire.conftest import Place, create, place
 from tests.wire.raw import Raw
-
-NONE, CORRUPT, UNKNOWN_TOPIC, NOT_LEADER, TIMED_OUT, TOO_LARGE, LOADING = 0, 2, 3, 6, 7, 10, 14
-INVALID_ACKS, INVALID_TIMESTAMP, OUT_OF_ORDER, INVALID_EPOCH, TXN_ID_DENIED = 21, 32, 45, 47, 53
-UNSUPPORTED_COMPRESSION, INVALID_RECORD, UNKNOWN_TOPIC_ID, UNKNOWN = 76, 87, 100, -1
 
 
 def batch(*values: bytes, **options: Any) -> bytes:
@@ -61,28 +58,28 @@ def test_every_version_appends(at: Place, version: int) -> None:
     """Fails if a version is read or answered wrongly: offsets run on, the times are as asked."""
     assert produce(at, batch(b"a", b"b"), version).base_offset == 0
     answer = produce(at, batch(b"c"), version)
-    assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (NONE, 2, -1)
+    assert (answer.error_code, answer.base_offset, answer.log_append_time_ms) == (Err.NONE, 2, -1)
     assert end(at) == 3
 
 
 REFUSED = {       # more of them, field by field: tests/broker/security/verdicts.txt
-    "empty record set": (b"", INVALID_RECORD),
-    "two batches": (batch() + batch(), INVALID_RECORD),
-    "three bytes": (b"abc", INVALID_RECORD),
-    "12 zero bytes": (bytes(12), CORRUPT),
-    "batch that is cut short": (batch()[:-3], INVALID_RECORD),
-    "magic 3": (patched(batch(), 16, ">b", 3, recount=False), CORRUPT),
-    "wrong checksum": (patched(batch(), 17, ">I", 12345, recount=False), CORRUPT),
-    "flipped bit in a value": (batch()[:-2] + b"W" + batch()[-1:], CORRUPT),
-    "control batch": (batch(control=True), INVALID_RECORD),
-    "unknown codec 5": (patched(batch(), 21, ">h", 5), UNKNOWN),
-    "unknown codec 7": (patched(batch(), 21, ">h", 7), UNKNOWN),
-    "gzip that is none": (patched(batch(b"garbage"), 21, ">h", 1), UNKNOWN),
-    "ten days ahead": (batch(timestamp_ms=int(time.time() * 1000) + 864_000_000), INVALID_TIMESTAMP),
-    "two hours ahead": (batch(timestamp_ms=int(time.time() * 1000) + 7_200_000), INVALID_TIMESTAMP),
-    "1.1 MB": (batch(b"x" * 1_100_000), TOO_LARGE),
+    "empty record set": (b"", Err.INVALID_RECORD),
+    "two batches": (batch() + batch(), Err.INVALID_RECORD),
+    "three bytes": (b"abc", Err.INVALID_RECORD),
+    "12 zero bytes": (bytes(12), Err.CORRUPT_MESSAGE),
+    "batch that is cut short": (batch()[:-3], Err.INVALID_RECORD),
+    "magic 3": (patched(batch(), 16, ">b", 3, recount=False), Err.CORRUPT_MESSAGE),
+    "wrong checksum": (patched(batch(), 17, ">I", 12345, recount=False), Err.CORRUPT_MESSAGE),
+    "flipped bit in a value": (batch()[:-2] + b"W" + batch()[-1:], Err.CORRUPT_MESSAGE),
+    "control batch": (batch(control=True), Err.INVALID_RECORD),
+    "unknown codec 5": (patched(batch(), 21, ">h", 5), Err.UNKNOWN_SERVER_ERROR),
+    "unknown codec 7": (patched(batch(), 21, ">h", 7), Err.UNKNOWN_SERVER_ERROR),
+    "gzip that is none": (patched(batch(b"garbage"), 21, ">h", 1), Err.UNKNOWN_SERVER_ERROR),
+    "ten days ahead": (batch(timestamp_ms=int(time.time() * 1000) + 864_000_000), Err.INVALID_TIMESTAMP),
+    "two hours ahead": (batch(timestamp_ms=int(time.time() * 1000) + 7_200_000), Err.INVALID_TIMESTAMP),
+    "1.1 MB": (batch(b"x" * 1_100_000), Err.MESSAGE_TOO_LARGE),
     "transactional without an id": (
-        batch(transactional=True, producer_id=1, producer_epoch=0, base_sequence=0), TXN_ID_DENIED),
+        batch(transactional=True, producer_id=1, producer_epoch=0, base_sequence=0), Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
 }
 
 
@@ -99,14 +96,15 @@ def test_refused_batches_leave_no_trace(at: Place, what: str) -> None:
 TOLD: dict[str, tuple[list[bytes], list[tuple[int, int, str | None]]]] = {
     "a batch that nobody can read spoils the request": (
         [batch(), patched(batch(), 16, ">b", -3, recount=False)],
-        [(CORRUPT, -1, "Invalid magic found in record: -3")] * 2),
+        [(Err.CORRUPT_MESSAGE, -1, "Invalid magic found in record: -3")] * 2),
     "so does one that is too short": (
-        [bytes(12), batch()], [(CORRUPT, -1, "Record size 0 is less than the minimum record overhead (14)")] * 2),
-    "a second one does not": ([batch() + bytes(20), batch()], [(CORRUPT, -1, None), (NONE, 0, None)]),
-    "records that are no batch": ([b"", batch()], [(INVALID_RECORD, -1, None), (NONE, 0, None)]),
-    "a batch that a log refuses": ([batch(base_offset=5), batch()], [(INVALID_RECORD, 0, None), (NONE, 0, None)]),
-    "a checksum": ([patched(batch(), 17, ">I", 1, recount=False), batch()], [(CORRUPT, -1, None), (NONE, 0, None)]),
-    "an epoch below none": ([batch(producer_id=7, producer_epoch=-2, base_sequence=0)], [(INVALID_EPOCH, 0, None)]),
+        [bytes(12), batch()], [(Err.CORRUPT_MESSAGE, -1, "Record size 0 is less than the minimum record overhead (14)")] * 2),
+    "a second one does not": ([batch() + bytes(20), batch()], [(Err.CORRUPT_MESSAGE, -1, None), (Err.NONE, 0, None)]),
+    "records that are no batch": ([b"", batch()], [(Err.INVALID_RECORD, -1, None), (Err.NONE, 0, None)]),
+    "a batch that a log refuses": ([batch(base_offset=5), batch()], [(Err.INVALID_RECORD, 0, None), (Err.NONE, 0, None)]),
+    "a checksum": (
+        [patched(batch(), 17, ">I", 1, recount=False), batch()], [(Err.CORRUPT_MESSAGE, -1, None), (Err.NONE, 0, None)]),
+    "an epoch below none": ([batch(producer_id=7, producer_epoch=-2, base_sequence=0)], [(Err.INVALID_PRODUCER_EPOCH, 0, None)]),
 }
 
 
@@ -123,20 +121,20 @@ def test_what_a_refusal_tells(cluster: Any, name: str, what: str) -> None:
         with Raw(cluster.address(1)) as raw:
             found = {p.index: (p.error_code, p.log_start_offset, p.error_message)
                      for t in raw.ask(request, 9).responses for p in t.partition_responses}
-        return NOT_LEADER not in {code for code, _, _ in found.values()} and found
+        return Err.NOT_LEADER_OR_FOLLOWER not in {code for code, _, _ in found.values()} and found
 
     assert cluster.wait(answers, timeout=60) == dict(enumerate(told))
 
 
 def test_what_is_looked_at_first(at: Place) -> None:
     """Fails if acks are checked before the partition exists and the batch can be read, or after the right to write."""
-    assert produce(at, batch(), acks=2).error_code == INVALID_ACKS
-    assert produce(at, batch(), acks=2, index=9).error_code == UNKNOWN_TOPIC
-    assert produce(at, b"", acks=2).error_code == INVALID_RECORD
-    assert produce(at, b"", index=9).error_code == UNKNOWN_TOPIC
+    assert produce(at, batch(), acks=2).error_code == Err.INVALID_REQUIRED_ACKS
+    assert produce(at, batch(), acks=2, index=9).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert produce(at, b"", acks=2).error_code == Err.INVALID_RECORD
+    assert produce(at, b"", index=9).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
     transactional = batch(transactional=True, producer_id=1, producer_epoch=0, base_sequence=0)
-    assert produce(at, transactional, acks=2, index=9).error_code == TXN_ID_DENIED
-    assert produce(at, patched(transactional, 16, ">b", 1, recount=False), acks=2).error_code == INVALID_RECORD
+    assert produce(at, transactional, acks=2, index=9).error_code == Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert produce(at, patched(transactional, 16, ">b", 1, recount=False), acks=2).error_code == Err.INVALID_RECORD
 
 
 def test_a_batch_that_cannot_be_built_again(cluster: Any, name: str) -> None:
@@ -145,8 +143,8 @@ def test_a_batch_that_cannot_be_built_again(cluster: Any, name: str) -> None:
     at = place(cluster, name)
     with at.raw:
         for odd in (batch(timestamp_ms=-2), batch(producer_id=7, producer_epoch=-1, base_sequence=0)):
-            assert produce(at, odd).error_code == UNKNOWN
-        assert produce(at, batch(timestamp_ms=-1)).error_code == NONE
+            assert produce(at, odd).error_code == Err.UNKNOWN_SERVER_ERROR
+        assert produce(at, batch(timestamp_ms=-1)).error_code == Err.NONE
 
 
 ACCEPTED = {
@@ -162,7 +160,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("what", ACCEPTED)
 def test_accepted_oddities(at: Place, what: str) -> None:
-    assert produce(at, ACCEPTED[what]).error_code == NONE
+    assert produce(at, ACCEPTED[what]).error_code == Err.NONE
     assert end(at) == 1
 
 
@@ -170,27 +168,27 @@ def test_accepted_oddities(at: Place, what: str) -> None:
 def test_every_codec_is_stored_as_it_came(at: Place, codec: int) -> None:
     """Fails if a compressed batch is unpacked, packed anew or refused."""
     data = batch(b"x" * 1000, b"y" * 1000, codec=codec)
-    assert produce(at, data, 9).error_code == NONE
+    assert produce(at, data, 9).error_code == Err.NONE
     stored = bytes(at.raw.ask(requests.fetch(at.name), 11).responses[0].partitions[0].records)
     assert stored[16:] == data[16:]  # all but base offset and leader epoch
 
 
 def test_zstd_needs_version_7(at: Place) -> None:
-    assert produce(at, batch(codec=4), 3).error_code == UNSUPPORTED_COMPRESSION
-    assert produce(at, batch(codec=4), 7).error_code == NONE
+    assert produce(at, batch(codec=4), 3).error_code == Err.UNSUPPORTED_COMPRESSION_TYPE
+    assert produce(at, batch(codec=4), 7).error_code == Err.NONE
 
 
 def test_unknown_places(at: Place) -> None:
     """Partition, topic and topic id that do not exist."""
-    assert produce(at, batch(), index=7).error_code == UNKNOWN_TOPIC
-    assert produce(at, batch(), name="no-such-topic").error_code == UNKNOWN_TOPIC
-    assert produce(at, batch(), 13, topic_id="12345678-1234-1234-1234-123456789abc").error_code == UNKNOWN_TOPIC_ID
+    assert produce(at, batch(), index=7).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert produce(at, batch(), name="no-such-topic").error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert produce(at, batch(), 13, topic_id="12345678-1234-1234-1234-123456789abc").error_code == Err.UNKNOWN_TOPIC_ID
 
 
 def test_null_records_spoil_only_what_exists(at: Place) -> None:
     """Fails if null records for an unknown partition are not answered, or those for one that exists are (K2)."""
-    assert produce(at, None, index=7).error_code == UNKNOWN_TOPIC
-    assert produce(at, None, name="no-such-topic", acks=2).error_code == UNKNOWN_TOPIC
+    assert produce(at, None, index=7).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert produce(at, None, name="no-such-topic", acks=2).error_code == Err.UNKNOWN_TOPIC_OR_PARTITION
     at.raw.send(encode_request(message(at, None, acks=2), 9, 1, "raw"))
     assert at.raw.waits()
 
@@ -202,13 +200,13 @@ def test_each_batch_is_checked_for_its_transactional_flag(at: Place) -> None:
     request = message(at, None, acks=-1)
     request.topic_data[0].partition_data = [part(index=0, records=marked), part(index=0, records=batch())]
     (answer,) = at.raw.ask(request, 9).responses[0].partition_responses
-    assert answer.error_code == TXN_ID_DENIED and end(at) == 0
+    assert answer.error_code == Err.TRANSACTIONAL_ID_AUTHORIZATION_FAILED and end(at) == 0
 
 
 def test_only_the_leader_takes_records(at: Place) -> None:
     follower = next(address for broker, address in at.addresses.items() if broker != at.leader)
     with Raw(follower) as raw:
-        assert produce(at._replace(raw=raw), batch()).error_code == NOT_LEADER
+        assert produce(at._replace(raw=raw), batch()).error_code == Err.NOT_LEADER_OR_FOLLOWER
 
 
 def test_acks_all_with_timeout_0_times_out_with_the_real_offset(at: Place) -> None:
@@ -219,10 +217,10 @@ def test_acks_all_with_timeout_0_times_out_with_the_real_offset(at: Place) -> No
     """
     for offset in range(100):
         answer = produce(at, batch(), timeout_ms=0)
-        assert answer.base_offset == offset and answer.error_code in (NONE, TIMED_OUT)
-        if answer.error_code == TIMED_OUT:
+        assert answer.base_offset == offset and answer.error_code in (Err.NONE, Err.REQUEST_TIMED_OUT)
+        if answer.error_code == Err.REQUEST_TIMED_OUT:
             break
-    assert answer.error_code == TIMED_OUT
+    assert answer.error_code == Err.REQUEST_TIMED_OUT
     assert produce(at, batch()).base_offset == offset + 1
 
 
@@ -253,9 +251,9 @@ def new_producer(at: Place) -> int:
     """A producer id; a broker that is still getting its first block answers with a retriable code."""
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60000)
     deadline = time.monotonic() + 10
-    while (answer := at.raw.ask(request, 4)).error_code == LOADING and time.monotonic() < deadline:
+    while (answer := at.raw.ask(request, 4)).error_code == Err.COORDINATOR_LOAD_IN_PROGRESS and time.monotonic() < deadline:
         assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
-    assert (answer.error_code, answer.producer_epoch) == (NONE, 0)
+    assert (answer.error_code, answer.producer_epoch) == (Err.NONE, 0)
     return answer.producer_id
 
 
@@ -272,7 +270,7 @@ def test_a_repeated_batch_answers_its_old_offset(at: Place) -> None:
     assert produce(at, sequenced(producer, 0, b"a", b"b")).base_offset == 0
     assert produce(at, sequenced(producer, 2, b"c")).base_offset == 2
     again = produce(at, sequenced(producer, 0, b"a", b"b"))
-    assert (again.error_code, again.base_offset) == (NONE, 0)
+    assert (again.error_code, again.base_offset) == (Err.NONE, 0)
     assert end(at) == 3
 
 
@@ -281,24 +279,24 @@ def test_only_the_last_five_batches_are_known(at: Place) -> None:
     for sequence in range(6):
         assert produce(at, sequenced(producer, sequence)).base_offset == sequence
     assert produce(at, sequenced(producer, 1)).base_offset == 1
-    assert produce(at, sequenced(producer, 0)).error_code == OUT_OF_ORDER
+    assert produce(at, sequenced(producer, 0)).error_code == Err.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert end(at) == 6
 
 
 def test_sequences_may_not_skip(at: Place) -> None:
     producer = new_producer(at)
     produce(at, sequenced(producer, 0))
-    assert produce(at, sequenced(producer, 2)).error_code == OUT_OF_ORDER
-    assert produce(at, sequenced(producer, 1)).error_code == NONE
+    assert produce(at, sequenced(producer, 2)).error_code == Err.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert produce(at, sequenced(producer, 1)).error_code == Err.NONE
 
 
 def test_epochs_fence(at: Place) -> None:
     """A new epoch starts at 0; the old one is refused from then on (rules 44, 45)."""
     producer = new_producer(at)
     produce(at, sequenced(producer, 0))
-    assert produce(at, sequenced(producer, 1, epoch=1)).error_code == OUT_OF_ORDER
-    assert produce(at, sequenced(producer, 0, epoch=1)).error_code == NONE
-    assert produce(at, sequenced(producer, 1, epoch=0)).error_code == INVALID_EPOCH
+    assert produce(at, sequenced(producer, 1, epoch=1)).error_code == Err.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert produce(at, sequenced(producer, 0, epoch=1)).error_code == Err.NONE
+    assert produce(at, sequenced(producer, 1, epoch=0)).error_code == Err.INVALID_PRODUCER_EPOCH
     assert end(at) == 2
 
 

@@ -19,13 +19,13 @@ from kafka.protocol.producer import ProduceRequest
 from minikafka import Cluster
 from minikafka.log.batch import build
 from minikafka.protocol.codec import RESPONSES, decode_response, encode_request
+from minikafka.protocol.errors import Err
 from tests.requests import create_topics, fetch, produce, topic
 from tests.wire.conftest import Place
 from tests.wire.raw import Raw
 from tests.wire.test_client_quotas import CLIENT, FETCH, MUTATE, PRODUCE, USER, Entity, alter, describe
 
 Ask = Callable[..., Any]
-EXCEEDED = 89
 HUGE = 2.0**50
 
 
@@ -282,12 +282,12 @@ def test_changes_above_the_quota_are_refused(cluster: Cluster, limit: Ask, name:
     assert wait == 0 and [code for _, code, _ in found] == [17, 42]
     wait, found = verdicts(cluster, name, creation([f"{name}-a", f"{name}-b"], 10), 7)
     assert 0 < wait <= 989_000, "10 partitions for 0.11 tokens, at 0.01 a second"
-    assert sorted((code, text) for _, code, text in found) == [(0, None), (EXCEEDED, None)]
+    assert sorted((code, text) for _, code, text in found) == [(0, None), (Err.THROTTLING_QUOTA_EXCEEDED, None)]
     (there, other) = sorted(found, key=lambda row: row[1])
     for request, version in ((creation(["c"], check=True), 6), (DeleteTopicsRequest(topic_names=[there[0]], timeout_ms=30000), 5),
                              (growth(there[0], 11), 3)):
         again, found = verdicts(cluster, name, request, version)
-        assert 0 < again <= wait and [(code, text) for _, code, text in found] == [(EXCEEDED, None)]
+        assert 0 < again <= wait and [(code, text) for _, code, text in found] == [(Err.THROTTLING_QUOTA_EXCEEDED, None)]
     assert verdicts(cluster, name, DeleteTopicsRequest(topic_names=[other[0]], timeout_ms=30000), 5)[0] == 0
     assert verdicts(cluster, "other", growth(there[0], 11), 3) == (0, [(there[0], 0, None)])
 

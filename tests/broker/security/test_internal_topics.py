@@ -6,11 +6,10 @@ import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka import Cluster
+from minikafka.protocol.errors import Err
 from tests.wire.conftest import Place, describe, place
 from tests.wire.raw import Raw
 from tests.wire.test_produce import batch, produce
-
-UNKNOWN_TOPIC, INVALID_TOPIC = 3, 17
 
 
 def offsets_topic(cluster: Cluster) -> Place:
@@ -26,9 +25,9 @@ def test_clients_do_not_write_offsets_behind_the_coordinators_back(cluster: Clus
     """Fails if a forged commit gets into the log that coordinators trust."""
     there = offsets_topic(cluster)
     with there.raw:
-        assert produce(there, batch(), version).error_code == INVALID_TOPIC
+        assert produce(there, batch(), version).error_code == Err.INVALID_TOPIC_EXCEPTION
 
 
 def test_the_metadata_log_is_no_topic(cluster: Cluster, at: Place) -> None:
     """Fails if the quorum's log can be written to. (Nor can a topic get its name: tests/wire/test_topics.py.)"""
-    assert produce(at, batch(), name="__cluster_metadata").error_code == UNKNOWN_TOPIC
+    assert produce(at, batch(), name="__cluster_metadata").error_code == Err.UNKNOWN_TOPIC_OR_PARTITION

@@ -24,14 +24,13 @@ from minikafka.machine.files import write_atomic
 from minikafka.proof.chaos.one_broker import OneBroker
 from minikafka.protocol.apis import VoteRequest
 from minikafka.protocol.codec import encode_request
-from minikafka.protocol.errors import KafkaError
+from minikafka.protocol.errors import Err, KafkaError
 from minikafka.sim.world.world import INTERNAL_PORT
 from tests.clients.kit import PATIENCE
 from tests.story import in_world
 from tests.wire.raw import Raw
 
 VERSION = SaslAuthenticateRequest.max_version
-SASL_AUTHENTICATION_FAILED = 58
 QUORUM = DescribeQuorumRequest(topics=[DescribeQuorumRequest.TopicData(topic_name="__cluster_metadata", partitions=[])])
 
 
@@ -75,7 +74,7 @@ def test_a_wrong_secret_is_refused_by_either_end(three: Cluster) -> None:
         with pytest.raises(KafkaError, match="does not know the secret of this cluster"):
             opener.answer(told)
         answer = raw.ask(SaslAuthenticateRequest(auth_bytes=bytes(32)), VERSION)
-        assert answer.error_code == SASL_AUTHENTICATION_FAILED and "secret" in answer.error_message
+        assert answer.error_code == Err.SASL_AUTHENTICATION_FAILED and "secret" in answer.error_message
         assert raw.receive() is None
     assert secret(three) not in told
 

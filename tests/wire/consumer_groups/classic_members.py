@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from kafka.protocol.consumer.group import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from tests.wire.consumer_groups.consumer_protocol import NONE, Group
-
-MEMBER_ID_REQUIRED, REBALANCE_IN_PROGRESS = 79, 27
-
-
-def text(value: str) -> bytes:
-    return struct.pack(">h", len(value.encode())) + value.encode()
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import Group
 
 
-def partitions(rows: dict[str, list[int]]) -> bytes:
-    return struct.pack(">i", len(rows)) + b"".join(
-        text(topic) + struct.pack(f">i{len(found)}i", len(found), *found) for topic, found in rows.items())
-
-
-def subscription(topics: list[str], owned: dict[str, list[int]] | None = None) -> bytes:
+def subscription(topics: list[str], owned: dict[str, list[int]]) -> bytes:
     """Return a ConsumerProtocolSubscription of version 1, without user data."""
-    return (struct.pack(">hi", 1, len(topics)) + b"".join(map(text, topics)) + struct.pack(">i", -1)
-            + partitions(owned or {}))
+    row = ConsumerProtocolSubscription.TopicPartition
+    rows = [row(topic=topic, partitions=found) for topic, found in owned.items()]
+    return bytes(ConsumerProtocolSubscription(topics=topics, user_data=None, owned_partitions=rows).encode(version=1))
 
 
 def assignment(rows: dict[str, list[int]]) -> bytes:
     """Return a ConsumerProtocolAssignment of version 0, without user data."""
-    return struct.pack(">h", 0) + partitions(rows) + struct.pack(">i", -1)
-
-
-def assigned(data: Any) -> dict[str, list[int]]:
-    """Return the partitions of a ConsumerProtocolAssignment by topic."""
-    data, found = bytes(data), {}
-    (_, count), at = struct.unpack_from(">hi", data), 6
-    for _ in range(count):
-        (length,) = struct.unpack_from(">h", data, at)
-        topic = data[at + 2:at + 2 + length].decode()
-        (number,) = struct.unpack_from(">i", data, at + 2 + length)
-        at += 6 + length
-        found[topic] = sorted(struct.unpack_from(f">{number}i", data, at))
-        at += 4 * number
-    return found
+    row = ConsumerProtocolAssignment.TopicPartition
+    given = [row(topic=topic, partitions=found) for topic, found in rows.items()]
+    return bytes(ConsumerProtocolAssignment(assigned_partitions=given, user_data=None).encode(version=0))
 
 
 class Classic:
@@ -60,7 +39,7 @@ class Classic:
 
     def join_request(self, owned: dict[str, list[int]] | None = None, metadata: bytes | None = None, **said: Any) -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(
-            name=self.protocol, metadata=subscription(self.topics, owned) if metadata is None else metadata)
+            name=self.protocol, metadata=subscription(self.topics, owned or {}) if metadata is None else metadata)
         fields = {"group_id": self.group.name, "member_id": self.id, "session_timeout_ms": 60_000,
                   "rebalance_timeout_ms": 60_000, "protocol_type": "consumer", "group_instance_id": self.instance,
                   "protocols": [protocol], "reason": None}
@@ -69,10 +48,10 @@ class Classic:
     def join(self, owned: dict[str, list[int]] | None = None) -> Any:
         """Join, with the id that was given at the first try."""
         answer = self.ask_to_join(owned)
-        if answer.error_code == MEMBER_ID_REQUIRED:
+        if answer.error_code == Err.MEMBER_ID_REQUIRED:
             self.id = answer.member_id
             answer = self.ask_to_join(owned)
-        assert answer.error_code == NONE, answer
+        assert answer.error_code == Err.NONE, answer
         self.id, self.generation = answer.member_id, answer.generation_id
         return answer
 
@@ -86,8 +65,9 @@ class Classic:
     def sync(self, rows: dict[str, list[int]] | None = None) -> dict[str, list[int]]:
         """Sync, and return the member's partitions; the leader of a group of one sends the assignment itself."""
         answer = self.ask_to_sync(rows)
-        assert answer.error_code == NONE, answer
-        return assigned(answer.assignment)
+        assert answer.error_code == Err.NONE, answer
+        found = ConsumerProtocolAssignment.decode(bytes(answer.assignment)).assigned_partitions
+        return {row.topic: sorted(row.partitions) for row in found}
 
     def heartbeat(self) -> int:
         return int(self.group.ask(HeartbeatRequest(
@@ -97,5 +77,5 @@ class Classic:
     def leave(self) -> int:
         row = LeaveGroupRequest.MemberIdentity(member_id=self.id, group_instance_id=self.instance, reason=None)
         answer = self.group.ask(LeaveGroupRequest(group_id=self.group.name, members=[row]), 5)
-        assert answer.error_code == NONE
+        assert answer.error_code == Err.NONE
         return int(answer.members[0].error_code)

@@ -14,6 +14,7 @@ from kafka.protocol.admin import DeleteGroupsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from minikafka.protocol.codec import REQUESTS
+from minikafka.protocol.errors import Err
 from tests.requests import topic
 from tests.wire.raw import Raw
 
@@ -21,9 +22,6 @@ ConsumerGroupHeartbeat, ConsumerGroupDescribe = REQUESTS[68], REQUESTS[69]
 LONG = 60.0  # seconds until something that should come is missing
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2  # member epochs that are none
 MOVING = {14, 15, 16}  # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
-NONE, NOT_COORDINATOR, INVALID_GROUP, UNKNOWN_MEMBER, INVALID_REQUEST, NON_EMPTY_GROUP = 0, 16, 24, 25, 42, 68
-GROUP_NOT_FOUND, FENCED_INSTANCE, FENCED_EPOCH, UNRELEASED_INSTANCE = 69, 82, 110, 111
-UNSUPPORTED_ASSIGNOR, STALE_EPOCH, INVALID_REGEX = 112, 113, 128
 
 Partitions = set[tuple[str, int]]
 
@@ -88,7 +86,7 @@ class Group:
             first = self.member(name)
             beat_until(lambda: first.owned, first)
             first.leave()
-            assert self.delete() == NONE
+            assert self.delete() == Err.NONE
         return name
 
     def delete(self) -> int:

@@ -8,16 +8,8 @@ import pytest
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    GROUP_NOT_FOUND,
-    INVALID_GROUP,
-    NON_EMPTY_GROUP,
-    NONE,
-    NOT_COORDINATOR,
-    ConsumerGroupDescribe,
-    Group,
-    all_of,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import ConsumerGroupDescribe, Group, all_of
 from tests.wire.raw import Raw
 
 NOT_ASKED = {None, -2**31}  # of authorized operations
@@ -25,7 +17,7 @@ NOT_ASKED = {None, -2**31}  # of authorized operations
 
 def listed(group: Group, states: list[str] = [], types: list[str] = [], version: int = 5) -> list[tuple[str, ...]]:  # noqa: B006
     answer = group.ask(ListGroupsRequest(states_filter=states, types_filter=types), version)
-    assert answer.error_code == NONE
+    assert answer.error_code == Err.NONE
     return [(g.protocol_type, g.group_state, g.group_type) for g in answer.groups if g.group_id == group.name]
 
 
@@ -45,7 +37,7 @@ def test_a_group_is_described(group: Group, version: int) -> None:
     member = group.member(topic, rack_id="r1", instance_id="i1", server_assignor="range")
     member.beat()
     found = group.describe(version)
-    assert (found.error_code, found.error_message, found.group_id, found.group_state) == (NONE, None, group.name, "Stable")
+    assert (found.error_code, found.error_message, found.group_id, found.group_state) == (Err.NONE, None, group.name, "Stable")
     assert (found.group_epoch, found.assignment_epoch, found.assignor_name) == (2, 2, "range")
     assert found.authorized_operations in NOT_ASKED
     (m,) = found.members
@@ -63,7 +55,7 @@ def test_several_groups_in_one_request(group: Group) -> None:
     group.member("t").beat()
     asked = ConsumerGroupDescribe(group_ids=[group.name, "", group.name], include_authorized_operations=True)
     answers = group.ask(asked, 1).groups
-    assert [(g.group_id, g.error_code) for g in answers] == [("", INVALID_GROUP), (group.name, NONE), (group.name, NONE)]
+    assert [(g.group_id, g.error_code) for g in answers] == [("", Err.INVALID_GROUP_ID), *[(group.name, Err.NONE)] * 2]
     assert answers[1].authorized_operations == {3, 6, 8, 10, 11}
     assert group.ask(ConsumerGroupDescribe(group_ids=[], include_authorized_operations=False), 1).groups == []
 
@@ -71,14 +63,14 @@ def test_several_groups_in_one_request(group: Group) -> None:
 def test_no_group_and_no_coordinator(group: Group) -> None:
     """Fails if an unknown group has a state, or another broker answers for it."""
     unknown = group.describe()
-    assert (unknown.error_code, unknown.error_message) == (GROUP_NOT_FOUND, f"Group {group.name} not found.")
+    assert (unknown.error_code, unknown.error_message) == (Err.GROUP_ID_NOT_FOUND, f"Group {group.name} not found.")
     assert (unknown.group_state, unknown.group_epoch, unknown.assignor_name, unknown.members) == ("", 0, "", [])
     group.member("t").beat()
     here = f":{group.raw.socket.getpeername()[1]}"
     with Raw(next(a for a in group.bootstrap.split(",") if not a.endswith(here))) as other:
         asked = ConsumerGroupDescribe(group_ids=[group.name], include_authorized_operations=False)
         (elsewhere,) = other.ask(asked, 1).groups
-    assert (elsewhere.error_code, elsewhere.error_message, elsewhere.group_state) == (NOT_COORDINATOR, None, "")
+    assert (elsewhere.error_code, elsewhere.error_message, elsewhere.group_state) == (Err.NOT_COORDINATOR, None, "")
 
 
 def test_listing(group: Group) -> None:
@@ -113,21 +105,21 @@ def test_described_the_classic_way(group: Group, members: int) -> None:
         assert (found.group_state, found.protocol_type, found.protocol_data, found.members) == ("Dead", "", "", [])
         return found
 
-    assert [described(version).error_code for version in range(6)] == [NONE] * 6
+    assert [described(version).error_code for version in range(6)] == [Err.NONE] * 6
     newest = described(6)
-    assert (newest.error_code, newest.error_message) == (GROUP_NOT_FOUND, f"Group {group.name} is not a classic group.")
+    assert (newest.error_code, newest.error_message) == (Err.GROUP_ID_NOT_FOUND, f"Group {group.name} is not a classic group.")
 
 
 def test_deleting(group: Group) -> None:
     """Fails if a group with members can be deleted, or one without cannot, or begins again where it ended."""
     member = group.member("t")
     member.beat()
-    assert group.delete() == NON_EMPTY_GROUP
+    assert group.delete() == Err.NON_EMPTY_GROUP
     member.leave()
-    assert group.delete() == NONE
-    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert group.delete() == Err.NONE
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND
     assert listed(group) == []
-    assert group.delete() == GROUP_NOT_FOUND
+    assert group.delete() == Err.GROUP_ID_NOT_FOUND
     again = group.member("t")
     again.beat()
     assert (again.epoch, group.state()) == (2, ("Stable", 2, 2))

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from minikafka import Cluster
+from minikafka.protocol.errors import Err
 from tests.wire.consumer_groups.consumer_protocol import (
-    FENCED_EPOCH,
-    GROUP_NOT_FOUND,
     LEAVE_FOR_A_WHILE,
-    NONE,
     Group,
     Member,
     all_of,
@@ -58,7 +56,7 @@ def test_a_stable_group(cluster: Cluster, group: Group, how: str) -> None:
     first = group.member(topic, rack_id="r", server_assignor="range")
     second = Member(group, subscribed_topic_regex=f"{topic}|nothing", instance_id="i", server_assignor="range")
     beat_until(lambda: len(first.owned) == len(second.owned) == 2 and group.is_stable(), first, second)
-    assert shelf.commit(5, first.id, first.epoch) == NONE
+    assert shelf.commit(5, first.id, first.epoch) == Err.NONE
     before = picture(group)
     move(cluster, group, how)
     until(lambda: picture(group) == before, lambda: (before, picture(group)))
@@ -67,7 +65,7 @@ def test_a_stable_group(cluster: Cluster, group: Group, how: str) -> None:
     assert (first.epoch, second.epoch) == epochs
     until(lambda: shelf.fetch(first.id, first.epoch) == [5])
     assert picture(group) == before
-    assert refusal(second.ask(second.epoch + 1))[0] == FENCED_EPOCH
+    assert refusal(second.ask(second.epoch + 1))[0] == Err.FENCED_MEMBER_EPOCH
 
 
 def test_in_the_middle_of_a_revocation(cluster: Cluster, group: Group) -> None:
@@ -115,10 +113,10 @@ def test_groups_that_are_empty_or_gone(cluster: Cluster, group: Group) -> None:
     back.beat()
     assert (back.epoch, back.owned) == (4, all_of(topic, 2))
     back.leave()
-    assert group.delete() == NONE
+    assert group.delete() == Err.NONE
     cluster.mend()
     move(cluster, group, "kill")
-    until(lambda: group.describe().error_code == GROUP_NOT_FOUND, group.describe)
+    until(lambda: group.describe().error_code == Err.GROUP_ID_NOT_FOUND, group.describe)
     again = group.member(topic)
     again.beat()
     assert again.epoch == 2

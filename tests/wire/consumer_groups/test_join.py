@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    FENCED_EPOCH,
-    GROUP_NOT_FOUND,
-    LEAVE,
-    NONE,
-    UNKNOWN_MEMBER,
-    Group,
-    all_of,
-    beat_until,
-    refusal,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import LEAVE, Group, all_of, beat_until, refusal
 
 
 def test_a_group_of_one(group: Group) -> None:
@@ -21,11 +12,11 @@ def test_a_group_of_one(group: Group) -> None:
     member = group.member(topic)
     first = member.beat()
     assert (first.error_code, first.error_message, first.member_id, first.member_epoch, first.heartbeat_interval_ms) == (
-        NONE, None, member.id, 2, 500)
+        Err.NONE, None, member.id, 2, 500)
     assert member.owned == all_of(topic, 4)
     assert group.state() == ("Stable", 2, 2)
     again = member.beat()
-    assert (again.error_code, again.member_id, again.member_epoch, again.assignment) == (NONE, member.id, 2, None)
+    assert (again.error_code, again.member_id, again.member_epoch, again.assignment) == (Err.NONE, member.id, 2, None)
     assert group.state() == ("Stable", 2, 2)
 
 
@@ -34,11 +25,11 @@ def test_version_0_names_its_members(group: Group) -> None:
     topic = group.topic(2)
     said = {"subscribed_topic_names": [topic], "rebalance_timeout_ms": 60_000}
     first = group.heartbeat("", 0, version=0, owned=set(), **said)
-    assert (first.error_code, first.member_epoch, len(first.member_id)) == (NONE, 2, 22)
+    assert (first.error_code, first.member_epoch, len(first.member_id)) == (Err.NONE, 2, 22)
     again = group.heartbeat(first.member_id, 2, version=0)
-    assert (again.error_code, again.member_id, again.member_epoch) == (NONE, first.member_id, 2)
+    assert (again.error_code, again.member_id, again.member_epoch) == (Err.NONE, first.member_id, 2)
     other = group.heartbeat("", 0, version=0, owned=set(), **said)
-    assert (other.error_code, other.member_epoch) == (NONE, 3) and other.member_id != first.member_id
+    assert (other.error_code, other.member_epoch) == (Err.NONE, 3) and other.member_id != first.member_id
 
 
 def test_a_full_request_gets_the_assignment_again(group: Group) -> None:
@@ -86,8 +77,8 @@ def test_leaving(group: Group) -> None:
     assert (first.epoch, first.owned, group.state()) == (4, all_of(topic, 4), ("Stable", 4, 4))
     first.leave()
     assert group.state() == ("Empty", 5, 4)
-    assert refusal(first.ask(2)) == (UNKNOWN_MEMBER, f"Member {first.id} is not a member of group {group.name}.")
-    assert refusal(first.ask(LEAVE)) == (UNKNOWN_MEMBER, f"Member {first.id} is not a member of group {group.name}.")
+    assert refusal(first.ask(2)) == (Err.UNKNOWN_MEMBER_ID, f"Member {first.id} is not a member of group {group.name}.")
+    assert refusal(first.ask(LEAVE)) == (Err.UNKNOWN_MEMBER_ID, f"Member {first.id} is not a member of group {group.name}.")
     back = first.fresh()
     back.beat()
     assert (back.epoch, back.owned, group.state()) == (6, all_of(topic, 4), ("Stable", 6, 6))
@@ -96,10 +87,10 @@ def test_leaving(group: Group) -> None:
 def test_groups_that_there_are_not(group: Group) -> None:
     """Fails if a heartbeat makes a group, or the texts of the two ways to find none differ from Kafka's."""
     nobody = group.member("t")
-    assert refusal(nobody.ask(1)) == (GROUP_NOT_FOUND, f"Consumer group {group.name} not found.")
-    assert refusal(nobody.ask(LEAVE)) == (GROUP_NOT_FOUND, f"Group {group.name} not found.")
-    assert refusal(nobody.ask(-2, instance_id="i")) == (GROUP_NOT_FOUND, f"Group {group.name} not found.")
-    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert refusal(nobody.ask(1)) == (Err.GROUP_ID_NOT_FOUND, f"Consumer group {group.name} not found.")
+    assert refusal(nobody.ask(LEAVE)) == (Err.GROUP_ID_NOT_FOUND, f"Group {group.name} not found.")
+    assert refusal(nobody.ask(-2, instance_id="i")) == (Err.GROUP_ID_NOT_FOUND, f"Group {group.name} not found.")
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND
 
 
 def test_epochs_fence(group: Group) -> None:
@@ -109,11 +100,11 @@ def test_epochs_fence(group: Group) -> None:
     member.beat()
     ending = "than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin."
     assert refusal(member.ask(7, owned=member.owned)) == (
-        FENCED_EPOCH, f"The consumer group member has a greater member epoch (7) {ending}")
+        Err.FENCED_MEMBER_EPOCH, f"The consumer group member has a greater member epoch (7) {ending}")
     assert refusal(member.ask(1, owned=member.owned)) == (
-        FENCED_EPOCH, f"The consumer group member has a smaller member epoch (1) {ending}")
-    assert refusal(group.heartbeat("other", 2)) == (UNKNOWN_MEMBER, f"Member other is not a member of group {group.name}.")
-    assert member.ask().error_code == NONE
+        Err.FENCED_MEMBER_EPOCH, f"The consumer group member has a smaller member epoch (1) {ending}")
+    assert refusal(group.heartbeat("other", 2)) == (Err.UNKNOWN_MEMBER_ID, f"Member other is not a member of group {group.name}.")
+    assert member.ask().error_code == Err.NONE
     assert group.state() == ("Stable", 2, 2)
 
 
@@ -129,11 +120,11 @@ def test_an_answer_that_was_lost(group: Group) -> None:
     assert len(kept) == 1 and member.epoch == 2
     assert member.beat().member_epoch == 3
     lost = member.ask(2, owned=kept)
-    assert (lost.error_code, lost.member_epoch, lost.assignment) == (NONE, 3, None)
+    assert (lost.error_code, lost.member_epoch, lost.assignment) == (Err.NONE, 3, None)
     assert member.ask(2, owned=set()).member_epoch == 3
     for owned in (None, all_of(topic, 2)):
         assert refusal(member.ask(2, owned=owned)) == (
-            FENCED_EPOCH, "The consumer group member has a smaller member epoch (2) than the one known by the group "
+            Err.FENCED_MEMBER_EPOCH, "The consumer group member has a smaller member epoch (2) than the one known by the group "
             "coordinator (3). The member must abandon all its partitions and rejoin.")
 
 

@@ -19,19 +19,9 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    GROUP_NOT_FOUND,
-    NONE,
-    STALE_EPOCH,
-    UNKNOWN_MEMBER,
-    Group,
-    all_of,
-    beat_until,
-    until,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import Group, all_of, beat_until, until
 from tests.wire.raw import Raw
-
-UNKNOWN_TOPIC, ILLEGAL_GENERATION, UNSUPPORTED_VERSION, SUBSCRIBED, UNKNOWN_TOPIC_ID = 3, 22, 35, 86, 100
 
 
 class Shelf:
@@ -58,7 +48,7 @@ class Shelf:
         asked = groups(group_id=self.group.name, member_id=member, member_epoch=epoch,
                        topics=None if everything else [topic])
         (found,) = self.group.ask(OffsetFetchRequest(groups=[asked]), version).groups
-        if found.error_code != NONE:
+        if found.error_code != Err.NONE:
             assert found.topics == []
             return {"error": found.error_code}
         return [p.committed_offset for t in found.topics for p in t.partitions]
@@ -67,7 +57,7 @@ class Shelf:
         kind = OffsetDeleteRequest.OffsetDeleteRequestTopic
         rows = [kind(name=name, partitions=[kind.OffsetDeleteRequestPartition(partition_index=0)]) for name in topics]
         answer = self.group.ask(OffsetDeleteRequest(group_id=self.group.name, topics=rows), 0)
-        assert answer.error_code == NONE
+        assert answer.error_code == Err.NONE
         return {t.name: t.partitions[0].error_code for t in answer.topics}
 
 
@@ -82,13 +72,13 @@ def test_commits_of_a_member(group: Group, shelf: Shelf, version: int) -> None:
     member = group.member(shelf.topic)
     member.beat()
     if version < 9:
-        assert {shelf.commit(5, member.id, epoch, version) for epoch in (-1, 1, 2, 3)} == {UNSUPPORTED_VERSION}
+        assert {shelf.commit(5, member.id, epoch, version) for epoch in (-1, 1, 2, 3)} == {Err.UNSUPPORTED_VERSION}
         assert shelf.fetch() == [-1]
     else:
-        assert shelf.commit(5, member.id, 2, version) == NONE
-        assert {shelf.commit(6, member.id, epoch, version) for epoch in (-1, 0, 1, 3)} == {STALE_EPOCH}
+        assert shelf.commit(5, member.id, 2, version) == Err.NONE
+        assert {shelf.commit(6, member.id, epoch, version) for epoch in (-1, 0, 1, 3)} == {Err.STALE_MEMBER_EPOCH}
         assert shelf.fetch() == [5]
-    assert {shelf.commit(6, *who, version) for who in (("other", 2), ("", -1), ("", 2))} == {UNKNOWN_MEMBER}
+    assert {shelf.commit(6, *who, version) for who in (("other", 2), ("", -1), ("", 2))} == {Err.UNKNOWN_MEMBER_ID}
 
 
 def test_what_a_member_commits(group: Group, shelf: Shelf) -> None:
@@ -97,10 +87,10 @@ def test_what_a_member_commits(group: Group, shelf: Shelf) -> None:
     member.beat()
     beat_until(lambda: len(other.owned) == 1 and group.is_stable(), other, member)
     ((_, anothers),) = other.owned
-    assert shelf.commit(4, member.id, 3, partition=anothers) == NONE
-    assert shelf.commit(5, member.id, 3, instance="of-nobody") == NONE
-    assert shelf.commit(6, member.id, 3, partition=9) == UNKNOWN_TOPIC
-    assert shelf.commit(6, member.id, 3, version=10, topic_id=uuid4()) == UNKNOWN_TOPIC_ID
+    assert shelf.commit(4, member.id, 3, partition=anothers) == Err.NONE
+    assert shelf.commit(5, member.id, 3, instance="of-nobody") == Err.NONE
+    assert shelf.commit(6, member.id, 3, partition=9) == Err.UNKNOWN_TOPIC_OR_PARTITION
+    assert shelf.commit(6, member.id, 3, version=10, topic_id=uuid4()) == Err.UNKNOWN_TOPIC_ID
 
 
 def test_a_commit_that_was_under_way_as_the_epoch_changed(group: Group, shelf: Shelf) -> None:
@@ -110,14 +100,14 @@ def test_a_commit_that_was_under_way_as_the_epoch_changed(group: Group, shelf: S
     member.beat()
     assert member.owned == all_of(shelf.topic, 2)
     other.beat()
-    assert shelf.commit(7, member.id, 2, partition=0) == shelf.commit(7, member.id, 2, partition=1) == NONE
+    assert shelf.commit(7, member.id, 2, partition=0) == shelf.commit(7, member.id, 2, partition=1) == Err.NONE
     beat_until(lambda: len(other.owned) == 1 and group.is_stable(), member, other)
     ((_, kept),), ((_, gone),) = member.owned, other.owned
-    assert shelf.commit(8, member.id, 2, partition=kept) == NONE
-    assert shelf.commit(8, member.id, 2, partition=gone) == STALE_EPOCH
-    assert shelf.commit(8, other.id, 2, partition=gone) == STALE_EPOCH
-    assert shelf.commit(8, member.id, 1, partition=kept) == STALE_EPOCH
-    assert shelf.fetch(member.id, 2) == {"error": STALE_EPOCH}  # what is read has no such excuse
+    assert shelf.commit(8, member.id, 2, partition=kept) == Err.NONE
+    assert shelf.commit(8, member.id, 2, partition=gone) == Err.STALE_MEMBER_EPOCH
+    assert shelf.commit(8, other.id, 2, partition=gone) == Err.STALE_MEMBER_EPOCH
+    assert shelf.commit(8, member.id, 1, partition=kept) == Err.STALE_MEMBER_EPOCH
+    assert shelf.fetch(member.id, 2) == {"error": Err.STALE_MEMBER_EPOCH}  # what is read has no such excuse
 
 
 @pytest.mark.parametrize("version", [9, 10])
@@ -130,9 +120,9 @@ def test_fetches_of_a_member(group: Group, shelf: Shelf, version: int) -> None:
     assert shelf.fetch(member.id, 2, version, everything=True) == [5]
     for everything in (False, True):
         for epoch in (-1, 1, 3):
-            assert shelf.fetch(member.id, epoch, version, everything) == {"error": STALE_EPOCH}
+            assert shelf.fetch(member.id, epoch, version, everything) == {"error": Err.STALE_MEMBER_EPOCH}
         for who in (("other", 2), ("", -1), ("", 2)):
-            assert shelf.fetch(*who, version, everything) == {"error": UNKNOWN_MEMBER}
+            assert shelf.fetch(*who, version, everything) == {"error": Err.UNKNOWN_MEMBER_ID}
     assert shelf.fetch(member.id, 7, 8) == [5]              # version 8 has no epoch
 
 
@@ -143,10 +133,10 @@ def test_offsets_of_a_group_that_is_empty_again(group: Group, shelf: Shelf) -> N
     shelf.commit(5, member.id, 2)
     member.leave()
     assert shelf.fetch() == [5]
-    assert shelf.commit(11) == shelf.commit(12, "mm", -1) == NONE
-    assert shelf.commit(13, "mm", 1) == UNKNOWN_MEMBER
+    assert shelf.commit(11) == shelf.commit(12, "mm", -1) == Err.NONE
+    assert shelf.commit(13, "mm", 1) == Err.UNKNOWN_MEMBER_ID
     assert shelf.fetch() == [12]
-    assert shelf.fetch("mm", 1) == {"error": UNKNOWN_MEMBER}
+    assert shelf.fetch("mm", 1) == {"error": Err.UNKNOWN_MEMBER_ID}
     back = group.member(shelf.topic)
     back.beat()
     assert shelf.fetch(back.id, back.epoch) == [12]
@@ -154,9 +144,9 @@ def test_offsets_of_a_group_that_is_empty_again(group: Group, shelf: Shelf) -> N
 
 def test_offsets_of_no_group(group: Group, shelf: Shelf) -> None:
     """Fails if a commit with an epoch is taken for a group that does not exist, or refused for a simple group."""
-    assert shelf.commit(1, "mm", 1) == GROUP_NOT_FOUND
+    assert shelf.commit(1, "mm", 1) == Err.GROUP_ID_NOT_FOUND
     assert shelf.fetch("mm", 1) == [-1]
-    assert shelf.commit(1, "mm", -1) == NONE
+    assert shelf.commit(1, "mm", -1) == Err.NONE
     assert shelf.fetch("mm", 1) == [1]
 
 
@@ -165,11 +155,12 @@ def test_deleting_offsets(group: Group, shelf: Shelf) -> None:
     other = Shelf(group, group.topic(1, "other", settled=False))
     member = group.member(shelf.topic)
     member.beat()
-    assert shelf.commit(5, member.id, 2) == other.commit(6, member.id, 2) == NONE
-    assert shelf.delete(shelf.topic, other.topic, "none") == {shelf.topic: SUBSCRIBED, other.topic: NONE, "none": UNKNOWN_TOPIC}
+    assert shelf.commit(5, member.id, 2) == other.commit(6, member.id, 2) == Err.NONE
+    assert shelf.delete(shelf.topic, other.topic, "none") == {
+        shelf.topic: Err.GROUP_SUBSCRIBED_TO_TOPIC, other.topic: Err.NONE, "none": Err.UNKNOWN_TOPIC_OR_PARTITION}
     assert (shelf.fetch(), other.fetch()) == ([5], [-1])
     member.leave()
-    assert shelf.delete(shelf.topic) == {shelf.topic: NONE}
+    assert shelf.delete(shelf.topic) == {shelf.topic: Err.NONE}
     assert shelf.fetch() == [-1]
 
 
@@ -181,7 +172,7 @@ class Transaction:
         self.raw = until(self._coordinator)
         self.begun = until(self._begin)
         added = self.raw.ask(AddOffsetsToTxnRequest(transactional_id=self.name, group_id=group.name, **self._who()), 3)
-        assert added.error_code == NONE
+        assert added.error_code == Err.NONE
 
     def _who(self) -> dict[str, int]:
         return {"producer_id": self.begun.producer_id, "producer_epoch": self.begun.producer_epoch}
@@ -189,12 +180,12 @@ class Transaction:
     def _coordinator(self) -> Raw | None:
         """the transaction's coordinator"""
         found = self.group.ask(FindCoordinatorRequest(key=self.name, key_type=1), 3)
-        return Raw(f"{found.host}:{found.port}") if found.error_code == NONE else None
+        return Raw(f"{found.host}:{found.port}") if found.error_code == Err.NONE else None
 
     def _begin(self) -> Any:
         """a producer id"""
         answer = self.raw.ask(InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=60_000), 4)
-        return answer if answer.error_code == NONE else None
+        return answer if answer.error_code == Err.NONE else None
 
     def commit(self, topic: str, offset: int, member: str, epoch: int, version: int = 3, partition: int = 0) -> int:
         topics = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
@@ -221,16 +212,16 @@ def test_offsets_in_a_transaction(group: Group, shelf: Shelf, version: int) -> N
         return transaction.commit(shelf.topic, offset, who, epoch, version, partition)
 
     if version < 3:                             # it carries no member
-        assert commit(5, "", -1) == NONE
+        assert commit(5, "", -1) == Err.NONE
     else:
-        assert commit(4, member.id, 2) == NONE
-        assert {commit(9, member.id, epoch) for epoch in (-1, 1, 3)} == {ILLEGAL_GENERATION}
-        assert commit(9, "other", 2) == UNKNOWN_MEMBER
-        assert commit(5, "", -1) == NONE        # who names no member is not asked, here alone
+        assert commit(4, member.id, 2) == Err.NONE
+        assert {commit(9, member.id, epoch) for epoch in (-1, 1, 3)} == {Err.ILLEGAL_GENERATION}
+        assert commit(9, "other", 2) == Err.UNKNOWN_MEMBER_ID
+        assert commit(5, "", -1) == Err.NONE        # who names no member is not asked, here alone
         beat_until(lambda: len(other.owned) == 1 and group.is_stable(), other, member)
         ((_, kept),), ((_, gone),) = member.owned, other.owned
-        assert commit(5, member.id, 2, kept) == NONE
-        assert commit(5, member.id, 2, gone) == ILLEGAL_GENERATION
-        assert commit(5, member.id, 3, gone) == NONE
-    assert transaction.end() == NONE
+        assert commit(5, member.id, 2, kept) == Err.NONE
+        assert commit(5, member.id, 2, gone) == Err.ILLEGAL_GENERATION
+        assert commit(5, member.id, 3, gone) == Err.NONE
+    assert transaction.end() == Err.NONE
     until(lambda: shelf.fetch() == [5])

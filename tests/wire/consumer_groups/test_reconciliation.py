@@ -7,16 +7,8 @@ from __future__ import annotations
 
 from kafka.protocol.admin import CreatePartitionsRequest, DeleteTopicsRequest
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    FENCED_EPOCH,
-    NONE,
-    Group,
-    Member,
-    Partitions,
-    all_of,
-    beat_until,
-    refusal,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import Group, Member, Partitions, all_of, beat_until, refusal
 
 
 def share(group: Group, member: Member) -> tuple[int, Partitions, Partitions]:
@@ -121,7 +113,7 @@ def test_a_fenced_member_gives_up_what_it_had(group: Group) -> None:
     first, second = group.member(topic), group.member(topic)
     first.beat()
     second.beat()
-    assert refusal(first.ask(9))[0] == FENCED_EPOCH
+    assert refusal(first.ask(9))[0] == Err.FENCED_MEMBER_EPOCH
     back = first.fresh()
     back.beat()
     assert (back.epoch, len(back.owned)) == (3, 2)
@@ -161,7 +153,7 @@ def test_topics_come_and_grow(group: Group) -> None:
     assert (member.epoch, member.owned) == (2, all_of(topic, 2))
     row = CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=3, assignments=None)
     grown = group.ask(CreatePartitionsRequest(topics=[row], timeout_ms=30_000, validate_only=False), 2)
-    assert [r.error_code for r in grown.results] == [NONE]
+    assert [r.error_code for r in grown.results] == [Err.NONE]
     beat_until(lambda: member.owned == all_of(topic, 3), member)
     assert (member.epoch, group.state()) == (3, ("Stable", 3, 3))
     assert group.topic(1, "later", settled=False) == later
@@ -178,6 +170,6 @@ def test_topics_go(group: Group) -> None:
     beat_until(lambda: len(second.owned) == 2 and group.is_stable(), first, second)
     assert (first.owned, second.owned) == (all_of(topic, 2), all_of(gone, 2))
     deleted = group.ask(DeleteTopicsRequest(topics=[], topic_names=[gone], timeout_ms=30_000), 5)
-    assert [r.error_code for r in deleted.responses] == [NONE]
+    assert [r.error_code for r in deleted.responses] == [Err.NONE]
     beat_until(lambda: second.owned == set() and group.is_stable(), first, second)
     assert (first.owned, first.epoch, second.epoch, group.state()) == (all_of(topic, 2), 4, 4, ("Stable", 4, 4))

@@ -25,8 +25,9 @@ from minikafka.broker.groups.consumer.records import (
     write_key,
     write_value,
 )
+from minikafka.protocol.errors import Err
 from tests.conftest import SETTINGS
-from tests.wire.consumer_groups.consumer_protocol import LEAVE_FOR_A_WHILE, NONE, Group, Member, beat_until
+from tests.wire.consumer_groups.consumer_protocol import LEAVE_FOR_A_WHILE, Group, Member, beat_until
 
 STABLE, UNREVOKED, UNRELEASED = 0, 1, 2
 
@@ -108,7 +109,7 @@ def test_a_member_comes_and_goes(group: Group) -> None:
     member.leave()
     assert diary.news() == [
         (CURRENT, "m", None), (TARGET_MEMBER, "m", None), (MEMBER, "m", None), (GROUP, (3, "no topics"))]
-    assert group.delete() == NONE
+    assert group.delete() == Err.NONE
     assert diary.news() == [(TARGET, None), (PARTITIONS, None), (GROUP, None)]
 
 

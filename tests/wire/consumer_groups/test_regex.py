@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from kafka.protocol.admin import DeleteTopicsRequest
 
-from tests.wire.consumer_groups.consumer_protocol import NONE, Group, Member, all_of, beat_until
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import Group, Member, all_of, beat_until
 
 
 def by_regex(group: Group, regex: str, **said: object) -> Member:
@@ -18,7 +19,7 @@ def test_joining_by_regex(group: Group) -> None:
     group.topic(1, "out")
     member = by_regex(group, f"{group.name}-in-.*")
     first = member.beat()
-    assert (first.error_code, first.member_epoch, member.owned) == (NONE, 1, set())
+    assert (first.error_code, first.member_epoch, member.owned) == (Err.NONE, 1, set())
     beat_until(lambda: member.owned, member)
     assert (member.epoch, member.owned, group.state()) == (2, all_of(one, 2) | {(two, 0)}, ("Stable", 2, 2))
     described = group.described()[member.id]
@@ -89,5 +90,5 @@ def test_topics_that_match_come_and_go(group: Group) -> None:
     late.leave()
     beat_until(lambda: member.owned == everything, member)
     deleted = group.ask(DeleteTopicsRequest(topics=[], topic_names=[one], timeout_ms=30_000), 5)
-    assert [r.error_code for r in deleted.responses] == [NONE]
+    assert [r.error_code for r in deleted.responses] == [Err.NONE]
     beat_until(lambda: member.owned == all_of(two, 2) and group.is_stable(), member)

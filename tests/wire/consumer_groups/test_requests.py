@@ -7,17 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    GROUP_NOT_FOUND,
-    INVALID_REGEX,
-    INVALID_REQUEST,
-    NONE,
-    NOT_COORDINATOR,
-    UNSUPPORTED_ASSIGNOR,
-    ConsumerGroupHeartbeat,
-    Group,
-    refusal,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import ConsumerGroupHeartbeat, Group, refusal
 from tests.wire.raw import Raw
 
 OWNS = [ConsumerGroupHeartbeat.TopicPartitions(topic_id=UUID(int=848), partitions=[0])]
@@ -74,42 +65,43 @@ def ask(group: Group, version: int = 1, **fields: Any) -> Any:
 @pytest.mark.parametrize(("fields", "text"), BAD, ids=lambda value: str(value)[:60] if isinstance(value, dict) else "")
 def test_requests_that_make_no_sense(group: Group, fields: dict[str, Any], text: str) -> None:
     """INVALID_REQUEST with its text. Fails if a field is not checked, or the text is another."""
-    assert refusal(ask(group, **fields)) == (INVALID_REQUEST, text)
-    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert refusal(ask(group, **fields)) == (Err.INVALID_REQUEST, text)
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND
 
 
 @pytest.mark.parametrize("assignor", ["nope", "", "RANGE"])
 def test_assignors_that_there_are_not(group: Group, assignor: str) -> None:
     """Fails if an unknown assignor is taken at the first heartbeat or at a later one."""
-    assert refusal(ask(group, server_assignor=assignor)) == (UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
-    assert group.describe().error_code == GROUP_NOT_FOUND
-    assert ask(group).error_code == NONE
+    assert refusal(ask(group, server_assignor=assignor)) == (Err.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND
+    assert ask(group).error_code == Err.NONE
     assert refusal(group.heartbeat("m", 2, server_assignor=assignor)) == (
-        UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
+        Err.UNSUPPORTED_ASSIGNOR, f"ServerAssignor {assignor} {ASSIGNORS}")
 
 
 @pytest.mark.parametrize(("regex", "reason"), REGEXES)
 def test_regular_expressions_that_are_none(group: Group, regex: str, reason: str) -> None:
     """Fails if an expression that is not RE2 is taken, or refused with another text than RE2/J's (I-REGEX-1)."""
     text = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}."
-    assert refusal(ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
-    assert group.describe().error_code == GROUP_NOT_FOUND
-    assert ask(group).error_code == NONE
-    assert refusal(group.heartbeat("m", 2, subscribed_topic_regex=regex)) == (INVALID_REGEX, text)
+    answer = ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex)
+    assert refusal(answer) == (Err.INVALID_REGULAR_EXPRESSION, text)
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND
+    assert ask(group).error_code == Err.NONE
+    assert refusal(group.heartbeat("m", 2, subscribed_topic_regex=regex)) == (Err.INVALID_REGULAR_EXPRESSION, text)
     assert group.state() == ("Stable", 2, 2)
 
 
 @pytest.mark.parametrize("regex", TEXT_ALONE)
 def test_regular_expressions_that_look_like_none(group: Group, regex: str) -> None:
     """Fails if a number, an escape or a name is looked for in quoted text, in a class or behind a backslash."""
-    assert ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex).error_code == NONE
+    assert ask(group, subscribed_topic_names=None, subscribed_topic_regex=regex).error_code == Err.NONE
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -5, 2**31 - 1])
 def test_rebalance_timeouts_are_not_bounded(group: Group, timeout_ms: int) -> None:
     """Fails if any but -1 is refused."""
     answer = ask(group, rebalance_timeout_ms=timeout_ms)
-    assert (answer.error_code, answer.member_epoch) == (NONE, 2)
+    assert (answer.error_code, answer.member_epoch) == (Err.NONE, 2)
 
 
 def test_the_wrong_broker_answers_not_coordinator(group: Group) -> None:
@@ -118,4 +110,4 @@ def test_the_wrong_broker_answers_not_coordinator(group: Group) -> None:
     with Raw(next(a for a in group.bootstrap.split(",") if not a.endswith(here))) as other:
         sound = ConsumerGroupHeartbeat(group_id=group.name, member_id="m", member_epoch=0, topic_partitions=[],
                                        rebalance_timeout_ms=60_000, subscribed_topic_names=["t"])
-        assert refusal(other.ask(sound, 1)) == (NOT_COORDINATOR, None)
+        assert refusal(other.ask(sound, 1)) == (Err.NOT_COORDINATOR, None)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from minikafka import Cluster
-from tests.wire.consumer_groups.classic_members import REBALANCE_IN_PROGRESS, Classic
-from tests.wire.consumer_groups.consumer_protocol import GROUP_NOT_FOUND, NONE, UNSUPPORTED_ASSIGNOR, Group, refusal
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.classic_members import Classic
+from tests.wire.consumer_groups.consumer_protocol import Group, refusal
 
 pytestmark = [pytest.mark.slow]
-GROUP_MAX_SIZE_REACHED = 81
 SETTINGS = {"group.consumer.max.size": 2, "group.consumer.assignors": "range", "group.consumer.migration.policy": "disabled",
             "group.consumer.session.timeout.ms": 50_000, "group.consumer.heartbeat.interval.ms": 6000,
             "group.consumer.assignment.interval.ms": 0, "group.initial.rebalance.delay.ms": 0,
@@ -31,7 +31,7 @@ def test_a_full_group(group: Group) -> None:
     first, second, third = members
     assert first.beat().heartbeat_interval_ms == 6000
     second.beat()
-    full = (GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity of 2 members.")
+    full = (Err.GROUP_MAX_SIZE_REACHED, "The consumer group has reached its maximum capacity of 2 members.")
     assert refusal(third.ask(owned=set(), **third.said)) == full
     first.beat()
     first.fresh().beat()
@@ -44,7 +44,7 @@ def test_the_only_assignor(group: Group) -> None:
     """The first assignor of the list is the default. Fails if another is used when no member chooses one."""
     member = group.member("t")
     assert refusal(member.ask(owned=set(), server_assignor="uniform", **member.said)) == (
-        UNSUPPORTED_ASSIGNOR, "ServerAssignor uniform is not supported. Supported assignors: range.")
+        Err.UNSUPPORTED_ASSIGNOR, "ServerAssignor uniform is not supported. Supported assignors: range.")
     member.beat()
     assert group.describe().assignor_name == "range"
 
@@ -57,8 +57,9 @@ def test_no_upgrade_of_a_group_with_members(group: Group) -> None:
     classic.sync({topic: [0, 1, 2, 3]})
     late = group.member(topic)
     assert refusal(late.ask(owned=set(), **late.said)) == (
-        GROUP_NOT_FOUND, f"Cannot upgrade classic group {group.name} to consumer group because online upgrade is disabled.")
-    assert classic.heartbeat() == NONE
+        Err.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade classic group {group.name} to consumer group because online upgrade is disabled.")
+    assert classic.heartbeat() == Err.NONE
 
 
 def test_no_downgrade_of_a_group_with_members(group: Group) -> None:
@@ -69,7 +70,7 @@ def test_no_downgrade_of_a_group_with_members(group: Group) -> None:
     assert (classic.join().generation_id, classic.sync()) == (3, {})
     member.leave()
     assert group.state() == ("Assigning", 4, 3)
-    assert classic.heartbeat() == REBALANCE_IN_PROGRESS
+    assert classic.heartbeat() == Err.REBALANCE_IN_PROGRESS
     assert (classic.join().generation_id, classic.sync()) == (4, {topic: [0, 1, 2, 3]})
     assert group.state() == ("Stable", 4, 4)
 
@@ -88,4 +89,4 @@ def test_a_group_without_members_is_converted_nevertheless(group: Group) -> None
     classic = Classic(group, topic)
     classic.join()
     assert (classic.generation, classic.sync({topic: [0]})) == (1, {topic: [0]})
-    assert group.describe().error_code == GROUP_NOT_FOUND
+    assert group.describe().error_code == Err.GROUP_ID_NOT_FOUND

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from tests.wire.consumer_groups.consumer_protocol import (
-    FENCED_EPOCH,
-    FENCED_INSTANCE,
-    INVALID_REQUEST,
-    LEAVE,
-    LEAVE_FOR_A_WHILE,
-    NONE,
-    UNKNOWN_MEMBER,
-    UNRELEASED_INSTANCE,
-    Group,
-    all_of,
-    beat_until,
-    refusal,
-)
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.consumer_protocol import LEAVE, LEAVE_FOR_A_WHILE, Group, all_of, beat_until, refusal
 
 
 def test_an_heir_gets_everything_at_once(group: Group) -> None:
@@ -55,7 +43,7 @@ def test_an_instance_that_is_taken(group: Group) -> None:
     member.beat()
     for late in (other, member.fresh()):
         assert refusal(late.ask(owned=set(), **late.said)) == (
-            UNRELEASED_INSTANCE, f"Static member {late.id} with instance id i cannot join the group because the "
+            Err.UNRELEASED_INSTANCE_ID, f"Static member {late.id} with instance id i cannot join the group because the "
             f"instance id is owned by {member.id} member.")
     assert (member.beat().member_epoch, group.state()) == (2, ("Stable", 2, 2))
 
@@ -67,14 +55,14 @@ def test_who_is_not_the_instance_is_fenced(group: Group) -> None:
     member.beat()
     for epoch in (2, LEAVE, LEAVE_FOR_A_WHILE):
         assert refusal(group.heartbeat("other", epoch, instance_id="i")) == (
-            FENCED_INSTANCE, f"Static member other with instance id i was fenced by member {member.id}.")
-    assert refusal(member.ask(instance_id="j")) == (UNKNOWN_MEMBER, "Instance id j is unknown.")
-    assert refusal(member.ask(LEAVE_FOR_A_WHILE, instance_id="j")) == (UNKNOWN_MEMBER, "Instance id j is unknown.")
-    assert refusal(member.ask(LEAVE_FOR_A_WHILE)) == (INVALID_REQUEST, "InstanceId can't be null.")
-    assert member.ask().error_code == NONE              # an instance need not be said again
+            Err.FENCED_INSTANCE_ID, f"Static member other with instance id i was fenced by member {member.id}.")
+    assert refusal(member.ask(instance_id="j")) == (Err.UNKNOWN_MEMBER_ID, "Instance id j is unknown.")
+    assert refusal(member.ask(LEAVE_FOR_A_WHILE, instance_id="j")) == (Err.UNKNOWN_MEMBER_ID, "Instance id j is unknown.")
+    assert refusal(member.ask(LEAVE_FOR_A_WHILE)) == (Err.INVALID_REQUEST, "InstanceId can't be null.")
+    assert member.ask().error_code == Err.NONE              # an instance need not be said again
     dynamic = group.member(topic)
     dynamic.beat()
-    assert refusal(dynamic.ask(instance_id="new")) == (UNKNOWN_MEMBER, "Instance id new is unknown.")
+    assert refusal(dynamic.ask(instance_id="new")) == (Err.UNKNOWN_MEMBER_ID, "Instance id new is unknown.")
 
 
 def test_who_was_replaced_is_fenced(group: Group) -> None:
@@ -85,14 +73,14 @@ def test_who_was_replaced_is_fenced(group: Group) -> None:
     member.leave(LEAVE_FOR_A_WHILE, instance_id="i")
     for said in ({"instance_id": "i"}, {}):
         assert refusal(member.ask(2, **said)) == (
-            FENCED_EPOCH, "The consumer group member has a greater member epoch (2) than the one known by the group "
+            Err.FENCED_MEMBER_EPOCH, "The consumer group member has a greater member epoch (2) than the one known by the group "
             "coordinator (-2). The member must abandon all its partitions and rejoin.")
     heir = group.member(topic, instance_id="i")
     heir.beat()
     for epoch in (2, LEAVE_FOR_A_WHILE):
         assert refusal(member.ask(epoch, instance_id="i")) == (
-            FENCED_INSTANCE, f"Static member {member.id} with instance id i was fenced by member {heir.id}.")
-    assert refusal(member.ask(2)) == (UNKNOWN_MEMBER, f"Member {member.id} is not a member of group {group.name}.")
+            Err.FENCED_INSTANCE_ID, f"Static member {member.id} with instance id i was fenced by member {heir.id}.")
+    assert refusal(member.ask(2)) == (Err.UNKNOWN_MEMBER_ID, f"Member {member.id} is not a member of group {group.name}.")
 
 
 def test_an_heir_with_another_subscription(group: Group) -> None:

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
-from tests.wire.consumer_groups.classic_members import REBALANCE_IN_PROGRESS, Classic
+from minikafka.protocol.errors import Err
+from tests.wire.consumer_groups.classic_members import Classic
 from tests.wire.consumer_groups.consumer_protocol import (
-    GROUP_NOT_FOUND,
     LEAVE_FOR_A_WHILE,
-    NONE,
-    UNKNOWN_MEMBER,
     Group,
     Member,
     all_of,
@@ -40,7 +38,7 @@ def configure(group: Group, **values: int) -> list[tuple[int, str | None]]:
 
 def shorten_sessions(group: Group, session_ms: int = SESSION_MS) -> None:
     """Wait until the coordinator knows the new configuration, which its responses show by their heartbeat interval."""
-    assert configure(group, consumer_session_timeout_ms=session_ms, consumer_heartbeat_interval_ms=777) == [(NONE, None)]
+    assert configure(group, consumer_session_timeout_ms=session_ms, consumer_heartbeat_interval_ms=777) == [(Err.NONE, None)]
     first = group.member()
 
     def heard() -> Any:
@@ -48,7 +46,7 @@ def shorten_sessions(group: Group, session_ms: int = SESSION_MS) -> None:
         return first.beat().heartbeat_interval_ms == 777
     until(heard)
     first.leave()
-    assert group.delete() == NONE
+    assert group.delete() == Err.NONE
 
 
 def test_a_silent_member_is_missed(group: Group) -> None:
@@ -60,7 +58,7 @@ def test_a_silent_member_is_missed(group: Group) -> None:
     beat_until(lambda: len(dies.owned) == 2 and group.is_stable(), dies, lives)
     beat_until(lambda: lives.owned == all_of(topic, 4), lives)
     assert (lives.epoch, set(group.described()), group.state()) == (4, {lives.id}, ("Stable", 4, 4))
-    assert refusal(dies.ask()) == (UNKNOWN_MEMBER, f"Member {dies.id} is not a member of group {group.name}.")
+    assert refusal(dies.ask()) == (Err.UNKNOWN_MEMBER_ID, f"Member {dies.id} is not a member of group {group.name}.")
     back = dies.fresh()
     back.beat()
     assert back.epoch == 5
@@ -113,9 +111,9 @@ def test_who_does_not_give_up_is_fenced(group: Group) -> None:
     def fenced() -> bool:
         """the heartbeat of the member that keeps its partitions is refused"""
         last.append(keeps.ask(owned=all_of(topic, 4)))
-        return bool(last[-1].error_code != NONE)
+        return bool(last[-1].error_code != Err.NONE)
     until(fenced)
-    assert refusal(last[-1]) == (UNKNOWN_MEMBER, f"Member {keeps.id} is not a member of group {group.name}.")
+    assert refusal(last[-1]) == (Err.UNKNOWN_MEMBER_ID, f"Member {keeps.id} is not a member of group {group.name}.")
     waits.beat()
     beat_until(lambda: waits.owned == all_of(topic, 4), waits)
     assert group.state() == ("Stable", 4, 4)
@@ -143,7 +141,7 @@ def joined_by_a_consumer(group: Group, topic: str, **said: int) -> tuple[Classic
     classic.sync({topic: [0, 1, 2, 3]})
     member = group.member(topic)
     member.beat()
-    assert classic.heartbeat() == REBALANCE_IN_PROGRESS
+    assert classic.heartbeat() == Err.REBALANCE_IN_PROGRESS
     return classic, member
 
 
@@ -151,8 +149,8 @@ def test_a_classic_member_that_is_called_and_does_not_come(group: Group) -> None
     """Its rebalance timeout counts from the call. Fails if the others wait for it as long as it heartbeats."""
     topic = group.topic(4)
     classic, member = joined_by_a_consumer(group, topic, rebalance_timeout_ms=2000)
-    beat_until(lambda: classic.heartbeat() != REBALANCE_IN_PROGRESS, member)
-    assert classic.heartbeat() == UNKNOWN_MEMBER
+    beat_until(lambda: classic.heartbeat() != Err.REBALANCE_IN_PROGRESS, member)
+    assert classic.heartbeat() == Err.UNKNOWN_MEMBER_ID
     beat_until(lambda: member.owned == all_of(topic, 4), member)
     assert set(group.described()) == {member.id}
 
@@ -163,7 +161,7 @@ def test_a_classic_member_that_joins_and_does_not_sync(group: Group) -> None:
     classic, member = joined_by_a_consumer(group, topic, rebalance_timeout_ms=2000)
     classic.join()
     beat_until(lambda: member.owned == all_of(topic, 4), member)
-    assert (classic.heartbeat(), set(group.described())) == (UNKNOWN_MEMBER, {member.id})
+    assert (classic.heartbeat(), set(group.described())) == (Err.UNKNOWN_MEMBER_ID, {member.id})
 
 
 def test_a_classic_member_has_a_session_of_its_own(group: Group) -> None:
@@ -171,7 +169,7 @@ def test_a_classic_member_has_a_session_of_its_own(group: Group) -> None:
     topic = group.topic(4)
     classic, member = joined_by_a_consumer(group, topic, session_timeout_ms=2000)
     beat_until(lambda: member.owned == all_of(topic, 4), member)
-    assert (classic.heartbeat(), set(group.described())) == (UNKNOWN_MEMBER, {member.id})
+    assert (classic.heartbeat(), set(group.described())) == (Err.UNKNOWN_MEMBER_ID, {member.id})
 
 
 def test_the_last_consumer_dies_among_classic_members(group: Group) -> None:
@@ -181,8 +179,8 @@ def test_the_last_consumer_dies_among_classic_members(group: Group) -> None:
     classic, _ = joined_by_a_consumer(group, topic)
     classic.join()
     assert len(classic.sync()[topic]) == 2
-    until(lambda: group.describe().error_code == GROUP_NOT_FOUND)
-    assert classic.heartbeat() == REBALANCE_IN_PROGRESS
+    until(lambda: group.describe().error_code == Err.GROUP_ID_NOT_FOUND)
+    assert classic.heartbeat() == Err.REBALANCE_IN_PROGRESS
     assert classic.join().leader == classic.id
     assert classic.sync({topic: [0, 1, 2, 3]}) == {topic: [0, 1, 2, 3]}
 
@@ -201,7 +199,7 @@ def test_assignments_have_an_interval(group: Group) -> None:
     """A group's first is computed at once, the next when the interval is over. Fails if each join is an assignment."""
     topic = group.topic(4)
     first, second = group.member(topic), group.member(topic)
-    assert configure(group, consumer_assignment_interval_ms=15_000, consumer_heartbeat_interval_ms=778) == [(NONE, None)]
+    assert configure(group, consumer_assignment_interval_ms=15_000, consumer_heartbeat_interval_ms=778) == [(Err.NONE, None)]
     until(lambda: first.fresh().beat().heartbeat_interval_ms == 778)
     first.beat()
     assert (first.epoch, first.owned) == (2, all_of(topic, 4))

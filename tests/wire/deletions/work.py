@@ -14,7 +14,7 @@ from kafka.protocol.producer.transaction import AddOffsetsToTxnRequest
 
 from minikafka.protocol.errors import Err
 from tests import requests
-from tests.wire.consumer_groups.classic_members import MEMBER_ID_REQUIRED, Classic
+from tests.wire.consumer_groups.classic_members import Classic
 from tests.wire.consumer_groups.consumer_protocol import JOIN, Member, beat_until, until
 from tests.wire.deletions.scene import Scene, Waiting
 from tests.wire.test_alter_configs import BROKER as BROKER_CONFIG
@@ -239,7 +239,7 @@ def static(s: Scene) -> Iterator[None]:
 def joining(s: Scene) -> Iterator[None]:
     old, new = stable(s), Classic(s.group, s.name)
     asked = new.ask_to_join()
-    assert asked.error_code == MEMBER_ID_REQUIRED
+    assert asked.error_code == Err.MEMBER_ID_REQUIRED
     new.id = asked.member_id
     waiting = s.wait(s.group.raw, new.join_request(), 9)
     assert waiting.raw.waits()
