@@ -97,17 +97,6 @@ class WorldByHand(RaftWorld):
         if node.core is not None:
             self.post(node, node.core.resign)
 
-    def expire(self, id: int) -> None:
-        """The node's timer is the first to run out: now."""
-        node = self.nodes[id]
-        if node.core is not None:
-            node.core.state.role.deadline = self.clock(node)
-            self.post(node, node.core.on_tick)
-
-    def hand_records(self, id: int, count: int = 1) -> None:
-        """The controller on `id` appends records."""
-        self.post(self.nodes[id], self._write_appends, self.nodes[id], count)
-
     def show(self) -> None:
         for node in self.nodes.values():
             log, core = words(node.disk.entries) or "empty", node.core

@@ -149,6 +149,17 @@ class RaftWorld:
         if node.core is not None and node.core.state.epoch_start_offset is not None:
             self.post(node, self._write_appends, node, self.rng.randint(1, 3))
 
+    def hand_records(self, id: int, count: int = 1) -> None:
+        """Hand records to the controller on `id`."""
+        self.post(self.nodes[id], self._write_appends, self.nodes[id], count)
+
+    def expire(self, id: int) -> None:
+        """Let a node's timer run out now: a voter requests pre-votes, and then votes."""
+        node = self.nodes[id]
+        if node.core is not None:
+            node.core.state.role.deadline = self.clock(node)
+            self.post(node, node.core.on_tick)
+
     def _write_appends(self, node: RaftNode, count: int, now: float) -> list[Effect]:
         """Write them as Quorum._write_appends does: only a leader that has committed its epoch's first record."""
         assert node.core is not None

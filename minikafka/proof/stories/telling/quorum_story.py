@@ -61,16 +61,12 @@ class QuorumStory(Teller):
             self.world.start(id)
 
     def stand(self, id: int) -> None:
-        """Let the node's election timeout expire: it requests pre-votes, and then votes."""
-        node = self.world.nodes[id]
-        assert node.core is not None
-        node.core.state.role.deadline = self.world.clock(node)
-        self.world.post(node, node.core.on_tick)
+        """Let the node's election timeout expire."""
+        self.world.expire(id)
 
     def append(self, id: int) -> None:
         """Hand the controller on `id` one more record."""
-        node = self.world.nodes[id]
-        self.world.post(node, self.world._write_appends, node, 1)
+        self.world.hand_records(id)
 
     def cut(self, a: int, *others: int) -> None:
         """Let nothing arrive between `a` and each of the others until they are joined."""
