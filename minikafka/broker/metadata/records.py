@@ -275,22 +275,3 @@ MetadataRecord: TypeAlias = (RegisterBrokerRecord | UnregisterBrokerRecord | Top
                              | ClientQuotaRecord | UserScramCredentialRecord
                              | RemoveUserScramCredentialRecord | AccessControlEntryRecord
                              | RemoveAccessControlEntryRecord | DelegationTokenRecord | RemoveDelegationTokenRecord)
-__all__ += [cls.__name__ for cls in RECORDS.values()]
-__all__ += [
-    "BROKER_LOGGER",
-    "BROKER_RESOURCE",
-    "CLIENT_METRICS",
-    "FENCE",
-    "GROUP",
-    "NO_LEADER",
-    "NO_LEADER_CHANGE",
-    "RECOVERED",
-    "RECOVERING",
-    "RECOVERY_NO_CHANGE",
-    "TOPIC_RESOURCE",
-    "UNFENCE",
-    "BrokerEndpoint",
-    "BrokerFeature",
-    "MetadataRecord",
-    "QuotaEntityData",
-]

@@ -35,24 +35,10 @@ Node = DescribeQuorumResponse.Node
 
 
 @handles(VoteRequest, on=(INTERNAL,), needs=(Quorum,))
-async def vote(ctx: Context, request: VoteRequest, quorum: Quorum) -> wire.QuorumResponse:
-    """Grant or reject a candidate's vote or pre-vote."""
-    return await _epoch_request(ctx, request, quorum)
-
-
 @handles(BeginQuorumEpochRequest, on=(INTERNAL,), needs=(Quorum,))
-async def begin_quorum_epoch(ctx: Context, request: BeginQuorumEpochRequest, quorum: Quorum) -> wire.QuorumResponse:
-    """Follow a new leader that presents itself."""
-    return await _epoch_request(ctx, request, quorum)
-
-
 @handles(EndQuorumEpochRequest, on=(INTERNAL,), needs=(Quorum,))
-async def end_quorum_epoch(ctx: Context, request: EndQuorumEpochRequest, quorum: Quorum) -> wire.QuorumResponse:
-    """Note that the leader has resigned, and stand for election in turn."""
-    return await _epoch_request(ctx, request, quorum)
-
-
-async def _epoch_request(ctx: Context, request: wire.QuorumRequest, quorum: Quorum) -> wire.QuorumResponse:
+async def quorum_epoch(ctx: Context, request: wire.QuorumRequest, quorum: Quorum) -> wire.QuorumResponse:
+    """Grant or reject a vote or pre-vote; follow a leader that presents itself; note that the leader has resigned."""
     try:
         message = wire.decode_request(request, ctx.node.node_id, ctx.node.cluster_id)
     except KafkaError as error:
@@ -67,7 +53,7 @@ async def fetch_metadata(ctx: Context, request: FetchRequest, quorum: Quorum) ->
     try:
         fetch = wire.decode_fetch(request, ctx.node.cluster_id)
     except KafkaError as error:
-        return wire.encode_fetch_refusal(error.code)
+        return FetchResponse(throttle_time_ms=0, error_code=int(error.code), session_id=0, responses=[], node_endpoints=[])
     answer, records = await quorum.ask(fetch)
     assert isinstance(answer, FetchAnswer)
     return wire.encode_fetch_response(answer, records)
@@ -79,7 +65,7 @@ async def fetch_snapshot(ctx: Context, request: FetchSnapshotRequest, quorum: Qu
     try:
         fetch = wire.decode_fetch_snapshot(request, ctx.node.cluster_id)
     except KafkaError as error:
-        return wire.encode_fetch_snapshot_refusal(error.code)
+        return FetchSnapshotResponse(throttle_time_ms=0, error_code=int(error.code), topics=[], node_endpoints=[])
     answer, piece = await quorum.ask(fetch)
     assert isinstance(answer, SnapshotAnswer)
     return wire.encode_fetch_snapshot_response(answer, piece)

@@ -201,11 +201,6 @@ def encode_fetch_response(answer: FetchAnswer, records: bytes) -> FetchResponse:
     return make_answer(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic], node_endpoints=[])
 
 
-def encode_fetch_refusal(error: Err) -> FetchResponse:
-    """Return the Kafka response to a Fetch that is not meant for us."""
-    return FetchResponse(throttle_time_ms=0, error_code=int(error), session_id=0, responses=[], node_endpoints=[])
-
-
 def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> FetchSnapshotResponse:
     """Return the Kafka response to a FetchSnapshot."""
     data = FetchSnapshotResponse.TopicSnapshot
@@ -216,11 +211,6 @@ def encode_fetch_snapshot_response(answer: SnapshotAnswer, records: bytes) -> Fe
         current_leader=cls.LeaderIdAndEpoch(leader_id=answer.leader, leader_epoch=answer.epoch))
     return FetchSnapshotResponse(throttle_time_ms=0, error_code=0, topics=[data(name=TOPIC, partitions=[part])],
                                  node_endpoints=[])
-
-
-def encode_fetch_snapshot_refusal(error: Err) -> FetchSnapshotResponse:
-    """Return the Kafka response to a FetchSnapshot that is not meant for us."""
-    return FetchSnapshotResponse(throttle_time_ms=0, error_code=int(error), topics=[], node_endpoints=[])
 
 
 def decode_response(wire: WireResponse) -> Response:

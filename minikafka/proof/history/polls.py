@@ -31,24 +31,14 @@ class PollStep(NamedTuple):
         return self.before is self.op
 
 
-def poll_skip(story: HistoryTables) -> Iterator[Evidence]:
-    """Judge from one poll to the next."""
-    return (_skipped(story, step, over) for step, over in _skips(story) if not step.inside)
+def poll_skip(story: HistoryTables, inside: bool) -> Iterator[Evidence]:
+    """Judge the steps inside one poll, or those from one poll to the next."""
+    return (_skipped(story, step, over) for step, over in _skips(story) if step.inside is inside)
 
 
-def int_poll_skip(story: HistoryTables) -> Iterator[Evidence]:
-    """Judge within one poll."""
-    return (_skipped(story, step, over) for step, over in _skips(story) if step.inside)
-
-
-def nonmonotonic_poll(story: HistoryTables) -> Iterator[Evidence]:
-    """Judge from one poll to the next."""
-    return (_back(step) for step in steps(story) if step.offset <= step.last and not step.inside)
-
-
-def int_nonmonotonic_poll(story: HistoryTables) -> Iterator[Evidence]:
-    """Judge within one poll."""
-    return (_back(step) for step in steps(story) if step.offset <= step.last and step.inside)
+def nonmonotonic_poll(story: HistoryTables, inside: bool) -> Iterator[Evidence]:
+    """Judge the steps inside one poll, or those from one poll to the next."""
+    return (_back(step) for step in steps(story) if step.offset <= step.last and step.inside is inside)
 
 
 def steps(story: HistoryTables) -> Iterator[PollStep]:

@@ -121,10 +121,10 @@ async def test_a_message_of_another_cluster_or_for_another_voter_is_refused(w: Q
     part = data.PartitionData(partition_index=0, replica_epoch=9, replica_id=2, last_offset_epoch=1, last_offset=9)
     topics = [data(topic_name="__cluster_metadata", partitions=[part])]
     for cluster, voter, error in ("other", 1, Err.INCONSISTENT_CLUSTER_ID), (own, 2, Err.INVALID_VOTER_KEY):
-        answer = await w.call(1, api.vote(ctx, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics), shell))
+        answer = await w.call(1, api.quorum_epoch(ctx, VoteRequest(cluster_id=cluster, voter_id=voter, topics=topics), shell))
         assert answer.error_code == error
     begin = BeginQuorumEpochRequest(cluster_id=own, voter_id=1, topics=[])
-    assert (await w.call(1, api.begin_quorum_epoch(ctx, begin, shell))).error_code == Err.INVALID_REQUEST
+    assert (await w.call(1, api.quorum_epoch(ctx, begin, shell))).error_code == Err.INVALID_REQUEST
     assert shell.epoch < 9
 
 

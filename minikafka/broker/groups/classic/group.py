@@ -180,15 +180,11 @@ class ClassicGroup(Group):
         return self.rebalance_or_complete(now)
 
     def _rejoin(self, call: Call, member: ClassicGroupMember, request: Join, now: float) -> list[Effect]:
-        superseded = self._dismiss(member)
+        superseded = JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id)        # its client has sent another JoinGroup
+        replies = [] if member.joining is None else [CompleteCall(member.joining, superseded)]
         member.adopt(request)
         member.joining = call
-        return [*superseded, *self.rebalance_or_complete(now)]
-
-    def _dismiss(self, member: ClassicGroupMember) -> list[Effect]:
-        """Answer the JoinGroup for which the member's client waits no longer: the client has sent another one."""
-        call, member.joining = member.joining, None
-        return [] if call is None else [CompleteCall(call, JoinResult(Err.REBALANCE_IN_PROGRESS, member.member_id))]
+        return [*replies, *self.rebalance_or_complete(now)]
 
     def welcome(self, member: ClassicGroupMember, skip_assignment: bool = False) -> JoinResult:
         """Return a member's JoinGroup result at the end of a join phase; only the leader's names the other members."""
