@@ -211,10 +211,8 @@ class Client:
 
     async def ask_coordinator(self, kind: int, key: str, message: Callable[[], ApiMessage], version: int,
                               error_of: Callable[[Any], Err], timeout: float | None = None) -> tuple[Err, Any]:
-        """Send once to the present coordinator and return (error, answer); (NETWORK_EXCEPTION, None) without an answer.
-
-        A coordinator that proves wrong or does not answer is forgotten, so that the next call looks for it.
-        """
+        """Send once to the present coordinator and return (error, answer); (NETWORK_EXCEPTION, None) without an answer. The next
+        call looks for another coordinator if this one proves wrong or does not answer."""
         node = await self.coordinator(kind, key)
         answer = await self.ask(node, message(), version, timeout, "coordinator")
         error = Err.NETWORK_EXCEPTION if answer is None else Err(error_of(answer))

@@ -197,10 +197,8 @@ class Cluster:
         return found.isr if found else []
 
     def partitions(self, *topics: str) -> dict[str, wire.PartitionInfo]:
-        """Return leader, epoch, replicas and ISR by "topic-partition", from the living broker with the newest metadata.
-
-        The call sends a request to each broker: one that is cut off has old metadata.
-        """
+        """Return leader, epoch, replicas and ISR by "topic-partition", from the living broker with the newest metadata: each
+        broker is asked, for one that is cut off has old metadata."""
         self._check()
         best: dict[str, tuple[tuple[int, bool], wire.PartitionInfo]] = {}
         for broker in self.alive:
@@ -325,10 +323,8 @@ class Cluster:
         self._inner("slow_follower", self._faults.follower, self._node(broker).id, False, rate * 1024)
 
     def fill_disk(self, broker: int, free: int = 0) -> None:
-        """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC, which ends the broker.
-
-        No call raises BrokerDied for that death, because this call caused it; `heal` makes room again.
-        """
+        """Leave only `free` bytes on a broker's disk: then a short write, then ENOSPC, which ends the broker. No call raises
+        BrokerDied for that death; `heal` makes room again."""
         self._inner("fill_disk", self._faults.disk, self._node(broker).id, free)
 
     def jump_clock(self, broker: int, seconds: float) -> None:

@@ -205,11 +205,8 @@ class Loader:
 
 
 def mark_refused(fs: Fs, folder: str) -> None:
-    """Leave the mark that the disk failed (I-LOAD-6), if the disk takes that.
-
-    It need not be durable. If the machine loses power before the next start, the page cache goes as well, and what can be read
-    then is on the disk.
-    """
+    """Leave the mark that the disk failed (I-LOAD-6), if the disk takes that. It need not be durable: after a loss of power the
+    page cache is gone as well, and what can be read then is on the disk."""
     with suppress(OSError):
         fs.open(f"{folder}/{REFUSED}").close()
 

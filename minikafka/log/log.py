@@ -152,11 +152,9 @@ class Log(SegmentedLog):
         return validate.client_batch(data, self._config, self.name, now_ms, request_version)
 
     def append_follower(self, data: Buffer, now_ms: int = 0) -> AppendInfo | None:
-        """Append what a leader sent, byte for byte; a batch cut short at the end is left out (rule 19).
-
-        None if there was no whole batch. Raises CORRUPT_MESSAGE for a wrong checksum, UnexpectedAppendOffset for
-        batches that were there before; a gap is what compaction left at the leader.
-        """
+        """Append what a leader sent, byte for byte, without a batch cut short at the end (rule 19); None if no batch was whole.
+        Raises CORRUPT_MESSAGE for a wrong checksum, UnexpectedAppendOffset for batches that were there before; a gap is what
+        compaction left at the leader."""
         self._check_online()
         found = list(frames(data))
         for at, header in found:
@@ -311,11 +309,8 @@ class Log(SegmentedLog):
             self.producers.reload(new_start_offset, new_start_offset)
 
     def advance_start(self, offset: int) -> None:
-        """Raise the start offset (retention, DeleteRecords); the next `delete_old_segments` deletes the data.
-
-        Raises OFFSET_OUT_OF_RANGE beyond the end of the log; the caller makes sure that `offset` does not pass the high
-        watermark.
-        """
+        """Raise the start offset (retention, DeleteRecords); the caller keeps it at or below the high watermark. The data go with
+        the next `delete_old_segments`. Raises OFFSET_OUT_OF_RANGE beyond the end of the log."""
         if offset > self.end_offset:
             raise KafkaError(Err.OFFSET_OUT_OF_RANGE)
         if offset > self.start_offset:

@@ -89,10 +89,9 @@ class ProducerEntry:
 
 @dataclass(slots=True, eq=False)
 class VerificationGuard:
-    """A batch that waits for its verification (KIP-890). Until it is written, no later batch of its producer may be written.
+    """A batch that waits for its verification (KIP-890). Until it is written, no later batch of its producer may be written: else
+    the first one would be out of order, however often it is tried. Only the first batch of a transaction is verified.
 
-    Only the first batch of a transaction is verified; once the transaction is open, the next ones are written at once. If a
-    later batch were written while the first one waits, the first would be out of order, however often it is tried.
     `from_zero`: the producer numbers every transaction from 0, so an unknown producer must begin with 0. `made_ms`: the
     wall clock when the first of them began to wait.
     """
@@ -227,10 +226,8 @@ class ProducerStates:
             )
 
     def update(self, header: BatchHeader, batch: bytes | bytearray | memoryview) -> CompletedTransaction | None:
-        """Take note of a batch that is in the log; the header must carry its final offsets.
-
-        Returns the transaction that it ends, if it is a marker and there was one.
-        """
+        """Take note of a batch that is in the log, by its final header; return the transaction that it ends, if it is a marker
+        and there was one."""
         completed = None
         if header.producer_id >= 0:
             entry = self.entries.setdefault(header.producer_id, ProducerEntry())

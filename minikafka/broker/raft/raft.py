@@ -47,11 +47,8 @@ __all__ = ["InvariantViolation", "Raft"]
 
 
 class Raft:
-    """One node of the quorum. Every event returns effects, to be executed left to right (effects.py).
-
-    The caller (shell/quorum.py) gives it one event at a time, executes the effects before it gives the next, and calls `check`
-    between the two.
-    """
+    """One node of the quorum. The caller (shell/quorum.py) gives it one event at a time, executes the effects that it returns
+    from left to right, and calls `check` before it gives the next event."""
 
     def __init__(
         self, node_id: int, voters: tuple[int, ...], log: ReplicatedLog, times: Times, rng: Rng, election_state: ElectionState

@@ -23,8 +23,8 @@ from minikafka.broker.replication.replica import Replica
 def choose(replica: Replica, offset: int, rack: str, racks: Mapping[int, str | None]) -> int | None:
     """Return the follower from which a consumer in `rack` should fetch `offset`; None if it should fetch from this leader.
 
-    `racks` has the rack of each unfenced broker. A follower, which has no followers, sends nobody. Of several followers the one
-    with the most records is chosen; then the one that was at the log's end last; then the one with the highest id.
+    `racks` has the rack of each unfenced broker. Of several followers the one with the most records is chosen; then the one
+    that was at the log's end last; then the one with the highest id.
     """
     if not rack or racks.get(replica.node_id) == rack:
         return None

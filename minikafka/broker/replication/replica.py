@@ -158,11 +158,8 @@ class Replica:
             raise KafkaError(Err.NOT_ENOUGH_REPLICAS)
 
     def on_appended(self, now: float) -> list[Effect]:
-        """Take note that the leader's log has grown. A leader that is alone in the ISR commits at once; otherwise the new
-        records can be fetched.
-
-        Returns one of two effects, never both: each of them wakes everything that waits for this partition.
-        """
+        """Take note that the leader's log has grown: it commits at once if it is alone in the ISR. Returns one of two effects,
+        never both: each of them wakes everything that waits for this partition."""
         return self._advance(now) or [LogEndMoved(self.log.end_offset)]
 
     def ack(self, required: int) -> Err | None:
@@ -299,11 +296,8 @@ class Replica:
 
     def on_alter_response(self, proposal: ProposedIsr, error: Err, now: float, isr: tuple[int, ...] = (),
                           leader_epoch: int = NO_EPOCH, partition_epoch: int = -1) -> list[Effect]:
-        """Take the response to `proposal`.
-
-        A proposal that is refused now may have been granted at an earlier try (rule 17). Metadata that brings its outcome
-        may have come before the response (rule 18).
-        """
+        """Take the response to `proposal`. What is refused now may have been granted at an earlier try (rule 17), and the
+        metadata with its outcome may have come before the response (rule 18)."""
         if self.isr.proposal is not proposal:
             return []                                   # its outcome has come with the metadata
         if error == Err.NONE:

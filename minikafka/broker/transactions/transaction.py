@@ -166,10 +166,7 @@ class Transaction:
         return replace(data, state=state, partitions=together, start_ms=start_ms, update_ms=now_ms)
 
     def verify(self, who: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
-        """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one.
-
-        Partition leaders ask this before the transaction's first append to the partition (rule 52).
-        """
+        """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one (rule 52)."""
         self._check_identity(who)
         if self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
@@ -258,11 +255,8 @@ class Transaction:
             raise KafkaError(Err.PRODUCER_FENCED)
 
     def _check_settled(self) -> None:
-        """Raise CONCURRENT_TRANSACTIONS while a decision is pending or markers are being written.
-
-        This check comes before the check of the identity: a producer that already has its next epoch may come before the
-        markers are written, and must try again; a fenced producer learns a little later that it is fenced.
-        """
+        """Raise CONCURRENT_TRANSACTIONS while a decision is pending or markers are being written. This is checked before the
+        identity: a producer that already has its next epoch must try again, and is not fenced."""
         if self.pending is not None or self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)
 

@@ -65,11 +65,8 @@ class CoordinatorLog:
 
     async def replay(
             self, apply: Callable[[batch.BatchHeader, memoryview], None], read_bytes: int, logger: logging.Logger) -> bool:
-        """Pass every batch up to the present log end to `apply`, reading about `read_bytes` at a time.
-
-        Return whether all of it was passed: False if this broker lost the leadership meanwhile or if the log cannot be read,
-        which is written to `logger`.
-        """
+        """Pass every batch up to the present log end to `apply`, reading about `read_bytes` at a time. Return False if
+        this broker lost the leadership meanwhile, or if the log cannot be read, which is written to `logger`."""
         at, end = self.partition.log.start_offset, self.partition.log.end_offset
         while at < end and not self.closed:
             try:
@@ -111,10 +108,7 @@ class CoordinatorLog:
         self.waiting.append(DeferredAppend(required, apply, base, self.env.future() if outcome is None else outcome))
 
     def settled(self) -> Future[Err]:
-        """Return a future that is NONE once everything appended so far is committed.
-
-        A read waits for it if it must show every commit that was appended before.
-        """
+        """Return a future that is NONE once everything appended so far is committed: a read that must show it waits for that."""
         outcome: Future[Err] = self.env.future()
         if not self.waiting:
             outcome.set_result(Err.NONE)

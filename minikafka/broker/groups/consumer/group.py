@@ -184,10 +184,8 @@ class ConsumerGroup(Group):
 
     def update(self, draft: ConsumerGroupState, member_id: str, before: ConsumerGroupMember, said: MemberMetadata,
                owned: Set[TopicIdPartition] | None, context: GroupContext) -> tuple[ConsumerGroupMember, bool]:
-        """Take the four steps for a member whose metadata is now `said`.
-
-        Return the member after them, and whether the group's regular expressions must be resolved.
-        """
+        """Take the four steps for a member whose metadata is now `said`; return the member, and whether the group's regular
+        expressions must be resolved."""
         if said != before.metadata:
             draft.write(MEMBER, member_id, said)
         names_changed = set(said.topics) != set(before.metadata.topics)

@@ -113,10 +113,8 @@ def called_back(classic: ClassicGroup) -> list[CompleteCall]:
 # --- and back ------------------------------------------------------------------------------------------------------
 
 def may_downgrade(state: ConsumerGroupState, leaving: Iterable[str], settings: ConsumerGroupSettings, max_size: int) -> bool:
-    """Return whether the group becomes classic: the last members of the consumer protocol leave, others stay.
-
-    `max_size`: how many members a classic group may have.
-    """
+    """Return whether the group becomes classic: the last members of the consumer protocol leave, and of the others there are no
+    more than a classic group may have (`max_size`)."""
     staying = [member for member_id, member in state.members.items() if member_id not in set(leaving)]
     return (settings.migration_policy in DOWNGRADES and 0 < len(staying) <= max_size
             and len(staying) < len(state.members) and all(member.is_classic for member in staying)

@@ -375,12 +375,8 @@ class Partition:
 
 
 class FollowerLagTrace:
-    """The trace of how long each follower has been behind, as the leader measures it.
-
-    A leader judges a follower by one clock, the time at which it was last caught up, and reads it twice in every
-    replica.lag.time.max.ms. A picture that guessed that time from the outside would be wrong by a fetch; so the leader writes it,
-    but only for followers that are late, and only when the figure has changed. `look` is cheap enough for every append, and
-    changes nothing but the trace. Kafka has metrics of the lag in records only (MaxLag).
+    """The trace of how long each follower has been behind, by the clock with which its leader judges it (isr.py). It is
+    written for followers that are late, when the figure has changed. Kafka has metrics of the lag in records (MaxLag).
 
     Event: behind{tp, epoch, follower, behind, check_in, every}: in leader epoch `epoch`, `behind` seconds ago it was caught up
     (null: it is again), in `check_in` seconds the leader looks next, then every `every` seconds. Durations, because clocks of

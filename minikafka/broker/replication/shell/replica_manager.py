@@ -159,10 +159,8 @@ class ReplicaManager:
 
     @contextmanager
     def contained(self, topic: str, index: int) -> Iterator[None]:
-        """Fail this partition, and no other, if an error that must not happen is raised inside.
-
-        The partition then answers KAFKA_STORAGE_ERROR until the broker starts again; an error of the disk goes through.
-        """
+        """Fail this partition, and no other, if an error that must not happen is raised inside: it answers KAFKA_STORAGE_ERROR
+        until the broker starts again. An error of the disk goes through."""
         try:
             yield
         except (OSError, KafkaError):

@@ -50,10 +50,7 @@ class Verification:
 
         `batches` has the first sequence of the batch that waits for each partition. With `add` the coordinator adds the
         partitions to the transaction, otherwise they must be in it. `abortable`: the client knows TRANSACTION_ABORTABLE.
-
-        A guard is made before each request. While the producer's last transaction is not complete, its marker may still
-        come to the partition. A marker that comes after the guard was made makes the guard void, even if the coordinator's
-        response is yes. Then the request is sent again, with a new guard; a late batch has an old epoch, and is refused.
+        A guard that a marker has made void meanwhile is worth nothing: the request is sent again, with a new guard.
         """
         env = self.node.env
         deadline = env.now() + self._longest_s
