@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from minikafka.broker.broker import Broker
 from minikafka.broker.server.peer import Peer
@@ -48,12 +48,25 @@ class Stage:
     async def ask(self, node: int, request: Any, version: int, timeout: float = 30.0) -> Any:
         return await self.peers[node].request(request, version, timeout=timeout)
 
-    async def leader_of(self, topic: str) -> int:
+    async def leader_of(self, topic: str, partition: int = 0) -> int:
         named = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=topic)]
         while True:
-            partitions = (await self.ask(1, MetadataRequest(topics=named), 12)).topics[0].partitions
-            if partitions and partitions[0].leader_id >= 0:
-                return int(partitions[0].leader_id)
+            answer = await self.ask(next(iter(self.peers)), MetadataRequest(topics=named), 12)
+            found = {p.partition_index: p.leader_id for p in answer.topics[0].partitions}
+            if found.get(partition) in self.peers:
+                return int(found[partition])
+            await self.client.sleep(0.05)
+
+    async def coordinator_of(self, key: str, kind: int = 0, instead_of: int | None = None) -> int:
+        """The broker that coordinates a group, or with `kind` 1 a transactional id, once it has loaded it."""
+        asked = next(node for node in self.peers if node != instead_of)
+        while True:
+            answer = await self.ask(asked, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 6)
+            broker = self.brokers.get(answer.coordinators[0].node_id)
+            part: Any = (broker.transactions if kind else broker.groups) if broker is not None else None
+            home = part.partitions.get(part.partition_for(key)) if part is not None else None
+            if home is not None and not home.loading and broker.node_id != instead_of:
+                return int(broker.node_id)
             await self.client.sleep(0.05)
 
     @property
@@ -94,6 +107,6 @@ def play(stage: S, story: Callable[[S], Coroutine[Any, Any, Any]], dies: Sequenc
         stage.world.close()
 
 
-def staged(kind: Callable[[int], Stage], seed: int | None = None, dies: Sequence[int] = ()) -> Decorator:
+def staged(kind: Callable[[int], Stage], seed: int | None = None) -> Decorator:
     """Make a test of a story on a stage of this kind; without `seed` the test's parameter of that name."""
-    return as_test(lambda story, given: play(kind(given["seed"] if seed is None else seed), story, dies))
+    return as_test(lambda story, given: play(kind(given["seed"] if seed is None else seed), story))

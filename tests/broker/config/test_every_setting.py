@@ -16,7 +16,6 @@ from kafka.protocol.admin import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
 from minikafka.broker.config.definition import Config, ConfigError, Range
@@ -164,8 +163,8 @@ async def test_a_topic_lives_with_every_setting_and_without_it_again(w: Walk) ->
 async def works(w: Walk) -> tuple[int, int]:
     """Commit an offset, begin a transactional id; the error codes."""
     begin = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1)
-    committed = await w.ask(await coordinator(w, "g"), requests.commit("g", "t", 3), 8)
-    begun = await w.ask(await coordinator(w, "x", 1), begin, 4)
+    committed = await w.ask(await w.coordinator_of("g"), requests.commit("g", "t", 3), 8)
+    begun = await w.ask(await w.coordinator_of("x", 1), begin, 4)
     return int(committed.topics[0].partitions[0].error_code), int(begun.error_code)
 
 
@@ -263,20 +262,8 @@ async def test_what_decides_over_a_node_s_place_cannot_be_set(w: Walk) -> None:
 # --- groups, client metrics, quotas -----------------------------------------------------------------------------------
 
 
-async def coordinator(w: Walk, key: str, kind: int = 0) -> int:
-    """Wait for the coordinator of a group, or of a transactional id (kind 1), and return its broker."""
-    while True:
-        answer = await w.ask(1, FindCoordinatorRequest(key_type=kind, coordinator_keys=[key]), 6)
-        broker = w.brokers.get(answer.coordinators[0].node_id)
-        part: Any = (broker.transactions if kind else broker.groups) if broker is not None else None
-        home = part.partitions.get(part.partition_for(key)) if part is not None else None
-        if broker is not None and home is not None and not home.loading:
-            return broker.node_id
-        await w.client.sleep(0.1)
-
-
 async def joins(w: Walk, group: str) -> int:
-    answer = await w.ask(await coordinator(w, group), ConsumerGroupHeartbeatRequest(
+    answer = await w.ask(await w.coordinator_of(group), ConsumerGroupHeartbeatRequest(
         group_id=group, member_id="m" * 22, member_epoch=0, rebalance_timeout_ms=1000, subscribed_topic_names=["t"],
         server_assignor=None, topic_partitions=[]), 1)
     return int(answer.error_code)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from kafka.protocol.admin import DeleteGroupsRequest
 from kafka.protocol.consumer.group import OffsetDeleteRequest
-from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import TxnOffsetCommitRequest, WriteTxnMarkersRequest
 
@@ -28,10 +27,7 @@ class Deletions(Forgetful):
 
     async def producer(self) -> tuple[int, int]:
         """Return an identity with an open transaction, to which the group belongs by its offset of partition 1."""
-        node = -1
-        while node < 0:
-            answer = await self.ask(1, FindCoordinatorRequest(key_type=1, coordinator_keys=["copier"]), 6)
-            node = answer.coordinators[0].node_id
+        node = await self.coordinator_of("copier", 1)
         init = InitProducerIdRequest(transactional_id="copier", transaction_timeout_ms=60_000)
         while (found := await self.ask(node, init, 4)).error_code:
             await self.client.sleep(0.05)

@@ -14,7 +14,6 @@ from kafka.protocol.consumer.group import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka.broker.coordinator.hashing import java_hash, partition_of
 from minikafka.broker.metadata.topic_names import OFFSETS_TOPIC
@@ -44,14 +43,7 @@ class Groups(Stage):
         assert [topic.error_code for topic in answer.topics] == [Err.NONE]
 
     async def coordinator(self, instead_of: int | None = None) -> int:
-        """Return the node that coordinates the group and has loaded it."""
-        asked = next(node for node in self.peers if node != instead_of)
-        while True:
-            answer = await self.ask(asked, FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 6)
-            node = answer.coordinators[0].node_id
-            if node not in (-1, instead_of) and (await self.fetch(node))[0] is Err.NONE:
-                return node
-            await self.client.sleep(0.05)
+        return await self.coordinator_of(GROUP, instead_of=instead_of)
 
     async def commit(self, node: int, offset: int, member: str = "", generation: int = -1) -> Err:
         request = requests.commit(GROUP, "t", offset, generation_id_or_member_epoch=generation, member_id=member)

@@ -31,6 +31,7 @@ from minikafka.proof.chaos.one_broker import OneBroker
 from minikafka.protocol.codec import REQUESTS, RESPONSES, decode_response, encode_response
 from minikafka.sim.world.env import SimEnv
 from minikafka.sim.world.loop import SimLoop
+from tests.story import in_world
 
 N = 120  # names in a request
 SLICE = 10  # steps
@@ -240,17 +241,14 @@ REQUESTED: dict[str, Callable[[], tuple[ApiMessage, int]]] = {
 
 
 @pytest.mark.parametrize("api", REQUESTED)
-def test_a_request_that_names_much_gives_turns(api: str, counted: Counted) -> None:
+@in_world(OneBroker, 1)
+async def test_a_request_that_names_much_gives_turns(world: OneBroker, api: str, counted: Counted) -> None:
     """Fails if a handler goes through all names in one step, or if the request is read or its answer written in one."""
-
-    async def story(world: OneBroker) -> tuple[int, int]:
-        client = await world.connect()
-        request, version = REQUESTED[api]()
-        before = counted.turns, counted.asides
-        await client.request(request, version)
-        return counted.turns - before[0], counted.asides - before[1]
-
-    given, asides = OneBroker(1).play(story)
+    client = await world.connect()
+    request, version = REQUESTED[api]()
+    before = counted.turns, counted.asides
+    await client.request(request, version)
+    given, asides = counted.turns - before[0], counted.asides - before[1]
     assert given >= N // SLICE // 2, f"{given} turns for {N} names"
     assert asides >= 1, "the request was read in one step"
 
@@ -273,40 +271,39 @@ def produce(batch: bytes, name: str = "t") -> tuple[ApiMessage, int]:
         part("Produce", "TopicProduceData", name=name, partition_data=rows)])
 
 
-def test_a_broker_that_makes_many_partitions_serves_and_lives(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_world(OneBroker, 1)
+async def test_a_broker_that_makes_many_partitions_serves_and_lives(
+        world: OneBroker, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """The partitions of a new topic are being made, and that takes for ever: the answer comes when the topic is committed, other
     clients are served, and heartbeats are answered, so that the broker is not fenced."""
+    client, other = await world.connect(), await world.connect()
+    broker, turn = world.broker(1), Turns.turn
+    begun = len(broker.replicas.partitions)
+    held: list[Any] = []
 
-    async def story(world: OneBroker) -> None:
-        client, other = await world.connect(), await world.connect()
-        broker, turn = world.broker(1), Turns.turn
-        begun = len(broker.replicas.partitions)
-        held: list[Any] = []
+    def hold(self: Turns) -> Any:
+        if begun < len(broker.replicas.partitions) < begun + N and not held:
+            held.append(broker.env.future())
+            return held[0]
+        return turn(self)
 
-        def hold(self: Turns) -> Any:
-            if begun < len(broker.replicas.partitions) < begun + N and not held:
-                held.append(broker.env.future())
-                return held[0]
-            return turn(self)
-
-        monkeypatch.setattr(Turns, "turn", hold)
-        answer = await client.request(*create("wide", N))
-        assert [row.error_code for row in answer.topics] == [0] and held
-        answer = await other.request(*create("more", 1))
-        assert [row.error_code for row in answer.topics] == [0]
-        await world.sleep(30)
-        assert not world.broker(1).image.brokers[1].fenced
-        assert broker.controller.controller.image.brokers[1].fenced is False
-        answer = await other.request(*produce(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms())))
-        assert answer.responses[0].partition_responses[0].error_code == 0
-        held[0].set_result(None)
-        await world.until(lambda: len(broker.replicas.partitions) == begun + N + 1)
-
-    OneBroker(1).play(story)
+    monkeypatch.setattr(Turns, "turn", hold)
+    answer = await client.request(*create("wide", N))
+    assert [row.error_code for row in answer.topics] == [0] and held
+    answer = await other.request(*create("more", 1))
+    assert [row.error_code for row in answer.topics] == [0]
+    await world.sleep(30)
+    assert not world.broker(1).image.brokers[1].fenced
+    assert broker.controller.controller.image.brokers[1].fenced is False
+    answer = await other.request(*produce(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms())))
+    assert answer.responses[0].partition_responses[0].error_code == 0
+    held[0].set_result(None)
+    await world.until(lambda: len(broker.replicas.partitions) == begun + N + 1)
 
 
-def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written_once(
-        counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_world(OneBroker, 1)
+async def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written_once(
+        world: OneBroker, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a topic of many partitions writes the checkpoints for each of them, or fills the queue of who needs the disk."""
     at_work, most = [0], [0]
     blocking = SimEnv.blocking
@@ -321,107 +318,95 @@ def test_folders_of_a_deleted_topic_go_one_at_a_time_and_checkpoints_are_written
         finally:
             at_work[0] -= 1
 
-    async def story(world: OneBroker) -> tuple[int, int]:
-        client, replicas = await world.connect(), world.broker(1).replicas
-        await client.request(*create("wide", N))
-        await world.until(lambda: len(replicas.partitions) > N)
-        for p in replicas.hosted():
-            p.append(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms()), 1)
-        replicas.log_manager.checkpoints.note_watermarks()
-        writes: list[str] = []
-        write = replicas.log_manager.dir.write
-        replicas.log_manager.dir.write = lambda name, offsets: (writes.append(name), write(name, offsets))
-        before = counted.turns
-        await client.request(*made("DeleteTopics", 6, timeout_ms=9000, topics=[
-            part("DeleteTopics", "DeleteTopicState", name="wide", topic_id=None)]))
-        await world.until(lambda: len(replicas.partitions) <= 1 and not replicas.log_manager._doomed)
-        return len(writes), counted.turns - before
-
     monkeypatch.setattr(SimEnv, "blocking", watched)
-    writes, given = OneBroker(1).play(story)
-    assert writes <= 4 and most[0] == 1 and given >= N // SLICE
+
+    client, replicas = await world.connect(), world.broker(1).replicas
+    await client.request(*create("wide", N))
+    await world.until(lambda: len(replicas.partitions) > N)
+    for p in replicas.hosted():
+        p.append(build([(b"k", b"v")], timestamp_ms=world.broker(1).env.wall_ms()), 1)
+    replicas.log_manager.checkpoints.note_watermarks()
+    writes: list[str] = []
+    write = replicas.log_manager.dir.write
+    replicas.log_manager.dir.write = lambda name, offsets: (writes.append(name), write(name, offsets))
+    before = counted.turns
+    await client.request(*made("DeleteTopics", 6, timeout_ms=9000, topics=[
+        part("DeleteTopics", "DeleteTopicState", name="wide", topic_id=None)]))
+    await world.until(lambda: len(replicas.partitions) <= 1 and not replicas.log_manager._doomed)
+    assert len(writes) <= 4 and most[0] == 1 and counted.turns - before >= N // SLICE
 
 
-def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+@in_world(OneBroker, 1)
+async def test_a_fetch_misses_nothing_that_comes_in_the_turns_of_others(
+        world: OneBroker, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record comes to the first partition after that has been read, and before the fetch waits (I-DELAY-2)."""
+    client, broker, turn = await world.connect(), world.broker(1), Turns.turn
+    await client.request(*create("wide", 3 * SLICE))
+    await world.until(lambda: len(broker.replicas.partitions) > 3 * SLICE)
+    await world.sleep(1)
+    arrived = []
 
-    async def story(world: OneBroker) -> tuple[float, int]:
-        client, broker, turn = await world.connect(), world.broker(1), Turns.turn
-        await client.request(*create("wide", 3 * SLICE))
-        await world.until(lambda: len(broker.replicas.partitions) > 3 * SLICE)
-        await world.sleep(1)
-        arrived = []
+    def arrive(self: Turns) -> Any:
+        if not arrived:
+            arrived.append(broker.replicas.get("wide", 0).append(build([(b"k", b"v")], timestamp_ms=1), 1))
+        return turn(self)
 
-        def arrive(self: Turns) -> Any:
-            if not arrived:
-                arrived.append(broker.replicas.get("wide", 0).append(build([(b"k", b"v")], timestamp_ms=1), 1))
-            return turn(self)
+    rows = [part("Fetch", "FetchTopic.FetchPartition", partition=i, fetch_offset=0, current_leader_epoch=-1,
+                 log_start_offset=-1, partition_max_bytes=1 << 20) for i in range(SLICE // 3)]
+    monkeypatch.setattr(turns, "MOST_STEPS", 2)
+    monkeypatch.setattr(Turns, "turn", lambda self: arrive(self) if reading[0] else turn(self))
+    reading = [False]
+    read_all = ServedFetch._read_all
 
-        rows = [part("Fetch", "FetchTopic.FetchPartition", partition=i, fetch_offset=0, current_leader_epoch=-1,
-                     log_start_offset=-1, partition_max_bytes=1 << 20) for i in range(SLICE // 3)]
-        monkeypatch.setattr(turns, "MOST_STEPS", 2)
-        monkeypatch.setattr(Turns, "turn", lambda self: arrive(self) if reading[0] else turn(self))
-        reading = [False]
-        read_all = ServedFetch._read_all
+    async def reads(self: Any, count: bool) -> Any:
+        reading[0] = True
+        found = await read_all(self, count)
+        reading[0] = False
+        return found
 
-        async def reads(self: Any, count: bool) -> Any:
-            reading[0] = True
-            found = await read_all(self, count)
-            reading[0] = False
-            return found
-
-        monkeypatch.setattr(ServedFetch, "_read_all", reads)
-        begun = world.now()
-        answer = await client.request(*made(
-            "Fetch", 11, replica_id=-1, max_wait_ms=20000, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
-            session_epoch=-1, forgotten_topics_data=[], rack_id="",
-            topics=[part("Fetch", "FetchTopic", topic="wide", partitions=rows)]))
-        assert arrived, "the fetch took no turn"
-        return world.now() - begun, sum(len(p.records or b"") for p in answer.responses[0].partitions)
-
-    waited, size = OneBroker(1).play(story)
-    assert size > 0 and waited < 10
+    monkeypatch.setattr(ServedFetch, "_read_all", reads)
+    begun = world.now()
+    answer = await client.request(*made(
+        "Fetch", 11, replica_id=-1, max_wait_ms=20000, min_bytes=1, max_bytes=1 << 20, isolation_level=0, session_id=0,
+        session_epoch=-1, forgotten_topics_data=[], rack_id="",
+        topics=[part("Fetch", "FetchTopic", topic="wide", partitions=rows)]))
+    assert arrived, "the fetch took no turn"
+    assert any(p.records for p in answer.responses[0].partitions) and world.now() - begun < 10
 
 
-def test_a_heavy_batch_is_checked_in_a_thread_and_a_light_one_is_not(counted: Counted) -> None:
-    async def story(world: OneBroker) -> None:
-        client, now = await world.connect(), world.broker(1).env.wall_ms()
-        for records, asides in ((1, 0), (5000, 1)):
-            before = counted.asides
-            answer = await client.request(*produce(build([(b"k", b"v")] * records, timestamp_ms=now)))
-            assert answer.responses[0].partition_responses[0].error_code == 0
-            assert counted.asides - before == asides
-        assert world.log_end == 5001
-
-    OneBroker(1).play(story)
+@in_world(OneBroker, 1)
+async def test_a_heavy_batch_is_checked_in_a_thread_and_a_light_one_is_not(world: OneBroker, counted: Counted) -> None:
+    client, now = await world.connect(), world.broker(1).env.wall_ms()
+    for records, asides in ((1, 0), (5000, 1)):
+        before = counted.asides
+        answer = await client.request(*produce(build([(b"k", b"v")] * records, timestamp_ms=now)))
+        assert answer.responses[0].partition_responses[0].error_code == 0
+        assert counted.asides - before == asides
+    assert world.log_end == 5001
 
 
-def test_a_long_decision_is_taken_anew_when_another_came_between(counted: Counted) -> None:
+@in_world(OneBroker, 1)
+async def test_a_long_decision_is_taken_anew_when_another_came_between(world: OneBroker, counted: Counted) -> None:
     """Fails if a decision is carried out on an image that has changed since it was read (I-CTL-8)."""
+    active: ActiveController = world.broker(1).controller
+    attempts: list[float] = []
 
-    async def story(world: OneBroker) -> tuple[int, Any]:
-        active: ActiveController = world.broker(1).controller
-        attempts: list[float] = []
+    async def long(controller: Any, now: float) -> Any:
+        seen = {name: dict(values) for name, values in controller.image.configs.items()}
+        attempts.append(now)
+        if len(attempts) == 1:
+            env.spawn(active.decide(short), "short")
+        for _ in range(30 * SLICE):
+            await pace()
+        return [], seen
 
-        async def long(controller: Any, now: float) -> Any:
-            seen = {name: dict(values) for name, values in controller.image.configs.items()}
-            attempts.append(now)
-            if len(attempts) == 1:
-                env.spawn(active.decide(short), "short")
-            for _ in range(30 * SLICE):
-                await pace()
-            return [], seen
+    def short(controller: Any, now: float) -> Any:
+        return [ConfigRecord(2, "t", "retention.ms", "1")], None
 
-        def short(controller: Any, now: float) -> Any:
-            return [ConfigRecord(2, "t", "retention.ms", "1")], None
-
-        env = world.broker(1).env
-        slow = env.spawn(active.decide(long), "long")
-        await world.until(slow.done)
-        return len(attempts), slow.result()
-
-    attempts, answer = OneBroker(1).play(story)
-    assert (attempts, answer.get((2, "t"))) == (2, {"retention.ms": "1"})
+    env = world.broker(1).env
+    slow = env.spawn(active.decide(long), "long")
+    await world.until(slow.done)
+    assert (len(attempts), slow.result().get((2, "t"))) == (2, {"retention.ms": "1"})
 
 
 # --- nothing is quadratic, nothing has a limit that it does not need -----------------------------------------------

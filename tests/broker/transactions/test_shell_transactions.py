@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import pytest
 from kafka.protocol.admin.transactions import DescribeTransactionsRequest
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest
 from kafka.protocol.producer.transaction import AddPartitionsToTxnRequest, EndTxnRequest, WriteTxnMarkersRequest
 
@@ -47,14 +46,10 @@ class Transactions(Stage):
         return node, await self.init(node)
 
     async def coordinator(self, instead_of: int | None = None) -> int:
-        """Return the node that coordinates the id and has loaded it."""
-        asked = next(node for node in self.peers if node != instead_of)
-        while True:
-            answer = await self.ask(asked, FindCoordinatorRequest(key_type=1, coordinator_keys=[ID]), 6)
-            node = answer.coordinators[0].node_id
-            if node not in (-1, instead_of) and (await self.describe(node))[0] in (0, Err.TRANSACTIONAL_ID_NOT_FOUND):
-                return node
-            await self.client.sleep(0.05)
+        """Return the node that coordinates the id, once it answers for it."""
+        node = await self.coordinator_of(ID, 1, instead_of)
+        assert (await self.describe(node))[0] in (0, Err.TRANSACTIONAL_ID_NOT_FOUND)
+        return node
 
     async def init(self, node: int, timeout_ms: int = 60_000) -> Who:
         request = InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=timeout_ms)
@@ -79,7 +74,7 @@ class Transactions(Stage):
         request = requests.produce("t", data, transactional_id=ID)
         request.topic_data[0].partition_data[0].index = partition
         while True:
-            answer = await self.ask(leader if leader >= 0 else await self.leader(partition), request, 12)
+            answer = await self.ask(leader if leader >= 0 else await self.leader_of("t", partition), request, 12)
             error = answer.responses[0].partition_responses[0].error_code
             if error not in (Err.NOT_LEADER_OR_FOLLOWER, Err.CONCURRENT_TRANSACTIONS, Err.NOT_ENOUGH_REPLICAS):
                 break
@@ -106,21 +101,11 @@ class Transactions(Stage):
         while (await self.describe(node))[1] != state.value:
             await self.client.sleep(0.05)
 
-    async def leader(self, partition: int) -> int:
-        alive = next(iter(self.peers))
-        named = [MetadataRequest.MetadataRequestTopic(name="t")]
-        while True:
-            answer = await self.ask(alive, MetadataRequest(topics=named), 12)
-            found = {p.partition_index: p.leader_id for p in answer.topics[0].partitions}
-            if found.get(partition, -1) in self.peers:
-                return found[partition]
-            await self.client.sleep(0.05)
-
     async def read(self, partition: int) -> tuple[int, int, int]:
         """Return high watermark, last stable offset, and the batches that read_committed gets."""
         request = requests.fetch("t", isolation_level=1)
         request.topics[0].partitions[0].partition = partition
-        p = (await self.ask(await self.leader(partition), request, 12)).responses[0].partitions[0]
+        p = (await self.ask(await self.leader_of("t", partition), request, 12)).responses[0].partitions[0]
         return p.high_watermark, p.last_stable_offset, len(list(batches(bytes(p.records))))
 
     async def stop(self, node: int) -> None:
@@ -141,7 +126,7 @@ async def test_rule_48_a_decision_is_answered_when_it_is_replicated(world: Trans
     world.connect(node)
     assert not ending.done() and (await world.describe(node))[1] == "Ongoing"
     assert await world.add(node, who, 1) is Err.CONCURRENT_TRANSACTIONS
-    assert world.brokers[await world.leader(0)].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
+    assert world.brokers[await world.leader_of("t")].replicas.get("t", 0).log.end_offset == 1, "no marker yet"
     release()
     assert await ending is Err.NONE
     await world.until(node, TransactionState.COMPLETE_COMMIT)
@@ -311,7 +296,7 @@ async def test_rule_52_a_transaction_begins_while_the_last_markers_are_on_their_
     """Fails if EndTxn with the next epoch is PRODUCER_FENCED, or a first batch refused, while the last transaction is being
     marked: with KIP-890 nothing separates the two. Some transactions are aborted without partitions."""
     node, who = await world.begin()
-    leaders = [await world.leader(partition) for partition in range(4)]
+    leaders = [await world.leader_of("t", partition) for partition in range(4)]
     world.net.latency = (0.0002, 0.03)
     for number in range(20):
         await asyncio.gather(*(world.write(who, partition, leader=leader) for partition, leader in enumerate(leaders)))
@@ -350,7 +335,7 @@ async def test_rule_52_a_marker_overtakes_the_question_to_the_coordinator(world:
     leader's question was on its way, though the question was sent in time: the leader must send it again."""
     node, who = await world.begin()
     await world.write(who, 0)
-    leader, coordinator = world.brokers[await world.leader(0)], world.brokers[node].transactions
+    leader, coordinator = world.brokers[await world.leader_of("t")], world.brokers[node].transactions
     asked, complete = asyncio.Event(), asyncio.Event()
 
     async def marked() -> None:

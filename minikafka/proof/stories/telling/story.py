@@ -262,22 +262,22 @@ class Story(Teller):
         assert answer.responses[0].error_code == 0, Err(answer.responses[0].error_code).name
         await self.until(lambda: all(self.partition(node, name) is None for node in self.world.brokers))
 
-    async def prefer(self, *replicas: int, by: int, topic: str = "t") -> None:
+    async def prefer(self, *replicas: int, by: int) -> None:
         """Put the replicas into another order, and have the first of them elected, as an operator does."""
-        await self.order(*replicas, by=by, topic=topic)
-        await self.elect(by=by, topic=topic)
+        await self.order(*replicas, by=by)
+        await self.elect(by=by)
 
-    async def order(self, *replicas: int, by: int, topic: str = "t") -> None:
+    async def order(self, *replicas: int, by: int) -> None:
         """Put the replicas into another order; no leader changes."""
         row = AlterPartitionReassignmentsRequest.ReassignableTopic
-        moved = row(name=topic, partitions=[row.ReassignablePartition(partition_index=0, replicas=list(replicas))])
+        moved = row(name="t", partitions=[row.ReassignablePartition(partition_index=0, replicas=list(replicas))])
         request = AlterPartitionReassignmentsRequest(timeout_ms=9000, topics=[moved], allow_replication_factor_change=True)
         answer = await self.peer(by).request(request, 1, PATIENCE)
         assert answer.responses[0].partitions[0].error_code == 0
 
-    async def elect(self, by: int, topic: str = "t") -> None:
+    async def elect(self, by: int) -> None:
         """Have the first of the replicas elected."""
-        wanted = [ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[0])]
+        wanted = [ElectLeadersRequest.TopicPartitions(topic="t", partitions=[0])]
         request = ElectLeadersRequest(election_type=0, topic_partitions=wanted, timeout_ms=9000)
         await self.peer(by).request(request, 2, PATIENCE)
 
