@@ -1,10 +1,11 @@
 """Engines under test: every test that takes `cluster` runs on our brokers and on Apache Kafka, the judge.
 
 Markers: `apache` for what needs Apache Kafka's jars, and `judge` too where its brokers run. Of a test that is marked
-`judge_first` the half on our brokers gets `soak`.
+`judge_first` the half on our brokers gets `soak`. A test that is marked `proof` judges our brokers by itself; it gets `judge`
+unless it has `soak`.
 
-    pytest -m "not judge and not soak"    on our brokers   (make test)
-    pytest -m judge                       on Apache's      (make judge)
+    pytest -m "not judge and not soak"    on our brokers                   (make test)
+    pytest -m judge                       on Apache's, and the proof       (make judge)
 
 Without Apache's jars its half is skipped with that reason; the closing lines count what ran and what did not.
 """
@@ -102,6 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("judge")
         elif item.get_closest_marker("judge_first"):
             item.add_marker("soak")
+        elif item.get_closest_marker("proof") and not item.get_closest_marker("soak"):
+            item.add_marker("judge")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -30,6 +30,7 @@ from minikafka.sim.world.replaced import replaced
 
 DRAWN = "b47b38a98b9b4b30"  # a digest of what some seeds draw
 
+@pytest.mark.proof
 @pytest.mark.parametrize("kept", kept_seeds(), ids=str)
 def test_what_once_failed(kept: campaigns.Kept) -> None:
     """Each seed in regress.txt showed a bug that is mended; fails when it comes back."""

@@ -1,4 +1,4 @@
-"""Whole clusters under the seeded swarm: the first part of the seeds (seeds.py), in every run."""
+"""Whole clusters under the seeded swarm: the first part of the seeds (seeds.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.proof.seeds import FIRST
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.proof, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("block", FIRST.blocks, ids=lambda block: f"{block.start}-{block.stop - 1}")

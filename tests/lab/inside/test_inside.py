@@ -68,6 +68,7 @@ def high_watermark(leo: dict[int, int], isr: list[int]) -> int:
     return min(leo[broker] for broker in isr)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("exercise, name, answer", list(each("wrong")))
 def test_the_adversary_finds_each_wrong_answer(exercise, name, answer, monkeypatch):
     """Fails if a wrong answer withstands the nights, or falls for another reason than the one that falls.py names; if its
@@ -109,6 +110,7 @@ def calls_of(exercise: str, random: int) -> list[Call]:
     return calls
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("random", [FEW, pytest.param(front.RANDOM, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("row", RULES, ids=lambda row: row.exercise)
 def test_a_right_rule_withstands_all_nights(row, random):
@@ -129,6 +131,7 @@ def is_the_same_rule(exercise: str, answer: Callable[..., Any]) -> bool:
     return True
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("exercise, name, answer", list(each("right")))
 def test_the_adversary_lets_each_right_answer_through(exercise, name, answer, monkeypatch):
     """Fails if a right answer, in whatever form, falls in a night that was made for its rule."""

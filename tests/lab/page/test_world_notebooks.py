@@ -1,11 +1,12 @@
 """The solved notebooks inside a simulated world, natively: what a browser's page runs (minikafka/lab/page).
 
-Those in CHEAP meet what the others meet: kafka-python, members in processes, files on disks, librdkafka's stand-in, a program
-from nothing. The others are soak's.
+Lab 0 runs in `make test`, lab 5, which has members in processes, in `make judge`; so do labs 0, 4, 6 and 8 in the page itself, in
+Chromium (tests/lab/web/test_page.py). All run in `make long`.
 """
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,8 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(page.__file__).parent
 STARTUP = FOLDER.parent / "startup.py"
 LABS = [f"{number:02}" for number in range(11)]
-CHEAP = ("00", "02", "03", "05")
-AGAIN, LATER = ("00",), ("01", "03", "04", "05")  # run twice; lab 2 once took one step more, others were not tried
+AGAIN = ("00", "01", "03", "04", "05")  # run twice; lab 2 once took one step more, others were not tried
 ENDING = """
 from minikafka.lab.page.notebook import enter
 print(enter().timeline.steps, enter().timeline.clock, *[way.net.digest for way in enter().network.ways])
@@ -59,12 +59,13 @@ def ran(lab: str, turn: int = 0) -> list[nbformat.NotebookNode]:
     return list(notebook.cells)
 
 
-def some(cheap: tuple[str, ...], later: tuple[str, ...]) -> pytest.MarkDecorator:
-    """Return labs as parameters, of which only some are cheap."""
-    return pytest.mark.parametrize("lab", [*cheap, *(pytest.param(lab, marks=pytest.mark.soak) for lab in later)])
+def each(labs: Sequence[str], proof: tuple[str, ...] = ()) -> pytest.MarkDecorator:
+    """Return labs as parameters: lab 0 for `make test`, some for `make judge`, the others for `make long`."""
+    return pytest.mark.parametrize("lab", [lab if lab == "00" else pytest.param(
+        lab, marks=pytest.mark.proof if lab in proof else pytest.mark.soak) for lab in labs])
 
 
-@some(CHEAP, tuple(lab for lab in LABS if lab not in CHEAP))
+@each(LABS, proof=("05",))
 def test_a_solved_notebook_runs_in_the_world_but_for_the_cells_of_the_table(lab: str) -> None:
     """Fails if other cells fail than those of the table, or if a marked figure is not that of the text."""
     before, after = solved(lab)[1].cells, ran(lab)
@@ -76,7 +77,7 @@ def test_a_solved_notebook_runs_in_the_world_but_for_the_cells_of_the_table(lab:
     assert len(failed) <= 0.05 * sum(cell.cell_type == "code" for cell in before)
 
 
-@some(AGAIN, LATER)
+@each(AGAIN)
 def test_a_notebook_in_the_world_is_the_same_run_each_time(lab: str) -> None:
     """Fails if chance that is not the seed's, or the machine's clock, gets into a run: a cell prints something else, or the world
     has taken another step or carried another byte at the end."""

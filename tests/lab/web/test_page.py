@@ -79,14 +79,21 @@ STARTED = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session
 OPEN_TABS = "() => [...jupyterapp.shell.widgets('main')].map(each => each.context?.path)"
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
+OFTEN = ("00", "04", "06", "08")  # in `make judge`; the others in `make long`
 
 
-def in_chromium(test):
-    """Mark a test that opens the page."""
-    for mark in (pytest.mark.soak, pytest.mark.browser, pytest.mark.timeout(1800), pytest.mark.skipif(
+def in_a_page(test):
+    """Mark a test that opens the page in a real Chromium."""
+    for mark in (pytest.mark.browser, pytest.mark.timeout(1800), pytest.mark.skipif(
             CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")):
         test = mark(test)
     return test
+
+
+def in_chromium(test):
+    """Mark a test that opens the page, in `make long`."""
+    return pytest.mark.soak(in_a_page(test))
+
 
 def notebook(*sources: str) -> dict:
     cells = [{**CELL, "id": f"cell-{number}", "source": source} for number, source in enumerate(sources)]
@@ -128,8 +135,9 @@ def test_three_brokers_run_in_a_page(page):
     assert len(page.asked) == 1 and page.complaints == []
 
 
-@in_chromium
-@pytest.mark.parametrize("lab", LABS)
+@in_a_page
+@pytest.mark.proof
+@pytest.mark.parametrize("lab", [lab if lab in OFTEN else pytest.param(lab, marks=pytest.mark.soak) for lab in LABS])
 def test_a_solved_lab_runs_in_a_page(page, lab):
     """Fails if a cell fails in Chromium, if a marked figure is not that of the text, if another host is asked, or if something
     that is asked for is not there. With -s it prints the lab's row of docs/INSTALL.md."""

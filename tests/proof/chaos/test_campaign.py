@@ -20,6 +20,7 @@ from tests.conftest import SETTINGS as FAST
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
+@pytest.mark.proof
 def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     """A quarter of a minute of kill -9 (and of pauses and cuts) under producers, groups and transactions of two libraries.
 

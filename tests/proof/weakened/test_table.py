@@ -28,7 +28,8 @@ def with_every_rule(world: str, seed: int) -> tuple[str, ...]:
     return BY_NAME[world](seed)
 
 
-# A world of groups takes a minute; what it shows is shown by the seeds of every run, too.
+# A world of groups takes a minute; what it shows is shown by the tests of groups, too.
+@pytest.mark.proof
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.soak if RULES[name].shown_by == "groups_struck" else ())
                                   for name in IN_WORLDS])
 def test_a_recorded_seed_falls_and_only_without_the_rule(name: str) -> None:
