@@ -20,7 +20,7 @@ export MINIKAFKA_UNSAID := $(OTHERS)
 unexport $(OTHERS) PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock lab play labs site browser student-copy quick test long judge soak apache demo doctor lint clean distclean
+.PHONY: help setup lock lab play labs site browser student-copy quick test proof long judge soak apache demo doctor lint clean distclean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,9 +39,13 @@ quick: setup  ## before each commit: units, laws, scenarios and stories, one liv
 
 test: setup  ## the tests, on our brokers, and the notebooks (ARGS="-k log", JOBS=0: one after the other)
 	@$(PY) -m minikafka jars --if-online
-	@$(PYTEST) -n $(JOBS) -m "not judge and not soak" $(ARGS)
+	@$(PYTEST) -n $(JOBS) -m "not judge and not soak and not proof" $(ARGS)
 
-long: apache  ## the tests that `make test` leaves out: heavy, and covered there by others (tests/README.md)
+proof: setup  ## seeds and nights of the simulator, a real browser, the labs on Spark, all on our brokers
+	@$(PY) -m minikafka jars --if-online
+	@$(PYTEST) -n $(JOBS) -m "proof and not judge and not soak" $(ARGS)
+
+long: apache  ## the tests that `make test` and `make proof` leave out: heavy, and covered there by others (tests/README.md)
 	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs solutions $(ARGS)
 	@MINIKAFKA_NOTEBOOKS=whole MINIKAFKA_ENGINE=apache $(PYTEST) -n 2 -m judge solutions $(ARGS)
 

@@ -3,9 +3,11 @@
 Only cells marked `# NBVAL_CHECK_OUTPUT` are compared, and only by their plain text: pictures and HTML may be drawn anew.
 The solved notebooks run strictly (LAB_STRICT=1): an exercise that does not pass is an error there. In the students' an
 unsolved exercise is what one expects, so they must run from top to bottom without it. Nothing goes into a student's progress
-file. On Apache Kafka only the hands-on part is run (the simulated world says the same beside every engine), of labs that have
-changed since `tools/labs.py --gate` judged them; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs that of all. Of a student's
-notebook only what differs from the solved one is run, and what that needs; `make long` runs all.
+file. `make test` runs labs 0 to 10, `make proof` those on Spark and the electives.
+
+On Apache Kafka only the hands-on part is run (the simulated world says the same beside every engine), of labs that have changed
+since `tools/labs.py --gate` judged them; MINIKAFKA_NOTEBOOKS=whole (`make long`) runs that of all. Of a student's notebook only
+what differs from the solved one is run, and what that needs; `make long` runs all.
 
 Students run cells again. In the solved notebooks of TWICE, with MINIKAFKA_NOTEBOOKS=whole in all, each cell is run a second time
 at once, and once more after the end of the lab, the last one first, back to the one that starts the cluster (whole: all of them,
@@ -48,6 +50,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """
     if item.path.suffix != ".ipynb":
         return
+    if "11" <= item.path.name[:2] <= "99":  # on Spark, and the electives
+        item.add_marker(pytest.mark.proof)
     if os.environ.get("MINIKAFKA_ENGINE") == "apache":
         item.add_marker(pytest.mark.judge)
     elif item.path.parent == ROOT / "solutions" and WHOLE:

@@ -1,11 +1,11 @@
 """Engines under test: every test that takes `cluster` runs on our brokers and on Apache Kafka, the judge.
 
 Markers: `apache` for what needs Apache Kafka's jars, and `judge` too where its brokers run. Of a test that is marked
-`judge_first` the half on our brokers gets `soak`. A test that is marked `proof` judges our brokers by itself; it gets `judge`
-unless it has `soak`.
+`judge_first` the half on our brokers gets `soak`.
 
-    pytest -m "not judge and not soak"    on our brokers                   (make test)
-    pytest -m judge                       on Apache's, and the proof       (make judge)
+    pytest -m "not judge and not soak and not proof"    on our brokers                                             (make test)
+    pytest -m "proof and not judge and not soak"        the same: seeds, nights, a browser, the labs on Spark      (make proof)
+    pytest -m judge                                     on Apache's                                                (make judge)
 
 Without Apache's jars its half is skipped with that reason; the closing lines count what ran and what did not.
 """
@@ -58,8 +58,8 @@ SETTINGS = {
 # `make quick` has all of tests/ but these, and but what takes a cluster or is marked as slow: a new room's tests are in it.
 NOT_QUICK = frozenset(Path(__file__).parent / name for name in (
     "broker/security", "client", "clients", "cluster", "lab", "setup", "sim/test_determinism.py", "wire", "proof/weakened",
-    "proof/chaos", "proof/invariants", "proof/raft", "proof/test_campaign.py", "proof/test_campaign_seeds_1.py",
-    "proof/test_campaign_seeds_2.py", "proof/test_damage.py", "proof/test_struck_clients.py"))
+    "proof/chaos", "proof/invariants", "proof/raft", "proof/test_campaign.py", "proof/test_campaign_seeds.py",
+    "proof/test_damage.py", "proof/test_struck_clients.py"))
 SLOW = ("slow", "soak", "spark", "browser")
 
 _numbers = itertools.count(1)
@@ -103,8 +103,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("judge")
         elif item.get_closest_marker("judge_first"):
             item.add_marker("soak")
-        elif item.get_closest_marker("proof") and not item.get_closest_marker("soak"):
-            item.add_marker("judge")
 
 
 @pytest.hookimpl(wrapper=True)

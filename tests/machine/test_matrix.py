@@ -27,7 +27,8 @@ RIGHT = {"consumed": ["0", "1", "2"], "format": "kafka", "kafka": NOON, "minikaf
          "own stream": ["2025-06-02 12:00:00", "2025-06-02 12:00:01", "2025-06-02 12:00:02"]}
 ODD = "Élève O'Brien #1 50%, {a}"
 NO_CONNECTOR = "Spark's Kafka connector is not in the cache (`make apache` fetches it)"
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.skipif(not CONNECTOR.present, reason=NO_CONNECTOR)]
+pytestmark = [pytest.mark.proof, pytest.mark.spark, pytest.mark.timeout(600),
+              pytest.mark.skipif(not CONNECTOR.present, reason=NO_CONNECTOR)]
 
 
 @dataclass

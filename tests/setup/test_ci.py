@@ -44,15 +44,16 @@ def run(folder: Path, failing: str = "", user: int = 1000, tools: tuple[str, ...
 def test_everything_in_order(tmp_path):
     """Fails if a part is left out, or if pytest's closing lines do not reach the output."""
     status, made, text = run(tmp_path)
-    assert (status, made) == (0, ["setup", "apache", "test", "judge"])
-    assert text.count("1 passed") == 4
+    assert (status, made) == (0, ["setup", "apache", "test", "proof", "judge"])
+    assert text.count("1 passed") == 5
 
 
 @pytest.mark.parametrize("failing, made", [
     ("setup", ["setup"]),
     ("apache", ["setup", "apache"]),
-    ("test", ["setup", "apache", "test", "judge"]),
-    ("judge", ["setup", "apache", "test", "judge"]),
+    ("test", ["setup", "apache", "test", "proof", "judge"]),
+    ("proof", ["setup", "apache", "test", "proof", "judge"]),
+    ("judge", ["setup", "apache", "test", "proof", "judge"]),
 ])
 def test_a_part_that_fails_fails_the_run(tmp_path, failing, made):
     """Fails if a failure is swallowed; a failing test must not keep the judge from speaking."""
@@ -61,14 +62,14 @@ def test_a_part_that_fails_fails_the_run(tmp_path, failing, made):
 
 
 @pytest.mark.parametrize("user, tools, parts", [
-    (0, ("buildah", "mmdebstrap", "chromium", "kcat"), 5),
-    (0, ("buildah",), 4),
-    (1000, ("buildah", "mmdebstrap"), 4),
+    (0, ("buildah", "mmdebstrap", "chromium", "kcat"), 6),
+    (0, ("buildah",), 5),
+    (1000, ("buildah", "mmdebstrap"), 5),
 ])
 def test_the_image_is_built_where_that_is_possible(tmp_path, user, tools, parts):
     """Fails if CI needs root or tools that are not there, or leaves the image out where both are."""
     status, made, _ = run(tmp_path, user=user, tools=tools)
-    assert (status, made) == (0, ["setup", "apache", "test", "judge", "image"][:parts])
+    assert (status, made) == (0, ["setup", "apache", "test", "proof", "judge", "image"][:parts])
 
 
 def test_an_image_that_cannot_be_built_fails_the_run(tmp_path):

@@ -64,6 +64,7 @@ def in_a_process_of_its_own(what: Callable[[int], str], seed: int, hash_seed: st
 
 
 # The last seed is one whose clients live in processes of their own and are struck, too.
+@pytest.mark.proof
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("what", "seed"), [(trace_hash, 11), (trace_hash, 12), (swarm_hash, 30_011)])
 def test_the_same_seed_gives_the_same_trace(what: Callable[[int], str], seed: int) -> None:

@@ -68,6 +68,7 @@ COMMON = {f"{name} {error.name}" for name, error in (
     ("Heartbeat", Err.ILLEGAL_GENERATION), ("Heartbeat", Err.UNKNOWN_MEMBER_ID))}
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("kind", "wanted"), [
     (CLASSIC, COMMON | {f"classic {state.value}" for state in ClassicGroupState if state is not ClassicGroupState.DEAD} | {
         "Heartbeat FENCED_INSTANCE_ID", "OffsetCommit REBALANCE_IN_PROGRESS", "SyncGroup REBALANCE_IN_PROGRESS"}),

@@ -21,6 +21,7 @@ LEAST = {"spoiled": ("answered", "closed", "waiting"), "absurd": ("answered",), 
 PATIENCE = 0.3  # virtual seconds: then a request counts as waiting (long polls, joins), and its client leaves
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_frames_break_nothing(kind: str, seed: int) -> None:

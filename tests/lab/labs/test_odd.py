@@ -145,6 +145,7 @@ def answers(name: str) -> Iterator[tuple[str, Any]]:
     yield from ((what, (function,) * many if many else function) for what, function in FUNCTIONS.items() if what not in elsewhere)
 
 
+@pytest.mark.proof
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*exercises()])
 def test_an_odd_answer_is_refused_in_the_words_of_the_exercise(name, capsys):

@@ -54,6 +54,7 @@ def thirty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.proof
 def test_a_class_is_marked(thirty: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Fails if a pass is taken from a file, if what one student's code does changes another mark, if
     what is dishonest is not named, or if anybody honest is."""

@@ -1,6 +1,6 @@
 """The solved notebooks inside a simulated world, natively: what a browser's page runs (minikafka/lab/page).
 
-Lab 0 runs in `make test`, lab 5, which has members in processes, in `make judge`; so do labs 0, 4, 6 and 8 in the page itself, in
+Lab 0 runs in `make test`, lab 5, which has members in processes, in `make proof`; so do labs 0, 4, 6 and 8 in the page itself, in
 Chromium (tests/lab/web/test_page.py). All run in `make long`.
 """
 from __future__ import annotations
@@ -60,7 +60,7 @@ def ran(lab: str, turn: int = 0) -> list[nbformat.NotebookNode]:
 
 
 def each(labs: Sequence[str], proof: tuple[str, ...] = ()) -> pytest.MarkDecorator:
-    """Return labs as parameters: lab 0 for `make test`, some for `make judge`, the others for `make long`."""
+    """Return labs as parameters: lab 0 for `make test`, some for `make proof`, the others for `make long`."""
     return pytest.mark.parametrize("lab", [lab if lab == "00" else pytest.param(
         lab, marks=pytest.mark.proof if lab in proof else pytest.mark.soak) for lab in labs])
 

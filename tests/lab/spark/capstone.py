@@ -1,4 +1,4 @@
-"""`python -m tests.lab.spark.capstone ENGINE FOLDER`: the capstone's pipeline in its own process, wherever SPARK_MASTER says.
+"""`python -m tests.lab.spark.capstone FOLDER`: the capstone's pipeline in its own process, wherever SPARK_MASTER says.
 
 Prints as JSON what the notary cries, and how many executors the workers ran.
 """
@@ -14,14 +14,11 @@ from minikafka.lab.labs.lab14.schedule import published
 from minikafka.lab.spark import spark_session
 
 
-def main(engine: str, folder: str) -> None:
+def main(folder: str) -> None:
     spark = spark_session(spark__executor__memory="512m")
     context = spark.sparkContext
-    schedule = published()
-    if engine == "apache":  # its brokers have no switch for a cut; a fault that does not happen leaves the verdict open
-        schedule = schedule.only("kill the leader", "kill Spark after a write")
-    with Cluster(engine=engine, preset="class") as cluster:
-        verdict = notary(perform(EFFECTIVELY_ONCE, cluster, spark, schedule, folder))
+    with Cluster(preset="class") as cluster:
+        verdict = notary(perform(EFFECTIVELY_ONCE, cluster, spark, published(), folder))
     workers = context._jsc.sc().statusTracker().getExecutorInfos()  # type: ignore[union-attr]
     told = {"cries": verdict.cries, "said": str(verdict), "master": context.master,
             "executors": len(workers) - 1}  # the driver is counted, too

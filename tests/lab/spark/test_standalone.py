@@ -11,21 +11,17 @@ from pathlib import Path
 import pytest
 
 from minikafka.lab.spark.standalone import Standalone
-from minikafka.machine.jars import CONNECTOR, KAFKA
-
-NO_KAFKA = pytest.mark.skipif(not KAFKA.present, reason="Apache Kafka is not in the cache (`make apache` fetches it)")
-ON_APACHE = [pytest.mark.apache, pytest.mark.judge, NO_KAFKA]
+from minikafka.machine.jars import CONNECTOR
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not CONNECTOR.present, reason="Spark's Kafka connector is not in the cache (`make apache` fetches it)")
-@pytest.mark.parametrize("engine", [pytest.param("minikafka", marks=pytest.mark.soak), pytest.param("apache", marks=ON_APACHE)])
-def test_the_capstone_on_two_workers(engine: str, tmp_path: Path) -> None:
+def test_the_capstone_on_two_workers(tmp_path: Path) -> None:
     """Fails if the pipeline needs anything of local[2]: the published schedule of faults, and neither loss nor duplicate."""
     with Standalone(workers=2) as master:
-        command = [sys.executable, "-m", "tests.lab.spark.capstone", engine, str(tmp_path)]
+        command = [sys.executable, "-m", "tests.lab.spark.capstone", str(tmp_path)]
         done = subprocess.run(command, env={**os.environ, "SPARK_MASTER": master}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     told = json.loads(done.stdout.splitlines()[-1])

@@ -30,7 +30,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
 MARKS = [
-    pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600),
+    pytest.mark.proof, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)"),
 ]
 

@@ -79,7 +79,7 @@ STARTED = "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session
 OPEN_TABS = "() => [...jupyterapp.shell.widgets('main')].map(each => each.context?.path)"
 CELL = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
 
-OFTEN = ("00", "04", "06", "08")  # in `make judge`; the others in `make long`
+OFTEN = ("00", "04", "06", "08")  # in `make proof`; the others in `make long`
 
 
 def in_a_page(test):

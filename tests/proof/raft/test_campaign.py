@@ -19,6 +19,7 @@ from minikafka.proof.swarm.campaign import campaign, run_one
 SEEDS = 300
 
 
+@pytest.mark.proof
 def test_seeds() -> None:
     """Fails when the quorum loses safety (the mutants below show how), or does not come to agree after healing; and
     when the faults are so tame that nothing could be seen."""
