@@ -31,7 +31,7 @@ class WorldCluster(SimCluster):
         self.members: dict[str, Any] = {}
         self.files: Files | None = None  # from the first time that somebody asks for them
         self._place_of_traces, self._lock = temporary_folder()
-        self.passing: Passing | None = Passing(self)  # buttons of the picture begin it
+        self.passing = Passing(self)
         super().__init__(*args, **settings)
 
     def _place(self) -> dict[str, Any]:

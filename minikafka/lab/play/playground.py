@@ -65,7 +65,6 @@ class Playground:
         steps: dict[str, tuple[Callable[[], None], float]] = {"sender": (self._send, TICK), "crew": (self._muster, 0.1)}
         if self.cluster.engine == "sim":
             self._now = self.cluster.now
-            self.cluster.passing = None  # time passes here in any case
             steps["time"] = (Pace(self.cluster).go_on, TICK)
         self._jobs = [Background(f"play-{name}", partial(self._go_on, name, *step)) for name, step in steps.items()]
         for job in self._jobs:

@@ -36,6 +36,7 @@ class Pace:
 
     def __init__(self, cluster: Any) -> None:
         self._cluster, self._before = cluster, time.monotonic()
+        cluster.time_passes()
 
     def go_on(self) -> None:
         """Let as much time pass as on this machine since the last call."""

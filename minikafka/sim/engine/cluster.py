@@ -47,6 +47,8 @@ POLL = 0.05  # virtual seconds between two questions of `wait`, as live
 class SimCluster(Cluster):
     """A cluster in a world of its own; `world` is that world, for callers that read it or break more."""
 
+    passing: Any = None  # lets time pass after a button of the picture; only a cluster in a browser's page has one
+
     def __init__(self, brokers: int = 3, config: dict[str, Any] | None = None, preset: str | None = None,
                  data: str | Path | None = None, engine: str = "sim", controllers: int | None = None,
                  racks: Sequence[str] | None = None,
@@ -256,6 +258,10 @@ class SimCluster(Cluster):
 
     def now(self) -> float:
         return self.world.now()
+
+    def time_passes(self) -> None:
+        """Say that somebody lets this cluster's time pass in any case: a button has nothing to add."""
+        self.passing = None
 
     def sleep(self, seconds: float) -> None:
         self.run(self.world.sleep(seconds))

@@ -8,7 +8,9 @@ import pytest
 from minikafka import Cluster
 from minikafka.lab import background
 from minikafka.lab.page.passing import Passing
+from minikafka.lab.play.simulated import Pace
 from minikafka.lab.view.orders import ORDERS, Orders, words
+from minikafka.sim.engine.cluster import SimCluster
 from tests.lab.view.conftest import until
 
 
@@ -24,6 +26,14 @@ class Ear:
 
     def changed(self) -> None:
         self.changes += 1
+
+
+class PageCluster(SimCluster):
+    """A simulated cluster whose time passes after a button, as a page's does."""
+
+    def __init__(self) -> None:
+        super().__init__(seed=11, preset="class")
+        self.passing = Passing(self)
 
 
 def carry_out(cluster, *order) -> Ear:
@@ -50,10 +60,20 @@ def test_orders_reach_the_cluster(sim):
 
 
 @pytest.mark.parametrize("beside", ["turns"], indirect=True)
-def test_time_passes_beside_the_cells_of_a_page_after_an_order(sim):
+def test_no_time_passes_after_an_order_where_somebody_lets_it_pass_in_any_case(beside):
+    """Fails if the time of a playground in a page leaps, and then runs twice as fast, after a button."""
+    with PageCluster() as sim:
+        Pace(sim)
+        before = sim.now()
+        carry_out(sim, "heal")
+        assert sim.now() == before
+
+
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_time_passes_beside_the_cells_of_a_page_after_an_order(beside):
     """I-PASSING-1: fails if nobody sees the crown move after a Kill, or if time passes while a cell drives the world."""
+    sim = PageCluster()
     sim.admin().create_topic("flights", 1)
-    sim.passing = Passing(sim)
     victim = sim.leader("flights", 0)
     background.cell_begins()
     carry_out(sim, "kill", victim)
@@ -68,6 +88,7 @@ def test_time_passes_beside_the_cells_of_a_page_after_an_order(sim):
         before = sim.now()
     carry_out(sim, "heal")
     assert sim.now() == pytest.approx(before + 1.0), "the time that a hand needs"
+    sim.close()
 
 
 def test_orders_reach_the_members_that_a_notebook_started():
