@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections import Counter
 from html import escape
 
+import pytest
+
 from minikafka.lab import beliefs
 from tools.teach.before_after import FORMS, items, key, sources
 
@@ -18,6 +20,14 @@ def test_two_equal_forms():
     long = [sum(len(one.ask) + sum(map(len, one.answers)) for one in ones) for ones in (a, b)]
     assert max(long) < 1.1 * min(long)
     assert all(max(Counter(one.letter(0) for one in ones).values()) <= 10 for ones in (a, b))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_length_of_an_answer_does_not_give_it_away(form):
+    """Fails if the right answer is the longest of its four, or the shortest, more often than one of four would be by chance."""
+    longest = [one.belief for one in items(form) if len(one.answers[0]) > max(map(len, one.answers[1:]))]
+    shortest = [one.belief for one in items(form) if len(one.answers[0]) < min(map(len, one.answers[1:]))]
+    assert len(longest) <= MANY / 4 and len(shortest) <= MANY / 4, (longest, shortest)
 
 
 def test_each_key_has_a_cell():
