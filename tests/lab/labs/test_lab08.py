@@ -1,9 +1,13 @@
 """Lab 8: its fetch logs, its chart, and what a wrong answer is told. Strict cells compare the figures."""
 from __future__ import annotations
 
+import warnings
+
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from minikafka.broker.config.effective import BrokerConfig
+from minikafka.lab.exercise import Wrong
 from minikafka.lab.labs.lab08 import checks, incidents, parted, services
 from minikafka.lab.labs.lab08.chart import twins
 from minikafka.lab.labs.lab08.experiment import D, FetchPace, LagCluster, records_a_fetch
@@ -50,6 +54,23 @@ def test_an_entry_of_another_shape_is_not_called_unlost(wrong, told):
     """Fails if a student who names a lost record, but not what stands there now, is told that it is not lost."""
     with pytest.raises(AssertionError, match=told):
         checks.losses(wrong)
+
+
+@pytest.mark.parametrize("check, wrong, shown", [
+    (checks.losses, lambda acknowledged, readable: [], "history "), (checks.in_sync, lambda *_: {1}, "case "),
+    (checks.where_to_cut, lambda *_: 0, "pair ")])
+def test_the_command_of_a_refusal_shows_its_case(check, wrong, shown, capfd):
+    """Fails if the cell that a refusal names shows another case or a warning of Python's."""
+    with pytest.raises(Wrong) as refused:
+        check(wrong)
+    magic, command = refused.value.replay.split(" ", 1)
+    shell = InteractiveShell()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        shell.run_line_magic(magic.removeprefix("%"), command)
+    out, err = capfd.readouterr()
+    assert out.startswith(shown + command.split()[-1]) and len(out.splitlines()) > 2
+    assert (err, [str(one.message) for one in warned if one.category is RuntimeWarning]) == ("", [])
 
 
 def test_only_one_pair_of_settings_suits_both_services():

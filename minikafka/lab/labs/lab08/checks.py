@@ -14,6 +14,7 @@ from minikafka.lab.values import shown
 Entry = tuple[int, str]
 Loss = tuple[int, str, str | None]
 Isr = Callable[..., Iterable[int]]
+AGAIN = "%run -m minikafka.lab.labs.lab08"           # __main__.py
 Settings = tuple[int, bool]                         # min.insync.replicas, unclean.leader.election.enable
 
 # --- 8.2 --------------------------------------------------------------------------------------------------------------
@@ -43,7 +44,7 @@ def losses(find: Callable[[list[Entry], list[Entry]], list[Loss]]) -> str:
                 kind = f"it is lost, and what stands there instead is {shown(instead[0][2])}"
             raise Wrong(f"history {number}, {name}: you find {len(said)}, there are {len(right)}. For example "
                         f"{shown(odd)}: {kind}.",
-                        around(odd[0], acknowledged, readable), f"%run -m minikafka.lab.labs.lab08.checks {number}")
+                        around(odd[0], acknowledged, readable), f"{AGAIN} history {number}")
     return f"right for {len(histories())} histories; in the one of this lab you find all 30, 20 of them replaced"
 
 
@@ -166,7 +167,7 @@ def complaint(isr: Isr, case: Case, count: int) -> tuple[str, list[str], str]:
             f"{_set(right)}: {reason(odd, case)}. The leader looks at t={case.now:g}, and its "
             f"log ends at {case.end}; the limit is {LIMIT:g} s.",
             [str(fetch) for fetch in case.fetches],
-            f"%run -m minikafka.lab.labs.lab08.traces {case.number}")
+            f"{AGAIN} case {case.number}")
 
 
 def _set(brokers: list[int]) -> str:
@@ -264,19 +265,5 @@ def where_to_cut(cut: Cut) -> str:
     if wrong:
         told, pair = wrong[0]
         raise Wrong(f"{len(wrong)} of {len(pairs())} pairs of logs come out wrong. {told}.", lanes(pair),
-                    f"%run -m minikafka.lab.labs.lab08.parted {pairs().index(pair)}")
+                    f"{AGAIN} pair {pairs().index(pair)}")
     return f"right for {len(pairs())} pairs of logs: late watermarks, equal lengths, an epoch between, and two that part twice"
-
-
-def main(argv: list[str]) -> int:
-    name, acknowledged, readable = histories()[int(argv[0])]
-    print(f"history {argv[0]}: {name}")
-    promised, found = dict(acknowledged), dict(readable)
-    for offset in sorted({*promised, *found}):
-        print(f"offset {offset:3}   promised {promised.get(offset, '-')!s:<14} readable {found.get(offset, '-')}")
-    return 0
-
-
-if __name__ == "__main__":
-    import sys
-    sys.exit(main(sys.argv[1:]))

@@ -118,8 +118,3 @@ def _drawn(count: int) -> Iterator[Pair]:
 def tell(number: int) -> str:
     pair = pairs()[number]
     return "\n".join([f"pair {number}, {pair.told}: they part at {pair.part}", *lanes(pair)])
-
-
-if __name__ == "__main__":
-    import sys
-    print(tell(int(sys.argv[1])))

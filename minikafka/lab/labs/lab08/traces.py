@@ -4,7 +4,7 @@
     case.fetches          [TracedFetch(t=0.5, follower=2, offset=5, leader_end=5), ...]
     members(case)         {1, 2}: what the broker's own code says
 
-    python -m minikafka.lab.labs.lab08.traces 7      one of them, fetch by fetch, with both stopwatches
+    python -m minikafka.lab.labs.lab08 case 7      one of them, fetch by fetch, with both stopwatches
 
 Owns: the logs, which are made of plain arithmetic (times are multiples of half a second), and nothing of the rule.
 Invariants
@@ -12,8 +12,7 @@ Invariants
 """
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -155,12 +154,3 @@ def tell(case: Case) -> str:
         lines.append(f"{fetch}   last caught up at {watch}")
     lines.append(f"ISR: {', '.join(map(str, sorted(members(case))))}")
     return "\n".join(lines)
-
-
-def main(argv: Sequence[str]) -> int:
-    print(tell(cases()[int(argv[0])]))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
