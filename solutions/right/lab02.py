@@ -240,11 +240,11 @@ RIGHT = {
         "-1 is for ever": start_for_ever,
     },
     "2.4": {
-        "an hour a segment": lambda: {"retention.ms": 48 * HOUR, "segment.ms": HOUR},
-        "numpy, the fewest files": Settings(),
-        "half an hour": lambda: {**dict.fromkeys(["retention.ms"], 48 * HOUR), "segment.ms": HOUR / 2},
-        "as text": lambda: {"retention.ms": str(47 * HOUR), "segment.ms": str(HOUR)},
-        "and segment.bytes": lambda: {"retention.ms": int(47.5 * HOUR), "segment.ms": HOUR, "segment.bytes": 2 ** 30},
+        "two hours a segment": lambda: {**dict.fromkeys(["retention.ms"], 47 * HOUR), "segment.ms": 2 * HOUR},
+        "numpy": Settings(),
+        "a float": lambda: {"retention.ms": 47 * HOUR, "segment.ms": 4 * HOUR / 2},
+        "as text": lambda: {"retention.ms": str(47 * HOUR), "segment.ms": str(2 * HOUR)},
+        "and segment.bytes": lambda: {"retention.ms": int(47.5 * HOUR), "segment.ms": 2 * HOUR, "segment.bytes": 2 ** 30},
     },
     "2.5": {
         "a loop": write_history,

@@ -171,6 +171,8 @@ WRONG = {
         "a segment too small": (lambda: {"retention.ms": 48 * HOUR, "segment.bytes": 104_700}, r"refuses.*1 MiB at least"),
         "in hours": (lambda: {"retention.ms": 48, "segment.ms": 1}, r"dispatcher misses records"),
         "no retention": (lambda: {"segment.ms": HOUR}, r"officer finds"),
+        "a segment of an hour": (lambda: {"retention.ms": 48 * HOUR, "segment.ms": HOUR}, r"about 28 segments .* 20 are the most"),
+        "a segment for each record": (lambda: {"retention.ms": 47 * HOUR, "segment.ms": 1}, r"about 47 segments"),
         "another name": (lambda: {"retention.hours": 48, "segment.ms": HOUR}, r"retention\.hours"),
         "a word": (lambda: {"retention.ms": "2 days", "segment.ms": HOUR}, r"whole number"),
         "two numbers": (lambda: (48 * HOUR, HOUR), r"dictionary"),

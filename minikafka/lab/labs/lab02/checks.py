@@ -77,13 +77,15 @@ hints("2.4", "When a file goes, its newest record is just too old. How much olde
       "minikafka/log/retention.py; minikafka/log/log.py says when a segment is full or too old")
 
 MOST, LEAST = 49, 47  # hours
+FILES = 20            # segments that the promises may cost; they can be kept with 17
 KNOWN = ("retention.ms", "segment.ms", "segment.bytes")
 
 
 @checks("2.4", matters="A promise to delete is kept by three settings together, and short segments cost files.",
         wants="a dictionary of settings")
 def two_promises(settings: Callable[[], dict[str, Any]]) -> str:
-    """Check with 75 hours of one record an hour: at no hour is the oldest one older than MOST, or younger than LEAST."""
+    """Check with 75 hours of one record an hour: at no hour is the oldest one older than MOST, or younger than LEAST, and no
+    more than FILES segments are needed."""
     chosen = settings()
     if other := [name for name in chosen if name not in KNOWN]:
         raise Wrong(f"the settings are {', '.join(KNOWN)}; you named {shown(other[0])}")
@@ -98,9 +100,11 @@ def two_promises(settings: Callable[[], dict[str, Any]]) -> str:
         raise Wrong(f"the officer finds a record that is too old: at hour {late.hour} the oldest one is {late.oldest} hours old"
                     f"{later}, and {MOST} is the most", case)
     segments = round(LEAST / history.together)
-    fewer = "" if segments <= 20 else ". Both promises can be kept with 18: a segment may span as many hours as the two allow"
+    if segments > FILES:
+        raise Wrong(f"both promises are kept, with about {segments} segments of {history.together:.1f} records, and {FILES} are "
+                    "the most: let a segment span as many hours as the two promises leave", case)
     return f"at no hour was the oldest record older than {history.oldest} hours, and none went before {LEAST}; about " \
-           f"{segments} segments of {history.together:.1f} records{fewer}"
+           f"{segments} segments of {history.together:.1f} records"
 
 
 def _whole(name: str, value: Any) -> int:
