@@ -25,6 +25,8 @@ SEEDS = {row[0]: row[1] for row in (line.split("\t") for line in (Path(__file__)
 every_lab = pytest.mark.parametrize("lab", SOURCES.values(), ids=SOURCES)
 LIST = (ROOT / "labs" / "README.md").read_text()
 ELECTIVE = 20  # from here on a lab is an elective; in this one a cell may hold a file of a program
+MANY = re.compile(r"(?<![\w.,])(?<!and )1 (answers|batches|bills|brokers|bytes|commits|copies|errors|lines|members|messages|"
+                  r"offsets|orders|partitions|records|replicas|rows|seconds|segments|times|trips|trucks|windows)\b")
 LARGEST = 3_000_000  # bytes of a solved notebook, pictures included
 
 
@@ -204,6 +206,16 @@ def test_a_guess_and_its_answer_are_shown(lab):
 
 
 @every_lab
+def test_a_cell_prints_whole_lines(lab):
+    """Fails if a cell prints a line in two parts: the page of a browser says between them what it waits for."""
+    trees = [ast.parse(cell.source) for cell in code(lab) if not cell.source.startswith("%%")]
+    ends = [ast.unparse(part) for tree in trees for part in ast.walk(tree) if isinstance(part, ast.Call)
+            and ast.unparse(part.func) == "print" for word in part.keywords if word.arg == "end"
+            and not ast.literal_eval(word.value).endswith("\n")]
+    assert trees and ends == []
+
+
+@every_lab
 def test_cells_are_small(lab):
     """Fails if a lab grows beyond what fits an hour, or if its cells become programs."""
     sizes = [len(cell.source.splitlines()) for cell in code(lab) if not (lab.number >= ELECTIVE and FILE.match(cell.source))]
@@ -283,6 +295,14 @@ def test_the_solved_notebook_was_run_to_its_end(lab):
     bad = [cell.id for cell in cells for o in cell.outputs if o.output_type == "error" or o.get("name") == "stderr"]
     assert bad == [] and "widgets" not in solved.metadata
     assert len(text(solved)) < LARGEST
+
+
+@every_lab
+def test_one_thing_is_not_called_many(lab):
+    """Fails if a cell of the solved notebook says "1 records"."""
+    shown = [(cell.id, part) for cell in load(PROJECT.solved(lab)).cells if cell.cell_type == "code" for o in cell.outputs
+             for part in (o.get("text", ""), *map(str, o.get("data", {}).values()))]
+    assert shown and [(cell, found[0]) for cell, part in shown for found in MANY.finditer(part)] == []
 
 
 @every_lab

@@ -18,6 +18,7 @@ from minikafka.lab.labs.lab06.experiment import picture
 from minikafka.lab.labs.lab10.clients import simulated
 from minikafka.lab.labs.lab10.experiment import TOPIC, TP, world
 from minikafka.lab.labs.lab10.worker import GROUP, work
+from minikafka.lab.picture.sentences.phrases import counted
 from minikafka.lab.view.front import Still
 from minikafka.log import markers
 from minikafka.log.batch import batches
@@ -170,7 +171,7 @@ class Printed:
     markers: float                         # share of the topic's offsets
 
     def __repr__(self) -> str:
-        return (f"{self.twice} bills printed twice; 99 of 100 within {self.late:.2f} s; "
+        return (f"{counted(self.twice, 'bill')} printed twice; 99 of 100 within {self.late:.2f} s; "
                 f"{self.markers:.0%} of the offsets are markers")
 
 
