@@ -251,10 +251,8 @@ class Cluster:
             self._nodes.resume(self._node(node).id)
 
     def restart(self, *nodes: int) -> None:
-        """Start nodes that ended, together (running ones are stopped first); return when all are registered and unfenced.
-
-        A quorum that lost its majority comes back only if enough of its voters start together.
-        """
+        """Start nodes that ended, together (running ones are stopped first): a quorum that lost its majority comes back only
+        so. Return when all are registered and unfenced."""
         with self._nodes.lock:
             for node in nodes:
                 if self._nodes.runs(node):
@@ -275,9 +273,7 @@ class Cluster:
 
     def mend(self) -> None:
         """Undo all faults: heal, resume paused nodes, restart ended ones; return when these brokers are unfenced again.
-
-        Without a fault since the last call, and while every node runs, nothing is undone.
-        """
+        Without a fault since the last call, and while every node runs, nothing is undone."""
         self._check()
         if not self._struck and len(self._nodes.alive) == len(self._nodes.children):
             return

@@ -179,10 +179,8 @@ def _spawn(command: list[str], log: Path, environment: Mapping[str, str], *inher
 
 
 def rotate(log: Path) -> None:
-    """Rename a log file that has grown too large; one old file is kept.
-
-    The file is copied and emptied, not renamed: the process keeps it open, and appends at its end.
-    """
+    """Copy a log file that has grown too large, and empty it: the process keeps it open, and appends at its end. One old file
+    is kept."""
     try:
         if log.stat().st_size > LOG_LIMIT:
             shutil.copyfile(log, log.with_name(log.name + ".1"))

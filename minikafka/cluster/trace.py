@@ -32,10 +32,8 @@ CLUSTER = 0  # the broker id of events that no broker wrote
 
 
 class Trace:
-    """The events of a folder of trace files, or of one file.
-
-    Iterating reads all events in order; `new()` returns the events since its last call.
-    """
+    """The events of a folder of trace files, or of one file: all in order by iterating, those since the last call by
+    `new()`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

@@ -134,10 +134,8 @@ def end_offsets(address: str, tps: list[tuple[str, int]], timeout: float = 2.0) 
 
 
 def quorum_leader(address: str, timeout: float = 2.0) -> tuple[int, int] | None:
-    """Return (id, epoch) of the leading controller as the broker at `address` knows it.
-
-    None where none leads or the broker does not serve DescribeQuorum.
-    """
+    """Return (id, epoch) of the leading controller as the broker at `address` knows it; None where none leads or the broker
+    does not serve DescribeQuorum."""
     Topic = DescribeQuorumRequest.TopicData
     question = DescribeQuorumRequest(
         topics=[Topic(topic_name=QUORUM_TOPIC, partitions=[Topic.PartitionData(partition_index=0)])])

@@ -131,10 +131,8 @@ def batches(buf: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, 
 
 
 def checked(buf: bytes | bytearray | memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Yield the same for a caller that relies on the records' content.
-
-    Raises MalformedRecord for a wrong checksum: the disk may have damaged a batch after it was written.
-    """
+    """Yield the same for a caller that relies on the records' content: raises MalformedRecord for a wrong checksum, for the
+    disk may have damaged a batch after it was written."""
     for header, batch in batches(buf):
         require_checksum(header, batch)
         yield header, batch

@@ -52,10 +52,8 @@ def first_with_max_timestamp(segments: list[Segment]) -> Found | None:
 
 
 def _first(batch: bytes, wanted: Callable[[int, int], bool]) -> Place | None:
-    """Return the place of the first record that is `wanted`. Raises CORRUPT_MESSAGE if the batch is unreadable before it.
-
-    Every record was checked when it was appended (record_validation.py); since then the disk may have damaged it.
-    """
+    """Return the place of the first record that is `wanted`. Raises CORRUPT_MESSAGE if the batch is unreadable before it: since
+    the append the disk may have damaged it."""
     try:
         return next((place for place in each_place(batch) if wanted(*place)), None)
     except (MalformedRecord, DecompressionError, TooLarge) as error:

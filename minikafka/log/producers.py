@@ -303,10 +303,8 @@ class ProducerStates:
         self.snapshots.append(self.end)
 
     def reload(self, start: int, end: int) -> None:
-        """Go back to the newest good snapshot at or below `end`; the caller replays the log from `self.end` on.
-
-        Snapshots beyond `end` describe a log that is gone, those at or below the log's `start` are not needed.
-        """
+        """Go back to the newest good snapshot between the log's `start` and `end`; the caller replays the log from `self.end`
+        on. Later snapshots describe a log that is gone."""
         self.drop_snapshots([offset for offset in self.snapshots if offset > end or offset <= start])
         self.entries, self.end = {}, start
         self.completed, self._open, self._guards = [], {}, {}

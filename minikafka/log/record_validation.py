@@ -52,10 +52,8 @@ class RecordValidation(NamedTuple):
 
 
 def validate_records(buf: bytes | bytearray | memoryview, count: int, base_timestamp: int) -> RecordValidation:
-    """Look at `count` records that have to fill `buf` exactly. Raises MalformedRecord.
-
-    Ordinary records are followed by their lengths only; an odd one has all records of its batch decoded.
-    """
+    """Look at `count` records that have to fill `buf` exactly. Raises MalformedRecord. Ordinary records are followed by their
+    lengths only; an odd one has all records of its batch decoded."""
     buf = bytes(buf)
     try:
         seen = _ordinary(buf, count)

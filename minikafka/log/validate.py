@@ -67,10 +67,8 @@ def is_heavy(data: Buffer) -> bool:
 
 
 def client_batch(data: Buffer, config: LogConfig, partition: str, now_ms: int, version: int) -> bytearray:
-    """Check what a Produce request of `version` brought; returns a copy of the batch, fit to be stamped and written.
-
-    Raises KafkaError with Kafka's code; `partition` is "topic-0", for the texts.
-    """
+    """Check what a Produce request of `version` brought; returns a copy of the batch, fit to be stamped and written. Raises
+    KafkaError with Kafka's code; `partition` is "topic-0", for the texts."""
     header = one_batch(data, version)
     batch = bytearray(memoryview(data)[: header.size])
     _check_header(batch, header, config, partition)

@@ -77,10 +77,8 @@ def settle() -> None:
 
 @contextmanager
 def lent(**variables: str) -> Iterator[None]:
-    """Put variables into the environment for the length of a start: a library hands on what it finds there.
-
-    A thread that starts something else meanwhile leaves them alone.
-    """
+    """Put variables into the environment for the length of a start, from where a library hands them on; a thread that starts
+    something else meanwhile leaves them alone."""
     before = {name: os.environ.get(name) for name in variables}
     _lent.update(variables)
     os.environ.update(variables)

@@ -115,10 +115,8 @@ def class_path(wanted: JarSet) -> str:
 
 
 def fetch(wanted: JarSet) -> None:
-    """Fetch what a set lacks, with a progress bar. Raises JarsMissing with the remedy (I-JARS-2).
-
-    What is damaged is taken away first: without a network it is missing then, for everyone.
-    """
+    """Fetch what a set lacks, with a progress bar; what is damaged is taken away first. Raises JarsMissing with the remedy
+    (I-JARS-2)."""
     if not (lacking := wanted.lacking()):
         return
     try:

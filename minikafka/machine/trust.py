@@ -72,10 +72,7 @@ def _system() -> tuple[str, Path]:
 
 
 def _load(context: ssl.SSLContext, name: str, path: Path) -> str:
-    """Add a file or folder of certificates; returns how that went.
-
-    One that is named wrongly must not hide the others.
-    """
+    """Add a file or folder of certificates; returns how that went: one that is named wrongly must not hide the others."""
     try:
         context.load_verify_locations(**{"capath" if path.is_dir() else "cafile": str(path)})
     except OSError as error:  # ssl.SSLError is one

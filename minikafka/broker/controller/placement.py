@@ -96,10 +96,8 @@ class _Racks:
 
 
 def place(brokers: Iterable[BrokerRegistration], partitions: int, replicas: int, rng: Random) -> list[list[int]]:
-    """Return the replicas of `partitions` new partitions; KafkaError INVALID_REPLICATION_FACTOR if there are too few brokers.
-
-    `brokers` are all registered brokers; those that are shutting down get no replica.
-    """
+    """Return the replicas of `partitions` new partitions, on those of all registered `brokers` that are not shutting down;
+    KafkaError INVALID_REPLICATION_FACTOR if there are too few."""
     usable = [b for b in brokers if not b.in_controlled_shutdown]
     if all(b.fenced for b in usable):
         raise KafkaError(Err.INVALID_REPLICATION_FACTOR, "All brokers are currently fenced.")

@@ -114,10 +114,8 @@ class Group(ABC):
 
     @abstractmethod
     def offset_age_starts(self, commit_ms: int, entered_ms: int) -> int | None:
-        """Return the time (ms since 1970) from which the retention of an offset counts; None: the offset does not expire now.
-
-        `commit_ms`: when the offset was committed; `entered_ms`: when the group entered its state.
-        """
+        """Return the time (ms since 1970) from which an offset's retention counts: that of its commit, or that at which the
+        group entered its state; None if the offset does not expire now."""
 
     # --- for administrators and the trace ------------------------------------------------------------------------
 

@@ -21,10 +21,8 @@ from minikafka.broker.groups.offsets import CommittedOffset, Key, OffsetStore
 
 
 def sweep(group: Group, entered_ms: int, store: OffsetStore, now_ms: int, retention_ms: int) -> tuple[list[Key], bool]:
-    """Return the offsets to delete, and whether the group then has neither offsets nor members.
-
-    `entered_ms`: when the group entered its state. Times are milliseconds since 1970.
-    """
+    """Return the offsets to delete, and whether the group then has neither offsets nor members. `entered_ms`: when the group
+    entered its state. Times are milliseconds since 1970."""
     offsets = list(store.of_group(group.group_id))
     expired = [key for key, offset in offsets
                if _is_old(offset, group.offset_age_starts(offset.commit_ms, entered_ms), now_ms, retention_ms)

@@ -109,10 +109,8 @@ class OffsetStore:
         return dict.fromkeys([*self.groups.get(group, ()), *pending])
 
     def stale(self, topic_id: Callable[[str], Uuid | None]) -> dict[str, dict[Key, None]]:
-        """Return by group the keys whose offset, committed or pending, is not of the topic that has the name now.
-
-        `topic_id` returns the id of the topic with a name; None if there is none.
-        """
+        """Return by group the keys whose offset, committed or pending, is not of the topic that has the name now. `topic_id`
+        returns the id of the topic with a name; None if there is none."""
         found: dict[str, dict[Key, None]] = {}
         committed = ((group, key, value) for group, offsets in self.groups.items() for key, value in offsets.items())
         pending = ((group, key, value) for offsets in self.pending.values() for (group, key), value in offsets.items())

@@ -146,10 +146,8 @@ class FilterComponent:
 
 def describe_quotas(image: MetadataImage, components: Sequence[FilterComponent],
                     strict: bool) -> list[tuple[QuotaEntity, dict[str, float]]]:
-    """Return the entities that a filter finds, with their quotas; KafkaError if the filter is refused.
-
-    `strict`: an entity with parts that the filter does not name is not found.
-    """
+    """Return the entities that a filter finds, with their quotas; KafkaError if the filter is refused. `strict`: an entity with
+    parts that the filter does not name is not found."""
     exact, specified = _filter(components)
     return [(entity, quotas) for entity, quotas in image.client_quotas.items()
             if _matches(dict(entity), exact, specified, strict)]

@@ -30,10 +30,8 @@ class SnapshotId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Candidate -> voter. (last_epoch, last_offset) is where the candidate's log ends; the offset is exclusive.
-
-    A pre-vote asks "would you vote for me in the next epoch?" and names the epoch that the asking node is in.
-    """
+    """Candidate -> voter. (last_epoch, last_offset) is where the candidate's log ends; the offset is exclusive. A pre-vote asks
+    "would you vote for me in the next epoch?" and names the epoch that the asking node is in."""
 
     epoch: int
     candidate: int

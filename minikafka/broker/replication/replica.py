@@ -284,10 +284,8 @@ class Replica:
         return [ProposeIsr(self.isr.proposal)]
 
     def _known_epoch(self, member: int) -> int:
-        """Return the broker epoch to propose for `member`; -1 if it has not fetched yet.
-
-        If the member died meanwhile, the partition epoch has grown, and the controller refuses the proposal (rule 16).
-        """
+        """Return the broker epoch to propose for `member`; -1 if it has not fetched yet. If it died meanwhile, the partition
+        epoch has grown, and the controller refuses the proposal (rule 16)."""
         if member == self.node_id:
             own = self.cluster.brokers.get(member)
             return own.epoch if own else -1
@@ -347,10 +345,8 @@ class Replica:
         return self._cut(offset)
 
     def on_out_of_range(self, leader_start: int, leader_end: int) -> list[Effect]:
-        """Begin at the leader's start if it is beyond our end, or cut to the leader's end (rule 25).
-
-        This is for a follower whose end offset is not in the leader's log, which spans [leader_start, leader_end].
-        """
+        """Begin at the leader's start, or cut to the leader's end: our end is not in the leader's log, which spans
+        [leader_start, leader_end] (rule 25)."""
         if leader_start > self.log.end_offset or leader_end < self.log.start_offset:
             self.high_watermark = leader_start
             return [StartAt(leader_start), HighWatermark(leader_start)]

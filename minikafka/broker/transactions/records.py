@@ -64,10 +64,8 @@ def stored_value(data: TransactionData) -> TransactionLogValue:
 
 
 def stored_data(value: TransactionLogValue) -> TransactionData:
-    """Return the transaction of a record's value.
-
-    As in Kafka the value lacks the last epoch, so an InitProducerId that is repeated at a new coordinator is fenced.
-    """
+    """Return the transaction of a record's value. As in Kafka the value lacks the last epoch, so an InitProducerId that is
+    repeated at a new coordinator is fenced."""
     partitions: list[TopicPartition] = [(t.topic, p) for t in value.transaction_partitions or () for p in t.partition_ids]
     return TransactionData(
         value.producer_id, value.producer_epoch, value.transaction_timeout_ms, BY_STATUS[value.transaction_status],

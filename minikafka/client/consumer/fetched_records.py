@@ -42,10 +42,8 @@ class Chunk(NamedTuple):
 
 def visible(tp: tuple[str, int], data: bytes | memoryview, offset: int, aborted: list[tuple[int, int]] | None
             ) -> Iterator[Chunk]:
-    """Yield the visible part of each batch from `offset` on; `aborted` is None for read_uncommitted.
-
-    Raises KafkaError(CORRUPT_MESSAGE) for a wrong checksum.
-    """
+    """Yield the visible part of each batch from `offset` on; `aborted` is None for read_uncommitted. Raises
+    KafkaError(CORRUPT_MESSAGE) for a wrong checksum."""
     starts = sorted(aborted or (), key=lambda txn: txn[1])
     aborting: dict[int, None] = {}  # producers inside an aborted transaction
     for header, batch in batches(data):

@@ -81,9 +81,7 @@ class Producer:
                    partition: int | None = None, headers: Headers | None = None,
                    timestamp: int | None = None, source: Source = None) -> tuple[int, int]:
         """Write one record and return (partition, offset). Raises KafkaError, or `Unsure` if it may be in the log all the same.
-
-        `source` names, for the history, the record that a transaction copies.
-        """
+        `source` names, for the history, the record that a transaction copies."""
         return await (await self.post(topic, value, key, partition, headers, timestamp, source))
 
     async def post(self, topic: str, value: bytes | str | None, key: bytes | str | None = None,

@@ -19,11 +19,9 @@ Key = tuple[str, int]  # topic, partition
 
 
 class Truth:
-    """The committed records of one partition of one topic id; `end` is its true high watermark (exclusive).
-
-    `highest` is the highest that a leader named: above `end` if a bit has flipped in that leader's copy, so that what it
-    committed cannot be read there.
-    """
+    """The committed records of one partition of one topic id; `end` is its true high watermark (exclusive). `highest`, the
+    highest that a leader named, is above `end` if a bit flipped in its copy, so that what it committed cannot be read
+    there."""
 
     def __init__(self, key: Key, topic_id: Any, start: int) -> None:
         self.key, self.topic_id, self.name = key, topic_id, f"{key[0]}-{key[1]}"

@@ -18,10 +18,8 @@ T = TypeVar("T")
 
 
 class SimEnv(Env):
-    """The Env of one simulated process. `seed` is the seed of its random numbers, `host` its name in the network.
-
-    Its trace goes to `events`, if it is given no other `trace`.
-    """
+    """The Env of one simulated process. `seed` is the seed of its random numbers, `host` its name in the network; its trace
+    goes to `events`, if it is given no other `trace`."""
 
     def __init__(self, loop: ProcessLoop, net: SimNetwork, disk: SimDisk | Mount, seed: str, host: str = "main",
                  clock: SimClock | None = None, trace: Callable[..., None] | None = None) -> None:

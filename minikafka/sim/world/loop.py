@@ -100,10 +100,8 @@ class Timeline:
         heappush(self._timers, (when, self._count, handle))
 
     def run_until(self, done: Callable[[], bool]) -> None:
-        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2), Endless after `most_steps`.
-
-        The garbage collector is off meanwhile: it takes a tenth of the time, and the seed does not decide when it runs.
-        """
+        """Step until `done()`; raises RuntimeError on a deadlock (I-SIM-2), Endless after `most_steps`. The garbage collector
+        is off meanwhile: it takes a tenth of the time, and the seed does not decide when it runs."""
         if self.inside is not None:
             return self.inside(done)
         collects = gc.isenabled()

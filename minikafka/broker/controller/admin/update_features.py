@@ -31,10 +31,8 @@ class FeatureUpdate:
 
 def update_features(image: MetadataImage, supported: Supported, node: int,
                     updates: Sequence[FeatureUpdate]) -> list[MetadataRecord]:
-    """Return the records of all `updates`; KafkaError if any of them is refused.
-
-    `supported` has the lowest and highest level of each feature that the controller, node `node`, supports.
-    """
+    """Return the records of all `updates`; KafkaError if any of them is refused. `supported` has the lowest and highest level
+    of each feature that the controller, node `node`, supports."""
     for update in updates:
         _check(update, image.features.get(update.feature, 0), supported, node)
     return [FeatureLevelRecord(update.feature, update.level) for update in updates

@@ -84,9 +84,7 @@ class CoordinatorLog:
 
     def append(self, records: list[EncodedRecord], apply: Callable[[int], None] | None = None) -> Future[Err]:
         """Append `records` as one batch. The future's result is NONE once they are committed, else an error or a timeout.
-
-        `apply` runs when they are committed, with the offset of the first record.
-        """
+        `apply` runs when they are committed, with the offset of the first record."""
         return self.write(batch.build(records, timestamp_ms=self.env.wall_ms()), apply)
 
     def write(self, data: bytes, apply: Callable[[int], None] | None = None, guard: object = UNGUARDED) -> Future[Err]:

@@ -263,10 +263,8 @@ async def offset_delete(ctx: Context, request: OffsetDeleteRequest, groups: Grou
 
 async def _doomed(ctx: Context, request: OffsetDeleteRequest, store: GroupCoordinatorShard,
                   group: Group) -> tuple[list[OffsetDeleteResponse.OffsetDeleteResponseTopic], dict[Key, bytes | None]]:
-    """Return the response per partition, and the keys to write tombstones for.
-
-    As in Kafka the unknown partitions come first, and where there are any, each topic is answered once.
-    """
+    """Return the response per partition, and the keys to write tombstones for. As in Kafka the unknown partitions come first,
+    and where there are any, each topic is answered once."""
     response = OffsetDeleteResponse.OffsetDeleteResponseTopic
     refused: dict[str, list[Deleted]] = {}
     found: list[tuple[str, list[Deleted]]] = []

@@ -59,10 +59,8 @@ def write_assignment(topics: Mapping[str, list[int]], version: int) -> bytes:
 # --- the first two fields alone, which never change: what the broker reads of a classic group's members ---------------
 
 def assigned_partitions(assignment: bytes) -> list[str] | None:
-    """Return the partitions, as "topic-0", in a ConsumerProtocolAssignment (version, partitions by topic, and more).
-
-    None if the bytes are something else, or hold more partitions than the trace takes (MOST_TRACED).
-    """
+    """Return the partitions, as "topic-0", in a ConsumerProtocolAssignment; None if the bytes are something else, or hold more
+    partitions than the trace takes (MOST_TRACED)."""
     try:
         _, topics = struct.unpack_from(">hi", assignment)
         found, at = [], 6

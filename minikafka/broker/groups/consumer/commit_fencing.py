@@ -22,10 +22,8 @@ KNOWS_EPOCHS = 9                 # OffsetCommit and OffsetFetch, from this versi
 
 
 def check_commit(group: ConsumerGroupState, commit: OffsetCommit, partitions: Iterable[TopicIdPartition]) -> None:
-    """Raise KafkaError if the member may not commit offsets of `partitions` in this epoch.
-
-    An empty group takes a commit without a member, and a producer need not name the member for which it commits.
-    """
+    """Raise KafkaError if the member may not commit offsets of `partitions` in this epoch. An empty group takes a commit
+    without a member, and a producer need not name the member for which it commits."""
     epoch = commit.generation
     if epoch < 0 and not group.members:
         return

@@ -218,10 +218,8 @@ class ConsumerGroup(Group):
             self.look_at_topics = False
 
     def resolve(self, context: GroupContext) -> Write | None:
-        """Return the records of the topics that the expressions match now, with a new epoch if they changed; None if none.
-
-        The next heartbeats make the assignment for that epoch.
-        """
+        """Return the records of the topics that the expressions match now, with a new epoch if they changed, for which the next
+        heartbeats make the assignment; None if there are no records."""
         draft, changed = self.state.draft(), False
         for expression in draft.expressions():
             topics = subscriptions.match(expression, filter(context.describes, context.image.topics))

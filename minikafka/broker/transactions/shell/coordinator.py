@@ -102,10 +102,8 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         return self.find(transactional_id)[1].verify(who, partitions)
 
     async def end(self, transactional_id: str, who: ProducerIdAndEpoch, commit: bool, version: int) -> ProducerIdAndEpoch:
-        """Commit or abort. Return the identity for the producer's next transaction, once the decision is committed.
-
-        The decision never changes after that (rule 49), and the next transaction has another epoch (rule 52).
-        """
+        """Commit or abort, for good (rule 49). Return the identity for the producer's next transaction, which has another epoch
+        (rule 52), once the decision is committed."""
         home, txn = self.find(transactional_id)
         new_id = NO_ID
         if txn.needs_id:

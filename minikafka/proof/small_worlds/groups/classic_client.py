@@ -97,10 +97,8 @@ class ClassicClient:
         return Sync(self.member_id, joined.generation, tuple(shares.items()), self.instance, "consumer" if name else None, name)
 
     def shares(self, joined: JoinResult) -> dict[str, bytes]:
-        """Return what the leader of a classic group assigns. A partition that another member must give up waits.
-
-        A `custom` one uses an assignor that no broker knows. A leader whose answer says skip_assignment joins again soon.
-        """
+        """Return what the leader of a classic group assigns. A partition that another member must give up waits. A `custom` one
+        uses an assignor that no broker knows. After skip_assignment the leader joins again soon."""
         if joined.skip_assignment:
             self.counts = {"unknown": 0}
             return {}
