@@ -181,6 +181,15 @@ def cluster(running: Cluster) -> Iterator[Cluster]:
     running.mend()
 
 
+def own_cluster(brokers: int, **options: Any) -> Any:
+    """Return a fixture: a cluster that the tests of one file share."""
+    @pytest.fixture(scope="module")
+    def started(engine: str) -> Iterator[Cluster]:
+        with Cluster(brokers=brokers, engine=engine, **options) as cluster:
+            yield cluster
+    return started
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for all tests of a worker (a JVM takes seconds to start); no test stops it."""

@@ -6,7 +6,6 @@ Segments are closed by the records' own timestamps (segment.ms), so a test decid
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 
@@ -15,6 +14,7 @@ import pytest
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from minikafka import Cluster
+from tests.conftest import own_cluster
 
 from .kit import LIBRARIES, PATIENCE, Record, make_topic
 
@@ -26,11 +26,7 @@ COMPACT = {"cleanup.policy": "compact", "segment.ms": "500", "min.cleanable.dirt
            "delete.retention.ms": "1"}
 
 
-@pytest.fixture(scope="module")
-def one(engine: str) -> Iterator[Cluster]:
-    """One broker that cleans and deletes often."""
-    with Cluster(brokers=1, engine=engine, config=SETTINGS) as cluster:
-        yield cluster
+one = own_cluster(1, config=SETTINGS)    # a broker that cleans and deletes often
 
 
 def everything(cluster: Cluster, topic: str, **options: object) -> dict[int, tuple[bytes | None, bytes | None]]:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from kafka.protocol.metadata import MetadataRequest
 
 from minikafka import Cluster
+from tests.conftest import own_cluster
 from tests.wire.raw import Raw
 
-
-@pytest.fixture(scope="module")
-def creating(engine: str) -> Iterator[Cluster]:
-    settings = {"auto.create.topics.enable": True, "num.partitions": 2, "offsets.topic.num.partitions": 3}
-    with Cluster(brokers=1, engine=engine, config=settings) as cluster:
-        yield cluster
+creating = own_cluster(1, config={
+    "auto.create.topics.enable": True, "num.partitions": 2, "offsets.topic.num.partitions": 3})
 
 
 def ask(raw: Raw, version: int, *names: str, allow: bool = True) -> list[tuple[Any, ...]]:

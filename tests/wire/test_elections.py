@@ -9,6 +9,7 @@ import pytest
 
 from minikafka import Cluster
 from tests import requests
+from tests.conftest import own_cluster
 from tests.wire.conftest import describe
 from tests.wire.raw import Raw
 
@@ -17,13 +18,7 @@ SETTINGS = {
     "offsets.topic.num.partitions": 1, "auto.create.topics.enable": False, "leader.imbalance.check.interval.seconds": 3,
 }
 pytestmark = [pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def pair(engine: str) -> Iterator[Cluster]:
-    """Two brokers and a controller of its own, so that both brokers may be down."""
-    with Cluster(brokers=2, controllers=1, engine=engine, config=SETTINGS) as cluster:
-        yield cluster
+pair = own_cluster(2, controllers=1, config=SETTINGS)    # the controller is its own process, so that both brokers may be down
 
 
 @pytest.fixture

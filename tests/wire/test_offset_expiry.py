@@ -11,19 +11,14 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from minikafka import Cluster
 from tests import requests
+from tests.conftest import own_cluster
 from tests.wire.conftest import Place, place
 from tests.wire.raw import Raw
 
 pytestmark = [pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def forgetful(engine: str) -> Iterator[Cluster]:
-    """One broker that looks for expired offsets twice a second."""
-    settings = {"offsets.retention.check.interval.ms": 500, "offsets.topic.num.partitions": 1,
-                "offsets.topic.replication.factor": 1, "default.replication.factor": 1}
-    with Cluster(brokers=1, engine=engine, config=settings) as cluster:
-        yield cluster
+forgetful = own_cluster(1, config={       # a broker that looks for expired offsets twice a second
+    "offsets.retention.check.interval.ms": 500, "offsets.topic.num.partitions": 1,
+    "offsets.topic.replication.factor": 1, "default.replication.factor": 1})
 
 
 @pytest.fixture

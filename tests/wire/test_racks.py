@@ -19,7 +19,7 @@ from minikafka import Cluster
 from minikafka.cluster.engine import common_properties
 from minikafka.cluster.plan import new_plan, open_plan
 from tests.clients.kit import LIBRARIES, PATIENCE, Record, make_topic
-from tests.conftest import SETTINGS
+from tests.conftest import SETTINGS, own_cluster
 from tests.requests import topic
 from tests.wire.conftest import Place, describe
 from tests.wire.raw import FOREVER, Raw
@@ -30,11 +30,7 @@ SELECTOR = {"replica.selector.class": "org.apache.kafka.common.replica.RackAware
 RACKS = {1: "a", 2: "b", 3: "b"}
 
 
-@pytest.fixture(scope="module")
-def racks(engine: str) -> Iterator[Cluster]:
-    with Cluster(brokers=3, engine=engine, config={**SETTINGS, **SELECTOR, "min.insync.replicas": 1},
-                 racks=list(RACKS.values())) as cluster:
-        yield cluster
+racks = own_cluster(3, config={**SETTINGS, **SELECTOR, "min.insync.replicas": 1}, racks=list(RACKS.values()))
 
 
 @pytest.fixture

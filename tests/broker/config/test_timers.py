@@ -20,6 +20,7 @@ from minikafka.broker.config.table import BROKER_CONFIGS, TOPIC_CONFIGS
 from minikafka.log.batch import build
 from minikafka.protocol.errors import Err
 from tests import requests
+from tests.conftest import own_cluster
 from tests.requests import EARLIEST, topic
 from tests.wire.conftest import Place, end, place
 from tests.wire.raw import Raw
@@ -115,11 +116,7 @@ def test_every_timer_is_shown() -> None:
     assert {*SHORT} <= {*SHOWN, "default.replication.factor", "transaction.state.log.num.partitions"}
 
 
-@pytest.fixture(scope="module")
-def hasty(engine: str) -> Iterator[Cluster]:
-    """One broker whose timers are short."""
-    with Cluster(brokers=1, engine=engine, config=SHORT) as cluster:
-        yield cluster
+hasty = own_cluster(1, config=SHORT)    # a broker whose timers are short
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,14 @@ from minikafka.broker.config.definition import ConfigError
 from minikafka.broker.config.effective import BrokerConfig
 from minikafka.broker.server.listeners import check_exposure, check_listeners
 from minikafka.cluster.plan import new_plan, open_plan
+from tests.conftest import own_cluster
 from tests.requests import topic
 from tests.wire.raw import Raw
 
 LISTENERS = {"LAB": "127.0.0.2", "FAR": ("localhost", "kafka.invalid")}
 
 
-@pytest.fixture(scope="module")
-def doors(engine: str) -> Iterator[Cluster]:
-    """Two brokers, each with three listeners for clients."""
-    with Cluster(brokers=2, engine=engine, controllers=1, listeners=LISTENERS, config={"auto.create.topics.enable": False}) as c:
-        yield c
+doors = own_cluster(2, controllers=1, listeners=LISTENERS, config={"auto.create.topics.enable": False})
 
 
 def asked(cluster: Cluster, listener: str | None, version: int = 13, topics: Any = None) -> Any:

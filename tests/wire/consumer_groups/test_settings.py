@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from minikafka import Cluster
 from minikafka.protocol.errors import Err
+from tests.conftest import own_cluster
 from tests.wire.consumer_groups.classic_members import Classic
 from tests.wire.consumer_groups.consumer_protocol import Group, refusal
 
@@ -18,10 +16,7 @@ SETTINGS = {"group.consumer.max.size": 2, "group.consumer.assignors": "range", "
             "offsets.topic.num.partitions": 1}
 
 
-@pytest.fixture(scope="module")
-def cluster(engine: str) -> Iterator[Cluster]:
-    with Cluster(brokers=1, engine=engine, config=SETTINGS) as cluster:
-        yield cluster
+cluster = own_cluster(1, config=SETTINGS)
 
 
 def test_a_full_group(group: Group) -> None:

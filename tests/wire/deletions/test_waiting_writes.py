@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,7 +11,7 @@ from kafka.protocol.admin import DeleteTopicsRequest
 
 from minikafka import Cluster
 from minikafka.protocol.errors import Err
-from tests.conftest import SETTINGS
+from tests.conftest import SETTINGS, own_cluster
 from tests.wire.conftest import Place, describe, place
 from tests.wire.consumer_groups.consumer_protocol import until
 from tests.wire.deletions.scene import Waiting
@@ -23,14 +23,8 @@ from tests.wire.test_produce import batch, message, produce
 from tests.wire.test_topics import ask, topic
 
 pytestmark = [pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def patient(engine: str) -> Iterator[Cluster]:
-    """Three brokers that take no silent one out of the ISR."""
-    settings = SETTINGS | {"broker.session.timeout.ms": 60_000, "replica.lag.time.max.ms": 60_000}
-    with Cluster(brokers=3, engine=engine, config=settings) as cluster:
-        yield cluster
+# Three brokers that take no silent one out of the ISR.
+patient = own_cluster(3, config=SETTINGS | {"broker.session.timeout.ms": 60_000, "replica.lag.time.max.ms": 60_000})
 
 
 def delete_topic(at: Place) -> int:
