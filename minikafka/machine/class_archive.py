@@ -26,10 +26,8 @@ ENDS_WITHIN = 300.0  # seconds, for writing 160 MB on a busy machine
 
 
 def archive_for(stem: Path, jars: Iterable[Path]) -> Path:
-    """Return the path of an archive of classes, `stem` with a digest behind it, whether or not it is there.
-
-    Java takes an archive only for the very files that it was made from, so another installation in the same place has another.
-    """
+    """Return the path of an archive of classes, `stem` with a digest behind it, whether or not it is there. Java takes an archive
+    only for the very files that it was made from, so another installation in the same place has another."""
     files = (find_java().executable.resolve(), *jars)
     seen = "".join(f"{file} {file.stat().st_mtime:.0f}\n" for file in files)
     return stem.with_name(f"{stem.name}-{zlib.crc32(seen.encode()):08x}.jsa")

@@ -28,10 +28,8 @@ INSIDE = {"cut_off": 2, "cut_one_way": 1, "hold_and_kill": 2, "new_disk": 1, "fu
 
 
 def rounds(engine: str, only: Sequence[str] = ()) -> dict[str, int]:
-    """Return the rounds that this engine's brokers can take; with `only`, those in whose name one of these words is.
-
-    Raises ValueError for a word that is in no name.
-    """
+    """Return the rounds that this engine's brokers can take; with `only`, those in whose name one of these words is. Raises
+    ValueError for a word that is in no name."""
     able = ANYWHERE | (INSIDE if engine == "minikafka" else {})
     if unknown := [word for word in only if not any(word in name for name in able)]:
         raise ValueError(f"no faults named {', '.join(unknown)} for {engine}; there are {', '.join(able)}")

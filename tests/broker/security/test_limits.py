@@ -279,7 +279,8 @@ async def test_requests_that_wait_cost_memory(world: OneBroker) -> None:
     assert await served(world)
 
 
-def test_a_request_that_waits_keeps_no_message() -> None:
+@in_world(OneBroker, 17)
+async def test_a_request_that_waits_keeps_no_message(world: OneBroker) -> None:
     """Fails if a long poll that names one partition many times, or empty topics, holds on to them (I-FET-7)."""
     topic = FetchRequest.FetchTopic
     one = topic.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
@@ -287,17 +288,14 @@ def test_a_request_that_waits_keeps_no_message() -> None:
     def messages() -> int:  # other tests of this process leave some
         return sum(type(each) in (topic, topic.FetchPartition) for each in gc.get_objects())
 
-    async def story(world: OneBroker) -> None:
-        for topics in ([topic(topic="t", partitions=[one] * 90_000)],
-                       [topic(topic="t", partitions=[one]), *[topic(topic="t", partitions=[])] * 90_000]):
-            frame = encode_request(fetch("t", max_wait_ms=60_000, max_bytes=1, topics=topics), 4, 1, "waits")
-            client = await world.connect()
-            before = messages()
-            client.send(frame)
-            await world.sleep(1)
-            assert messages() - before < 10, "no partition of 90,000 is held"
-            assert len(frame) < holding(world) < len(frame) + 10_000
-            client.transport.abort()
-            await world.sleep(1)
-
-    OneBroker(17).play(story)
+    for topics in ([topic(topic="t", partitions=[one] * 90_000)],
+                   [topic(topic="t", partitions=[one]), *[topic(topic="t", partitions=[])] * 90_000]):
+        frame = encode_request(fetch("t", max_wait_ms=60_000, max_bytes=1, topics=topics), 4, 1, "waits")
+        client = await world.connect()
+        before = messages()
+        client.send(frame)
+        await world.sleep(1)
+        assert messages() - before < 10, "no partition of 90,000 is held"
+        assert len(frame) < holding(world) < len(frame) + 10_000
+        client.transport.abort()
+        await world.sleep(1)

@@ -23,6 +23,7 @@ from minikafka.proof.chaos.one_broker import OneBroker
 from minikafka.protocol.errors import Err, OwnLimit
 from tests.broker.security.batches import with_body, with_field
 from tests.broker.security.test_record_batches import request
+from tests.story import in_world
 
 ROOT = Path(validate.__file__).parents[2]
 ONE = build([(b"k", b"v")], timestamp_ms=0)
@@ -68,19 +69,16 @@ def test_a_producer_gets_the_limit_and_the_remedy(name: str) -> None:
     assert limit in str(refusal.value.message) and remedy in str(refusal.value.message)
 
 
-def test_the_text_reaches_the_producer(caplog: pytest.LogCaptureFixture) -> None:
+@in_world(OneBroker, 1)
+async def test_the_text_reaches_the_producer(world: OneBroker, caplog: pytest.LogCaptureFixture) -> None:
     """Fails if the text stays with the broker although the response has a field for it, or is not in the broker's log."""
     make, code, limit, _ = BATCHES["very well compressed"]
-
-    async def story(world: OneBroker) -> None:
-        client = await world.connect()
-        for version in range(7, 13):
-            row = (await client.request(request(make()), version)).responses[0].partition_responses[0]
-            assert row.error_code == code
-            assert version < 8 or limit in row.error_message
-
-    with caplog.at_level(logging.INFO, "minikafka.produce"):
-        OneBroker(1).play(story)
+    caplog.set_level(logging.INFO, "minikafka.produce")
+    client = await world.connect()
+    for version in range(7, 13):
+        row = (await client.request(request(make()), version)).responses[0].partition_responses[0]
+        assert row.error_code == code
+        assert version < 8 or limit in row.error_message
     assert limit in caplog.text
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from minikafka import Cluster
-from tests.conftest import SETTINGS
+from tests.conftest import SETTINGS, own_cluster
 from tests.transcripts import compare
 from tests.wire.deletions.play import begin
 from tests.wire.deletions.work import ID, IDLE
@@ -17,13 +16,7 @@ from tests.wire.deletions.work import ID, IDLE
 pytestmark = [pytest.mark.slow]
 PATH = Path(__file__).parent / "expiry_of_the_transactional_id.txt"
 EXPIRY = {"transactional.id.expiration.ms": 5000, "transaction.remove.expired.transaction.cleanup.interval.ms": 300}
-
-
-@pytest.fixture
-def forgetful(engine: str) -> Iterator[Cluster]:
-    """Three brokers that delete a transactional id which nobody has used for five seconds."""
-    with Cluster(brokers=3, engine=engine, config=SETTINGS | EXPIRY) as cluster:
-        yield cluster
+forgetful = own_cluster(3, config=SETTINGS | EXPIRY)    # deletes a transactional id which nobody has used for five seconds
 
 
 @pytest.mark.judge_first

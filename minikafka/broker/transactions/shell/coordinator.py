@@ -13,6 +13,7 @@ Source: TransactionCoordinator, TransactionStateManager; KIP-98, KIP-360, KIP-89
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from minikafka.broker.controller.shell.auto_topic_creation import TopicCreator
 from minikafka.broker.coordinator.shell.coordinator import Coordinator
@@ -46,8 +47,9 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
     def start(self) -> None:
         """Begin to look for transactions that have timed out, and for ids that no producer uses."""
         expiry_s = self.node.config["transaction.remove.expired.transaction.cleanup.interval.ms"] / 1000
-        self._scheduler.schedule("transaction timeouts", self.check_interval_s, self._abort_timed_out)
-        self._scheduler.schedule("unused transactional ids", expiry_s, self._remove_expired)
+        self._scheduler.schedule("transaction timeouts", self.check_interval_s, partial(
+            self._each, lambda home, now_ms: home.abort_timed_out(now_ms, self.version)))
+        self._scheduler.schedule("unused transactional ids", expiry_s, partial(self._each, TransactionPartition.remove_expired))
 
     def new_shard(self, partition: Partition, leader_epoch: int) -> TransactionPartition:
         return TransactionPartition(self.node, self.markers, partition, leader_epoch)
@@ -116,12 +118,6 @@ class TransactionCoordinator(Coordinator[TransactionPartition]):
         return ProducerIdAndEpoch(data.producer_id, data.epoch) if data.next_id == NO_ID else ProducerIdAndEpoch(data.next_id, 0)
 
     # --- time -----------------------------------------------------------------------------------------------------
-
-    def _abort_timed_out(self) -> None:
-        self._each(lambda home, now_ms: home.abort_timed_out(now_ms, self.version))
-
-    def _remove_expired(self) -> None:
-        self._each(TransactionPartition.remove_expired)
 
     def _each(self, task: Callable[[TransactionPartition, int], None]) -> None:
         now_ms = self.env.wall_ms()
