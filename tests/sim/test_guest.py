@@ -193,6 +193,22 @@ def test_streams_and_exit_codes(text: str, code: int | None, printed: str, error
     assert seen.code == code and seen.stdout.text[:50].startswith(printed) and error in seen.stderr.text
 
 
+LOOKING = """
+import time
+end, looks = time.monotonic() + 100, 0
+while time.monotonic() < end:
+    looks += 1
+print(looks, time.monotonic() - end)
+"""
+
+
+def test_a_loop_that_only_looks_at_the_clock_looks_seldom() -> None:
+    """I-GUEST-1: fails if a hundred seconds of a loop such as kafka-python's sender, while nobody leads, cost a page
+    minutes; or if such a loop sleeps for much longer than it means to."""
+    looks, late = map(float, alone(LOOKING, seconds=110).stdout.text.split())
+    assert looks < 1_000_000 and 0 <= late < 0.02
+
+
 FOR_EVER = """
 import time
 try:

@@ -6,7 +6,8 @@ A caller from outside of the world (a test, a check, a cell) has no greenlet: wh
 
 Owns: which thread runs, what each waits for.
 Invariants: I-GUEST-1 no time passes while a thread runs, but whoever looks at a clock that stands still for the LOOKSth time
-            sleeps for LOOK seconds: threads that only wake each other, or wait in a loop, come to their end.
+            sleeps for LOOK seconds: threads that only wake each other, or wait in a loop, come to their end. Where nothing
+            else has happened since, each such sleep is twice as long as the one before, up to LONGEST_LOOK.
 What real threads do differently: they are interrupted anywhere, so that a race shows itself which is hidden here.
 """
 
@@ -20,7 +21,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 from minikafka.sim.world.loop import DEAD, ProcessLoop
 
-LOOKS, LOOK = 100, 0.001
+LOOKS, LOOK, LONGEST_LOOK = 100, 0.001, 0.016
 
 
 class Threads:
@@ -33,7 +34,7 @@ class Threads:
         self.numbers = itertools.count(1)
         self.alive: list[Any] = []  # that were started and have not ended
         self.current: Any = None  # None for a caller from outside
-        self._looks, self._seen = 0, -1.0
+        self._looks, self._seen, self._sleep = 0, -1.0, LOOK  # `_sleep`: how long such a loop sleeps next
 
     def _wait_inside(self, done: Callable[[], bool]) -> None:
         """Wait for the world where a thread of it would drive it: the thread looks again and again (Timeline.inside)."""
@@ -99,7 +100,11 @@ class Threads:
     def monotonic(self) -> float:
         """Return the process's clock; to look at it again and again takes time (I-GUEST-1)."""
         now = self.loop.time()
-        self._looks, self._seen = (self._looks + 1 if now == self._seen else 0), now
+        if now == self._seen:
+            self._looks += 1
+        else:
+            self._sleep = min(2 * self._sleep, LONGEST_LOOK) if self._looks > LOOKS else LOOK
+            self._looks, self._seen = 0, now
         if self._looks > LOOKS:
-            self.sleep(LOOK)
+            self.sleep(self._sleep)
         return self.loop.time()
