@@ -9,9 +9,11 @@ from kafka import KafkaAdminClient
 
 from minikafka import Cluster
 from minikafka.cluster.errors import NotReady
+from minikafka.lab.exercise import Wrong
 from minikafka.lab.labs.lab07 import checks, own
 from minikafka.lab.labs.lab07.chart import SMALLEST, over_time, shares
 from minikafka.lab.labs.lab07.experiment import ALL, AcksCluster, quantile
+from minikafka.lab.labs.lab07.from_nothing import FIRST, GIVEN, Survived, verdict
 from minikafka.lab.picture.draw.chart import Panel, to_svg
 
 
@@ -25,6 +27,14 @@ def test_what_the_check_expects_is_what_the_brokers_do(acks, near, far, isr, exp
         writer.finish()
         times = [1000 * ack.latency for ack in writer.acked]
     assert quantile(times, 0.5) == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("stored, told", [(GIVEN[:-1], "printed, and not in the log"), ([*GIVEN, GIVEN[-1]], "twice in the log")])
+def test_a_refusal_for_a_lost_or_a_doubled_order_shows_no_log_of_the_client(stored, told):
+    """Fails if eight lines "Connection refused", which the faults of 7.9 make, stand below the sentence."""
+    with pytest.raises(Wrong, match=told) as refused:
+        verdict(Survived(early=tuple(FIRST), printed=tuple(GIVEN), stored=tuple(stored), code=0, errors=("Connection refused",)))
+    assert refused.value.excerpt == ()
 
 
 def test_waiting_for_too_many_records_ends_with_their_number():

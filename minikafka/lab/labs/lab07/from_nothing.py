@@ -102,11 +102,12 @@ def _until_they_arrive(run: SideBySide, broker: int, before: Sequence[int]) -> N
 
 
 def verdict(seen: Survived) -> str:
-    """Return what has survived. Wrong with the first thing that a customer would mind, a loss before a second copy."""
+    """Return what has survived. Wrong with the first thing that a customer would mind, a loss before a second copy. What the
+    client has logged of the faults says nothing of these two, and stays away."""
     said(list(seen.printed), GIVEN)
     if lost := [order for order in seen.printed if order not in seen.stored]:
         raise Wrong(f"printed, and not in the log: {some(lost)}. The leader was cut off from its followers, and confirmed "
-                    "what it had alone. Which setting makes it wait for them?", seen.errors)
+                    "what it had alone. Which setting makes it wait for them?")
     if len(seen.early) < len(FIRST) and (seen.code is None or seen.printed and seen.code == 0):
         raise Wrong(f"five orders came, and {QUIET:g} s later {len(seen.early) or 'none'} was printed. A customer waits for "
                     "each: its answer has to be looked at before the next order comes", seen.errors)
@@ -117,7 +118,7 @@ def verdict(seen: Survived) -> str:
                     "time or a number of tries; its callback gets the error, and your program has to save the order", seen.errors)
     if twice := [order for order, copies in Counter(seen.stored).items() if copies > 1]:
         raise Wrong(f"twice in the log: {some(twice)}. What was stored got no answer, and the client sent it again. "
-                    "Which setting lets a broker know a record that it has already?", seen.errors)
+                    "Which setting lets a broker know a record that it has already?")
     if silent := [order for order in GIVEN if order not in seen.printed]:
         raise Wrong(f"in the log, and never printed: {some(silent)}. Such a customer still waits", seen.errors)
     return f"{len(GIVEN)} orders, a leader cut off, answers lost, a leader dead: each order is in the log once, and was printed"
