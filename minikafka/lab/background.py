@@ -15,6 +15,8 @@ Invariants
               drives the world ends before the cell goes on. None is taken while a guest's thread runs: with JSPI the loop has a
               turn between the switch to that thread and its first line, and the step would drive the world from inside it
   I-BESIDE-4  no cell begins during a step, also where that step drives a world and gives turns to the loop
+  I-BESIDE-5  a turn that a cell gives lasts LONG seconds, so that it takes in what the page has sent. What comes in it is done
+              right after it. A job that may not take its step in a turn asks again after TURN seconds, and not over and over
 """
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 IN_THE_PAGE = sys.platform == "emscripten"  # a browser's page has this Python inside
 PULSE = 32  # steps of a world between two looks at what is due
 TURN = 0.05  # seconds between two turns of the page's event loop while a cell drives a world
+LONG = 0.004  # seconds of such a turn; for less than 3 ms Pyodide waits by messages to itself, which come before the page's
 LOOP: asyncio.AbstractEventLoop | None = None  # where there are no threads: the event loop in whose turns the steps are taken
 planned: dict[Background, asyncio.TimerHandle] = {}
 in_a_step: set[Background] = set()
@@ -105,10 +108,10 @@ class Background:
 
     # --- without threads ------------------------------------------------------------------------------------------------
 
-    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _plan(self, loop: asyncio.AbstractEventLoop, least: float = 0.0) -> None:
         self._forget_plan()
         assert self._due is not None
-        planned[self] = loop.call_later(max(0.0, self._due - time.monotonic()), self._turn, loop)
+        planned[self] = loop.call_later(max(least, self._due - time.monotonic()), self._turn, loop)
 
     def _forget_plan(self) -> None:
         if (timer := planned.pop(self, None)) is not None:
@@ -118,7 +121,7 @@ class Background:
         if self in in_a_step:  # I-BESIDE-1
             return
         if _cell_is_aside or _guests.running:  # I-BESIDE-3
-            return self._plan(loop)
+            return self._plan(loop, TURN)
         self._forget_plan()
         if self._due is not None:
             self._take()
@@ -132,16 +135,16 @@ def pulse() -> None:
     _world_steps += 1
     if _world_steps % PULSE or LOOP is None:
         return
-    world, now = events._get_running_loop(), time.monotonic()
+    world = events._get_running_loop()
     events._set_running_loop(LOOP)  # what follows is done as in a turn of the page's loop
     try:
-        if now > _last_turn + TURN:
-            _last_turn, _cell_is_aside = now, True
+        if time.monotonic() > _last_turn + TURN:
+            _cell_is_aside = True
             try:
                 _give_a_turn()
             finally:
-                _cell_is_aside = False
-        for job in [job for job in planned if job._due is not None and job._due <= now]:
+                _last_turn, _cell_is_aside = time.monotonic(), False
+        for job in [job for job in planned if job._due is not None and job._due <= time.monotonic()]:
             job._turn(LOOP)
     finally:
         events._set_running_loop(world)
@@ -182,4 +185,4 @@ def without_threads(loop: asyncio.AbstractEventLoop | None, give_a_turn: Callabl
 
 if IN_THE_PAGE:
     from pyodide.ffi import can_run_sync, run_sync
-    without_threads(asyncio.get_event_loop(), lambda: run_sync(asyncio.sleep(0)) if can_run_sync() else None)
+    without_threads(asyncio.get_event_loop(), lambda: run_sync(asyncio.sleep(LONG)) if can_run_sync() else None)

@@ -127,6 +127,33 @@ def test_no_step_is_taken_in_the_place_of_a_guests_thread(beside):
     until(lambda: taken)
 
 
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_what_comes_in_a_turn_that_a_cell_gives_is_done_right_after_it(beside):
+    """I-BESIDE-5: fails if a button's order waits for the look after the next one."""
+    taken = []
+    job = Background("job", lambda: taken.append(background._cell_is_aside))
+    background.without_threads(background.LOOP, job.wake)
+    until(lambda: time.monotonic() > background._last_turn + background.TURN)
+    for _ in range(background.PULSE):
+        background.pulse()
+    assert taken == [False]
+
+
+@pytest.mark.parametrize(("owner", "name", "value"), [(background, "_cell_is_aside", True), (Threads, "running", 1)])
+@pytest.mark.parametrize("beside", ["turns"], indirect=True)
+def test_what_may_not_be_done_in_a_turn_is_not_asked_for_over_and_over(beside, monkeypatch, owner, name, value):
+    """I-BESIDE-3, I-BESIDE-5: fails if a step is taken while a cell or a guest is aside, or if a job asks over and over."""
+    taken, asked, turn, loop = list[int](), list[int](), Background._turn, background.LOOP
+    monkeypatch.setattr(owner, name, value)
+    monkeypatch.setattr(Background, "_turn", lambda self, loop: (asked.append(1), turn(self, loop)))
+    began = loop.time()
+    Background("job", lambda: taken.append(1)).wake()
+    loop.run_until_complete(asyncio.sleep(2 * background.TURN))
+    assert taken == [] and 1 <= len(asked) <= 2 + (loop.time() - began) / background.TURN
+    monkeypatch.setattr(owner, name, type(value)())
+    until(lambda: taken)
+
+
 @pytest.mark.usefixtures("beside")
 def test_an_end_that_takes_long_is_waited_for_no_longer_than_that():
     """Fails if a client that cannot say farewell holds up the next run of its cell, or if a short farewell is not waited for."""

@@ -21,6 +21,21 @@ fleet = lab00.Fleet(cluster, "positions")
 print(cluster.leader("positions", 0))"""
 SENT = """cluster.wait(fleet.kept_on(partition=0, count=5))
 print(cluster.alive)"""
+SENDING = """import js
+from kafka import KafkaProducer
+producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, acks="all")
+sent = []
+print("sends")
+while cluster.pid(leader) == before:
+    producer.send("positions", b"x").get(timeout=30)
+    sent.append(js.Date.now())
+print(*sent)"""
+MEMBER = """from minikafka.lab.labs.lab05.member import Member
+member = Member("C1", cluster, "positions", "watchers")
+member.wait(5)
+leader = cluster.leader("positions", 0)
+before = cluster.pid(leader)
+print(leader)"""
 DRIVE = """while len(cluster.alive) == 3:
     producer.send("flights", "x", partition=0)
     cluster.sleep(0.02)
@@ -51,11 +66,21 @@ END = """async number => {
     await window.going;
     return window.jupyterapp.shell.currentWidget.content.widgets[number].model.outputs.toJSON();
 }"""
+PRESS = """async ([place, order, state]) => {
+    const node = document.querySelector(`.mk-view ${place}`), began = Date.now();
+    for (let twice = 0; twice < 2; twice++) node.querySelector(`[data-order=${order}]`).click();
+    while (node.dataset.process !== state) {
+        if (Date.now() > began + 300_000) throw Error(`${order} is not done`);
+        await new Promise(goOn => setTimeout(goOn, 10));
+    }
+    return [began, Date.now()];
+}"""
 SLIDE = """() => {
     const slider = document.querySelector('.mk-view input[type=range]');
     slider.value = slider.max / 2;
     slider.dispatchEvent(new Event('input', {bubbles: true}));
 }"""
+MANY = 200  # records, while seven buttons wait
 KILLED = "() => document.querySelector('.mk-view .mk-broker[data-broker=\"2\"]')?.dataset.process === 'killed'"
 
 
@@ -97,3 +122,29 @@ def test_time_passes_after_a_button_until_a_cell_runs(page):  # noqa: F811
     page.page.locator(f".mk-view [data-broker='{leader}'] [data-order='kill']").first.click()
     page.page.wait_for_function(MOVED)
     assert leader not in words(page.run(1))
+
+
+@in_chromium
+def test_buttons_work_while_a_cell_sends_by_kafka_python(page):  # noqa: F811
+    """I-BESIDE-3, I-BESIDE-5: fails if buttons wait until a cell that sends in a loop has sent MANY records more, or until its
+    end, or if an order stands still beside it. With -s it prints how long each button took."""
+    page.open("labs/sending.ipynb", notebook(TRUCKS, MEMBER, SENDING))
+    page.run(0)
+    broker, member = f".mk-broker[data-broker='{words(page.run(1)).strip()}']", ".mk-member[data-member='C1']"
+    page.page.locator(f".mk-view {member}").first.wait_for()
+    page.page.evaluate(START, 2)
+    page.page.locator(".jp-OutputArea-output", has_text="sends").first.wait_for()
+    pressed = [_pressed(page, member, *order) for order in 3 * (("pause", "paused"), ("resume", "running"))]
+    pressed.append(_pressed(page, broker, "kill", "killed"))
+    _pressed(page, broker, "restart", "running")
+    sent = [float(when) for when in words(page.page.evaluate(END, 2)).split()[1:]]
+    late = sum(began <= when <= ended for when in sent for began, ended in pressed)
+    print(f"\nsent meanwhile: {late} of {len(sent)}")
+    assert late < MANY
+
+
+def _pressed(page, place: str, order: str, state: str) -> list[float]:  # noqa: F811
+    """Press a button twice; return when, and when the process was in that state, in milliseconds of the page's clock."""
+    began, ended = page.page.evaluate(PRESS, [place, order, state])
+    print(f"\n{order}: {(ended - began) / 1000:.2f} s")
+    return [began, ended]
