@@ -90,7 +90,7 @@ def subscribed_topics(metadata: bytes) -> list[str] | None:
 
 
 def _topic(blob: bytes, at: int) -> tuple[str, int]:
-    """Return the name at a place, and the place after it, which is always further on: no claimed count costs more than bytes."""
+    """Return the name at a place, and the place after it. That is further on, so a false count ends with the bytes."""
     (size,) = _VERSION.unpack_from(blob, at)
     end = at + 2 + size
     if not at + 2 <= end <= len(blob):
