@@ -33,6 +33,13 @@
     said.append(close);
     document.body.append(said);
   };
+  const keeps = () => {
+    try {
+      return Boolean(window.localStorage);
+    } catch {  // a SecurityError
+      return false;
+    }
+  };
   addEventListener("load", async () => {
     if (location.protocol === "file:") {
       say("Labs cannot start from a file. Open a terminal in the folder of this page, run: python3 -m http.server, "
@@ -40,6 +47,9 @@
       return;
     }
     look();
+    if (!keeps())
+      say("This browser lets this page keep nothing, so no lab opens. Allow cookies and site data for this address in the browser's "
+        + "settings, then load this page again.");
     if (!("Suspending" in WebAssembly))
       say("This browser cannot put a call aside (JSPI). Cells that use kafka-python or wait for a program need "
         + "a Chrome, Edge or Firefox of 2026; simulated clusters and all checks of plain functions run here.");

@@ -1,6 +1,7 @@
 """The page's first page and the line of a lab, opened in another way than from a host that knows all types of files."""
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -83,3 +84,17 @@ def test_a_lab_says_what_needs_another_browser(page: Any, address: str) -> None:
     page.add_init_script("delete WebAssembly.Suspending")
     page.reload()
     assert "Cells that use kafka-python" in page.get_by_role("alert").inner_text()
+
+
+def test_a_lab_says_what_a_browser_has_to_allow(tmp_path: Path, address: str) -> None:
+    """Fails if a page stays empty without a word where the browser's settings refuse it all storage."""
+    from playwright.sync_api import sync_playwright
+    (tmp_path / "Default").mkdir()
+    refuses = {"profile": {"default_content_setting_values": {"cookies": 2}}}
+    (tmp_path / "Default" / "Preferences").write_text(json.dumps(refuses))
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch_persistent_context(str(tmp_path), executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
+        page = browser.new_page()
+        page.goto(f"{address}/lab/index.html")
+        assert "Allow cookies and site data" in page.get_by_role("alert").inner_text()
+        browser.close()
