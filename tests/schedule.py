@@ -4,6 +4,7 @@ A worker takes whole files: what a file's fixtures start is started once. On top
 
 - The files that took longest come first (`tests/durations.tsv`), so that no worker is left alone with a long one at the end;
   all files with a test on an engine come after the others: the brokers that a worker keeps for such tests cost while they rest.
+  Such tests wait most of their time, so the last worker begins with them: it waits while the others compute.
 - One worker takes all files that start Spark, beginning at once, so that a run has one Spark session; not those whose Spark is
   a process of its own: that worker would be the last.
 - Each notebook goes by itself: nbval gives it a kernel of its own. So does each lab of the gate: it has a process of its own.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,11 @@ def units(nodeids: Iterable[str], seconds: dict[str, float]) -> dict[str, list[s
     return ({SPARK: spark} if spark else {}) | {file: files[file] for file in one_by_one if not shares_spark(file)}
 
 
+def following(left: Iterable[str], place: Mapping[str, int], before: Container[str] = ()) -> str:
+    """Return which unit a worker takes of those that are left: the first one of `before`, if there is one."""
+    return min(left, key=lambda unit: (unit not in before, place[unit]))
+
+
 class LongestFirst(LoadFileScheduling):
     """`--dist loadfile` with the units above, in their order."""
 
@@ -73,13 +79,15 @@ class LongestFirst(LoadFileScheduling):
             made = units(next(iter(self.registered_collections.values())), recorded())
             self.unit_of = {nodeid: unit for unit, nodeids in made.items() for nodeid in nodeids}
             self.place = {unit: place for place, unit in enumerate(made)}
+            self.on_engine = {unit for unit, nodeids in made.items() if any(map(ON_ENGINE.search, nodeids))}
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
         return self.unit_of[nodeid]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        self.workqueue.move_to_end(min(self.workqueue, key=self.place.__getitem__), last=False)
+        waits = node is self.nodes[-1] is not self.nodes[0]
+        self.workqueue.move_to_end(following(self.workqueue, self.place, self.on_engine if waits else ()), last=False)
         super()._assign_work_unit(node)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest
-from tests.schedule import OWN_SPARK, SPARK, file_of, units, write_durations
+from tests.schedule import OWN_SPARK, SPARK, file_of, following, units, write_durations
 
 LONG, SHORT, BOTH = "tests/a/test_long.py", "tests/a/test_short.py", "tests/wire/test_both.py"
 TESTS = [f"{SHORT}::test_1", f"{BOTH}::test_x[minikafka]", f"{BOTH}::test_x[apache]", f"{LONG}::test_1",
@@ -24,6 +24,13 @@ def test_one_worker_takes_all_that_starts_spark_and_the_longest_files_come_first
     assert made[f"{BOTH}@apache"] == [f"{BOTH}::test_x[apache]"]
     assert made[SPARK] == ["tests/lab/spark/test_s.py::test_s", "tests/lab/spark/test_t.py::test_t"]
     assert sorted(sum(made.values(), [])) == sorted(TESTS)
+
+
+def test_a_worker_that_waits_takes_what_waits_first() -> None:
+    """Fails if all workers wait for brokers together at the end, or if the worker that waits takes none of the other units."""
+    place = {LONG: 0, SHORT: 1, BOTH: 2}
+    assert (following(place, place), following(place, place, {BOTH})) == (LONG, BOTH)
+    assert following([SHORT, LONG], place, {BOTH}) == LONG
 
 
 def test_a_file_whose_spark_is_a_process_of_its_own_goes_to_any_worker() -> None:
