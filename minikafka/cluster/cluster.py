@@ -251,8 +251,8 @@ class Cluster:
             self._nodes.resume(self._node(node).id)
 
     def restart(self, *nodes: int) -> None:
-        """Start nodes that ended, together (running ones are stopped first): a quorum that lost its majority comes back only
-        so. Return when all are registered and unfenced."""
+        """Start nodes that ended, together (running ones are stopped first); return when all are registered and unfenced. A
+        quorum that lost its majority comes back only if enough of its voters start together."""
         with self._nodes.lock:
             for node in nodes:
                 if self._nodes.runs(node):

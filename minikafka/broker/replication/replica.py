@@ -345,8 +345,8 @@ class Replica:
         return self._cut(offset)
 
     def on_out_of_range(self, leader_start: int, leader_end: int) -> list[Effect]:
-        """Begin at the leader's start, or cut to the leader's end: our end is not in the leader's log, which spans
-        [leader_start, leader_end] (rule 25)."""
+        """Begin at the leader's start if it is beyond our end, or cut to the leader's end (rule 25). Our end is not in the
+        leader's log, which spans [leader_start, leader_end]."""
         if leader_start > self.log.end_offset or leader_end < self.log.start_offset:
             self.high_watermark = leader_start
             return [StartAt(leader_start), HighWatermark(leader_start)]

@@ -166,7 +166,8 @@ class Transaction:
         return replace(data, state=state, partitions=together, start_ms=start_ms, update_ms=now_ms)
 
     def verify(self, who: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Err]:
-        """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one (rule 52)."""
+        """Return NONE for each partition in the open transaction, TRANSACTION_ABORTABLE for each other one. Partition leaders ask
+        this before the transaction's first append (rule 52)."""
         self._check_identity(who)
         if self.data.state in PREPARED:
             raise KafkaError(Err.CONCURRENT_TRANSACTIONS)

@@ -141,8 +141,8 @@ class Idempotence:
         return True
 
     def resolve(self) -> bool:
-        """Return whether a batch that was given up left a gap, in partitions where all other batches are done: not if a
-        younger batch was acknowledged, for then it had been appended before that."""
+        """Return whether a batch that was given up left a gap, in partitions where all other batches are done. If a younger batch
+        was acknowledged there is no gap: the batch given up had been appended before it."""
         holes = False
         for tp, of in self.partitions.items():
             if of.unresolved is not None and not of.outstanding:

@@ -106,7 +106,8 @@ class CoordinatorLog:
         self.waiting.append(DeferredAppend(required, apply, base, self.env.future() if outcome is None else outcome))
 
     def settled(self) -> Future[Err]:
-        """Return a future that is NONE once everything appended so far is committed: a read that must show it waits for that."""
+        """Return a future that is NONE once everything appended so far is committed. A read waits for it if it must show every
+        commit that was appended before."""
         outcome: Future[Err] = self.env.future()
         if not self.waiting:
             outcome.set_result(Err.NONE)

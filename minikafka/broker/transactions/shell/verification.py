@@ -50,7 +50,7 @@ class Verification:
 
         `batches` has the first sequence of the batch that waits for each partition. With `add` the coordinator adds the
         partitions to the transaction, otherwise they must be in it. `abortable`: the client knows TRANSACTION_ABORTABLE.
-        A guard that a marker has made void meanwhile is worth nothing: the request is sent again, with a new guard.
+        A marker that comes after the guard was made makes the guard void: then the request is sent again, with a new guard.
         """
         env = self.node.env
         deadline = env.now() + self._longest_s
