@@ -48,9 +48,10 @@ proof: setup  ## seeds and nights of the simulator, a real browser, the labs on 
 long: apache  ## the tests that `make test` and `make proof` leave out: heavy, and covered there by others (tests/README.md)
 	@MINIKAFKA_NOTEBOOKS=whole $(PYTEST) -n 2 -m "soak and not judge" tests labs solutions $(ARGS)
 	@MINIKAFKA_NOTEBOOKS=whole MINIKAFKA_ENGINE=apache $(PYTEST) -n 2 -m judge solutions $(ARGS)
+	@MINIKAFKA_ENGINE=apache $(PYTEST) -n 2 -m "judge and soak" tests $(ARGS)
 
 judge: apache  ## every client-facing test, and the solved notebooks that have changed, on Apache Kafka itself
-	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m judge tests solutions $(ARGS)
+	@MINIKAFKA_ENGINE=apache $(PYTEST) -n $(JUDGES) -m "judge and not soak" tests solutions $(ARGS)
 
 soak: long  ## `make long`, then the simulator for longer: SEEDS=1000 clusters and ten times as many quorums, into the ledger (FROM=80000)
 	@$(PY) -m minikafka sim run --raft --ledger --from $(FROM)0 --seeds $(SEEDS)0

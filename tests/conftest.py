@@ -79,6 +79,7 @@ def rewrite(request: pytest.FixtureRequest) -> bool:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "judge_first: the half on our brokers is in `make long`; `make judge` has the other")
+    config.addinivalue_line("markers", "ours_first: the half on Apache Kafka is in `make long`; CI has the other")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -101,7 +102,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if callspec is not None and callspec.params.get("engine") == "apache":
             item.add_marker("apache")
             item.add_marker("judge")
-        elif item.get_closest_marker("judge_first"):
+            first = "ours_first"
+        else:
+            first = "judge_first"
+        if item.get_closest_marker(first):
             item.add_marker("soak")
 
 

@@ -37,8 +37,14 @@ MOVING = {Err.REBALANCE_IN_PROGRESS, Err.ILLEGAL_GENERATION, Err.UNKNOWN_MEMBER_
           Err.STALE_MEMBER_EPOCH, Err.NOT_COORDINATOR, Err.COORDINATOR_NOT_AVAILABLE, Err.COORDINATOR_LOAD_IN_PROGRESS}
 
 
+class Elsewhere(RuntimeError):
+    """An error of what this browser cannot do; its text names what can."""
+
+
 def told(error: BaseException) -> str:
     """Return what is said of an error in place of its traceback, "" if that is for IPython to show."""
+    if isinstance(error, Elsewhere):
+        return str(error)
     passed = {_root(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)}
     root = _root(type(error).__module__)
     of_spark = root in SPARK or bool(passed & SPARK)

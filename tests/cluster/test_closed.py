@@ -37,7 +37,7 @@ MODES = {"tls": "SSL", "scram": "SASL_PLAINTEXT", "tls+scram": "SASL_SSL"}
 WAIT = 60
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(scope="module", params=["tls+scram", *(pytest.param(mode, marks=pytest.mark.soak) for mode in ("tls", "scram"))])
 def closed(engine: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with Cluster(brokers=1, engine=engine, security=request.param, listeners={"LAB": "localhost"}) as cluster:
         yield cluster

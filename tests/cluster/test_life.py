@@ -77,6 +77,7 @@ def own(engine: str) -> Cluster:
     cluster._end()
 
 
+@pytest.mark.ours_first
 def test_an_unexpected_death_is_raised_once_with_the_log(own: Cluster) -> None:
     """Fails if a broker can vanish unnoticed, or one death is reported for ever (I-CLUSTER-2, I-NODES-1)."""
     os.kill(own.pid(1), signal.SIGKILL)
@@ -89,6 +90,7 @@ def test_an_unexpected_death_is_raised_once_with_the_log(own: Cluster) -> None:
     assert own.alive == [1]
 
 
+@pytest.mark.ours_first
 def test_close_raises_for_a_death_that_nobody_noticed(own: Cluster) -> None:
     """Fails if a test could pass though its broker had died at its end."""
     os.kill(own.pid(1), signal.SIGKILL)
@@ -120,6 +122,7 @@ def test_data_and_ports_survive_a_stop_a_kill_and_the_cluster_itself(engine: str
         Cluster(data=tmp_path / "kept", engine="apache" if engine == "minikafka" else "minikafka")
 
 
+@pytest.mark.ours_first
 def test_a_temporary_folder_goes_with_the_cluster(own: Cluster) -> None:
     """Fails if /tmp fills with the data of closed clusters."""
     folder = own.folder

@@ -14,9 +14,15 @@ import re
 import sys
 from asyncio import events
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import cramjam
+
+
+def elsewhere(why: str) -> NoReturn:
+    """Raise what a cell shows as one sentence."""
+    from minikafka.lab.trouble import Elsewhere
+    raise Elsewhere(why)
 
 
 def names(of: type) -> dict[str, Any]:
@@ -163,6 +169,9 @@ class Greenlet:
     loop: Any = None  # asyncio's running loop goes on with whoever runs
 
     def __init__(self, run: Callable[[], Any] | None = None) -> None:
+        if run is not None and not can_put_aside():  # said to whoever starts a thread: who waits for one would wait for ever
+            elsewhere("kafka-python's clients and threads need a browser that can put a call aside (JSPI): "
+                      "a Chrome, Edge or Firefox of 2026.")
         self.parent: Greenlet | None = None
         self.dead, self._run, self._goes_on = False, run, None
         self._fell: BaseException | None = None
@@ -170,10 +179,7 @@ class Greenlet:
     def switch(self) -> None:
         """Let this one run until another is switched to, or until it has ended, which goes on with its parent."""
         from js import Promise, queueMicrotask
-        from pyodide.ffi import can_run_sync, create_proxy, run_sync
-        if not can_run_sync():
-            raise RuntimeError("kafka-python's clients and threads need a browser that can put a call aside (JSPI): "
-                               "a Chrome, Edge or Firefox of 2026")
+        from pyodide.ffi import create_proxy, run_sync
         me, Greenlet.current = Greenlet.current, self
         me._goes_on = Promise.withResolvers()
         if self._goes_on is None and self._run is not None:
@@ -215,6 +221,12 @@ def aside() -> None:
     events._set_running_loop(PAGE)
 
 
+def can_put_aside() -> bool:
+    """Return whether this browser has JSPI."""
+    from js import WebAssembly
+    return hasattr(WebAssembly, "Suspending")
+
+
 def promising(call: Any) -> Any:
     """Return a function of JavaScript that calls one of Python so that it can be put aside."""
     from pyodide.code import run_js
@@ -237,7 +249,7 @@ class NotHere:
     """Stands for a class that needs a process, or code of the machine."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise RuntimeError("librdkafka does not run in a browser: this cell needs `make lab`, on a machine")
+        elsewhere("librdkafka does not run in a browser: this cell needs `make lab`, on a machine.")
 
 
 class ConfluentKafka:

@@ -12,8 +12,8 @@ import shutil
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,9 @@ MEMORY = """async () => {
 class Tab:
     """The course in one tab; `asked` are the hosts that it asked, `complaints` what its console said of errors."""
 
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address = page, address
+    def __init__(self, page: Any, seconds: Callable[[], float], address: str) -> None:
+        """`seconds` returns those of processor of the process that has the page and its Python."""
+        self.page, self.address, self._seconds = page, address, seconds
         self.asked: set[str] = set()
         self.complaints: list[str] = []
         self._before = 0.0
@@ -80,11 +81,6 @@ class Tab:
         """Return what the notebook has cost so far: seconds of its page's process, with Python's start, and Python's memory."""
         return f"{self._seconds() - self._before:.0f} s of processor, {self.page.evaluate(MEMORY) / 1e6:.0f} MB"
 
-    def _seconds(self) -> float:
-        """Return the seconds of processor of the process that has the page and its Python."""
-        found = self.page.context.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-        return max(each["cpuTime"] for each in found if each["type"] == "renderer")
-
     def _watch(self, request: Any) -> None:
         asked = urllib.parse.urlsplit(request.url)
         if asked.scheme not in ("data", "blob", "about"):
@@ -92,20 +88,30 @@ class Tab:
 
 
 @contextmanager
-def tab(folder: Path) -> Iterator[Tab]:
-    """Serve the built page, and open it in a Chromium of its own."""
+def chromium() -> Iterator[tuple[Any, Callable[[], float]]]:
+    """A page in a Chromium of its own, and what returns the seconds of processor of the page's process."""
     from playwright.sync_api import sync_playwright
-
-    from tools.browser import server
-    with server(folder) as serving, sync_playwright() as driver:
-        threading.Thread(target=serving.serve_forever, daemon=True).start()
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE)
         try:
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             page.set_default_timeout(PATIENCE)
-            yield Tab(page, f"http://127.0.0.1:{serving.server_port}/")
+            ask = browser.new_browser_cdp_session().send
+            yield page, lambda: max(each["cpuTime"] for each in ask("SystemInfo.getProcessInfo")["processInfo"]
+                                    if each["type"] == "renderer")
         finally:
             browser.close()
+
+
+@contextmanager
+def tab(folder: Path, browser: Callable[[], AbstractContextManager[Any]] = chromium) -> Iterator[Tab]:
+    """Serve the built page, and open it in a browser of its own: Chromium, or that of firefox.py."""
+    from tools.browser import server
+    with server(folder) as serving, browser() as (page, seconds):
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        try:
+            yield Tab(page, seconds, f"http://127.0.0.1:{serving.server_port}/")
+        finally:
             serving.shutdown()
 
 

@@ -151,8 +151,7 @@ def test_equal_resumption(spark, both, kafka, name, tmp_path):
     assert sorted(everything) == [(r.topic, r.partition, r.offset) for t in (name, f"{name}-b") for r in kafka.read(t)]
 
 
-@pytest.mark.judge_first
-@pytest.mark.judge_first
+@pytest.mark.soak
 def test_equal_data_loss(spark, both, kafka, name, tmp_path):
     """A topic deleted and made again, shorter; then with fewer partitions; and a range beyond the end of the log.
     Fails if our source went on in silence, or named another reason, or with failOnDataLoss=false read other records
@@ -187,8 +186,7 @@ def test_equal_data_loss(spark, both, kafka, name, tmp_path):
     assert ours == theirs and len(ours) == 9
 
 
-@pytest.mark.judge_first
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_equal_on_odd_logs(spark, both, kafka, name, tmp_path):
     """Transactions, one of them aborted; a header without a value; deleted records; a partition more; a checkpoint of the
@@ -303,7 +301,7 @@ def told(cluster, query):
     return ends, [event["batch"] for event in events if event["k"] == "batch_done"]
 
 
-@pytest.mark.judge_first
+@pytest.mark.soak
 def test_late_rows_and_repeated_batches(spark, kafka, name, tmp_path):
     """The demo's job over a morning whose first ten flights are reported last, behind the watermark; then a batch is
     written again.

@@ -101,7 +101,7 @@ def notebook(*sources: str) -> dict:
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
 
 
-def _natively(cell: str) -> str:
+def natively(cell: str) -> str:
     """What the same cell prints here."""
     said = io.StringIO()
     with redirect_stdout(said):
@@ -109,14 +109,31 @@ def _natively(cell: str) -> str:
     return said.getvalue().strip()
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def built(tmp_path_factory):
+    """Return the folder of a page that was built for this test."""
     try:
         folder = build(tmp_path_factory.mktemp("page"))
     except PartMissing as missing:
         pytest.skip(f"the page's parts are not here: {str(missing).splitlines()[-1]}")
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 60e6
-    with tab(folder) as opened:
+    return folder
+
+
+def ran_as_the_text_says(page, lab):
+    """Run a solved lab; it is as in the text, and the page asks nobody else for anything."""
+    path, solution = solved(lab)
+    page.open(f"labs/{path.name}", json.loads(path.read_text()))
+    after = [(cell, page.run(number)) for number, cell in enumerate(solution.cells) if cell.cell_type == "code"]
+    print(f"\nlab {lab}: {len(after)} cells, {page.cost()}")
+    assert [cell.id for cell, outputs in after if any(each["output_type"] == "error" for each in outputs)] == []
+    marked = [(shown(cell.outputs), shown(outputs)) for cell, outputs in after if "NBVAL_CHECK_OUTPUT" in cell.source]
+    assert [new for _, new in marked] == [old for old, _ in marked]
+    assert len(page.asked) == 1 and page.complaints == []
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with tab(built(tmp_path_factory)) as opened:
         yield opened
 
 
@@ -128,10 +145,10 @@ def test_three_brokers_run_in_a_page(page):
     """
     packed = base64.b64encode(zstandard.ZstdCompressor().compress(b"packed natively")).decode()
     page.open("labs/first.ipynb", notebook(FIRST, CODECS.format(zstd=packed), ASIDE, MANY))
-    assert "still here" in words(page.run(0)) == _natively(FIRST)
+    assert "still here" in words(page.run(0)) == natively(FIRST)
     assert words(page.run(1)) == f"packed natively {0xe3069283}"
-    assert words(page.run(2)) == _natively(ASIDE)
-    assert words(page.run(3)) == _natively(MANY)
+    assert words(page.run(2)) == natively(ASIDE)
+    assert words(page.run(3)) == natively(MANY)
     assert len(page.asked) == 1 and page.complaints == []
 
 
@@ -141,14 +158,7 @@ def test_three_brokers_run_in_a_page(page):
 def test_a_solved_lab_runs_in_a_page(page, lab):
     """Fails if a cell fails in Chromium, if a marked figure is not that of the text, if another host is asked, or if something
     that is asked for is not there. With -s it prints the lab's row of docs/INSTALL.md."""
-    path, solution = solved(lab)
-    page.open(f"labs/{path.name}", json.loads(path.read_text()))
-    after = [(cell, page.run(number)) for number, cell in enumerate(solution.cells) if cell.cell_type == "code"]
-    print(f"\nlab {lab}: {len(after)} cells, {page.cost()}")
-    assert [cell.id for cell, outputs in after if any(each["output_type"] == "error" for each in outputs)] == []
-    marked = [(shown(cell.outputs), shown(outputs)) for cell, outputs in after if "NBVAL_CHECK_OUTPUT" in cell.source]
-    assert [new for _, new in marked] == [old for old, _ in marked]
-    assert len(page.asked) == 1 and page.complaints == []
+    ran_as_the_text_says(page, lab)
 
 
 @in_chromium

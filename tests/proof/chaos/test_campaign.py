@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.mark.proof
+@pytest.mark.ours_first
 def test_nothing_acknowledged_is_lost_while_brokers_die(engine: str) -> None:
     """Half a minute, or less, of kill -9 (and of pauses and cuts) under producers, groups and transactions of two libraries.
 
