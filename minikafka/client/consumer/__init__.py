@@ -6,6 +6,7 @@
     fetcher.py          at most one fetch in flight for each broker; fetch_session.py: the client's half of a session
     fetched_records.py  from the bytes of a fetch to the records that may be seen (read_committed)
     commits.py          commit offsets, and ask for committed ones
+    group_member.py     what a member knows in either protocol
     classic_member.py   membership in the classic protocol: join, sync, heartbeat, leave
     assignors.py        what the leader of a classic group computes: range, cooperative-sticky
     consumer_member.py  membership in the consumer protocol (KIP-848): one request, the heartbeat

@@ -23,17 +23,17 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGro
 
 from minikafka.client.client import GROUP, Client
 from minikafka.client.consumer import assignors
+from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember, error_of
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import RETRIABLE
 from minikafka.protocol.errors import Err, KafkaError
 
 JOIN, SYNC, HEARTBEAT, LEAVE = 9, 5, 4, 5  # versions
 CONSUMER = "consumer"
-NO_GENERATION = -1
 REJOIN = frozenset({Err.UNKNOWN_MEMBER_ID, Err.ILLEGAL_GENERATION})
 
 
-class Membership:
+class Membership(GroupMember):
     """One member; `wake` is called at each change that the consumer must handle."""
 
     brokers_assign = False
@@ -42,19 +42,9 @@ class Membership:
                  instance_id: str | None = None, session_timeout: float = 6.0, rebalance_timeout: float = 10.0,
                  heartbeat_interval: float = 1.0, max_poll_interval: float = 300.0,
                  wake: Callable[[], None] = lambda: None) -> None:
-        self.client, self.env, self.group, self.topics = client, client.env, group, topics
-        self.assignor, self.instance_id = assignor, instance_id
-        self.session_timeout, self.rebalance_timeout = session_timeout, rebalance_timeout
-        self.heartbeat_interval, self.max_poll_interval = heartbeat_interval, max_poll_interval
-        self.wake = wake
-        self.member_id, self.generation = "", NO_GENERATION
-        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last generation, and our member id in it
-        self.needs_join = True
-        self.lost = False  # the generation ended without us: all partitions belong to others
-        self.assigned: list[Tp] | None = None  # the outcome of a join that the consumer has not taken yet
-        self.error: KafkaError | None = None  # no retry can help
-        self.left = False
-        self.polled_at = self.env.now()
+        super().__init__(client, group, topics, instance_id=instance_id, rebalance_timeout=rebalance_timeout,
+                         max_poll_interval=max_poll_interval, wake=wake)
+        self.assignor, self.session_timeout, self.heartbeat_interval = assignor, session_timeout, heartbeat_interval
         self.counts: dict[str, int] | None = None  # at the leader: number of partitions of each topic that it assigned
         self._joining: asyncio.Task[None] | None = None
         self._heartbeats: asyncio.Task[None] | None = None
@@ -107,7 +97,7 @@ class Membership:
             group_id=self.group, session_timeout_ms=int(self.session_timeout * 1000),
             rebalance_timeout_ms=int(self.rebalance_timeout * 1000), member_id=self.member_id,
             group_instance_id=self.instance_id, protocol_type=CONSUMER, protocols=[protocol], reason=None),
-            JOIN, _code, self.rebalance_timeout + self.client.request_timeout)
+            JOIN, error_of, self.rebalance_timeout + self.client.request_timeout)
         if error in (Err.NONE, Err.MEMBER_ID_REQUIRED):
             self.member_id = answer.member_id
         if error is not Err.NONE:
@@ -136,7 +126,7 @@ class Membership:
         error, answer = await self.client.ask_coordinator(GROUP, self.group, lambda: SyncGroupRequest(
             group_id=self.group, generation_id=joined.generation_id, member_id=self.member_id,
             group_instance_id=self.instance_id, protocol_type=CONSUMER, protocol_name=joined.protocol_name,
-            assignments=parts), SYNC, _code, self.rebalance_timeout + self.client.request_timeout)
+            assignments=parts), SYNC, error_of, self.rebalance_timeout + self.client.request_timeout)
         if error is Err.NONE:
             self.generation = joined.generation_id
             self.joined = self.generation, self.member_id
@@ -152,11 +142,6 @@ class Membership:
         self.lost = self.lost or self.generation != NO_GENERATION
         self.generation, self.assigned = NO_GENERATION, None
         self.needs_join = True
-
-    def take(self) -> list[Tp] | None:
-        """Return the partitions of the newest generation, once; then None."""
-        assigned, self.assigned = self.assigned, None
-        return assigned
 
     def check_counts(self) -> None:
         """Join again if a topic has more partitions, appeared or was deleted since the leader assigned the partitions."""
@@ -177,7 +162,7 @@ class Membership:
                 self.forget(Err.UNKNOWN_MEMBER_ID)
                 continue
             generation = self.generation
-            error, _ = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, HEARTBEAT, _code)
+            error, _ = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, HEARTBEAT, error_of)
             if generation == self.generation and not self.joining:
                 self._beaten(error)
 
@@ -208,8 +193,4 @@ class Membership:
     async def _leave(self) -> None:
         member = LeaveGroupRequest.MemberIdentity(member_id=self.member_id, group_instance_id=self.instance_id, reason=None)
         await self.client.ask_coordinator(GROUP, self.group, lambda: LeaveGroupRequest(
-            group_id=self.group, members=[member]), LEAVE, _code)
-
-
-def _code(answer: Any) -> Err:
-    return Err(answer.error_code)
+            group_id=self.group, members=[member]), LEAVE, error_of)

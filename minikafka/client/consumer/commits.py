@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 
 from minikafka.client.client import GROUP, Client
-from minikafka.client.consumer.classic_member import NO_GENERATION, REJOIN, Membership
+from minikafka.client.consumer.classic_member import REJOIN, Membership
 from minikafka.client.consumer.consumer_member import ConsumerMembership
+from minikafka.client.consumer.group_member import NO_GENERATION
 from minikafka.client.metadata import Tp
 from minikafka.client.recorder import Recorder, plain
 from minikafka.client.retry import RETRIABLE, Unsure

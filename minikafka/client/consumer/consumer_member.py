@@ -8,7 +8,7 @@ Owns: the member id, for life; the epoch; the task that sends heartbeats.
 Invariants: a removed member sets `lost` and sends no heartbeat until the consumer has given all partitions up.
             The member reports the partitions that the consumer owns at the start and after each change.
             After a heartbeat without an answer the next one has every field again.
-Its methods are those of Membership (classic_member.py), so that a Consumer can use either.
+Its methods have the names of those of Membership (classic_member.py), so that a Consumer can use either.
 Source: org.apache.kafka.clients.consumer.internals.ConsumerMembershipManager, ConsumerHeartbeatRequestManager.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from uuid import UUID
 
 from minikafka.client.client import GROUP, Client
-from minikafka.client.consumer.classic_member import NO_GENERATION
+from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember, error_of
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import RETRIABLE
 from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest as Beat
@@ -31,7 +31,7 @@ JOINING, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH = 0, -1, -2  
 PUT_OUT = frozenset({Err.UNKNOWN_MEMBER_ID, Err.FENCED_MEMBER_EPOCH, Err.GROUP_ID_NOT_FOUND})
 
 
-class ConsumerMembership:
+class ConsumerMembership(GroupMember):
     """One member; `wake` is called at each change that the consumer must handle."""
 
     cooperative, brokers_assign, joining = True, True, False
@@ -39,17 +39,9 @@ class ConsumerMembership:
     def __init__(self, client: Client, group: str, topics: list[str], *, assignor: str | None = None,
                  instance_id: str | None = None, rebalance_timeout: float = 10.0, max_poll_interval: float = 300.0,
                  wake: Callable[[], None] = lambda: None) -> None:
-        self.client, self.env, self.group, self.topics = client, client.env, group, topics
-        self.assignor, self.instance_id, self.rebalance_timeout = assignor, instance_id, rebalance_timeout
-        self.max_poll_interval, self.wake = max_poll_interval, wake
-        self.member_id, self.generation = str(self.env.uuid()), NO_GENERATION  # the epoch
-        self.joined: tuple[int, str] = NO_GENERATION, ""  # the last epoch, and our member id in it
-        self.needs_join = True  # the consumer must report its partitions: `join`
-        self.lost = False
-        self.assigned: list[Tp] | None = None  # what the consumer should own, and has not taken yet
-        self.error: KafkaError | None = None
-        self.left = False
-        self.polled_at = self.env.now()
+        super().__init__(client, group, topics, instance_id=instance_id, rebalance_timeout=rebalance_timeout,
+                         max_poll_interval=max_poll_interval, wake=wake)
+        self.member_id, self.assignor = str(self.env.uuid()), assignor
         self._owned: list[Tp] = []  # the partitions that the consumer owns
         self._told: list[Tp] | None = None  # the list that the coordinator knows
         self._ids: dict[str, UUID] = {}  # the ids of the topics whose partitions we own
@@ -67,11 +59,6 @@ class ConsumerMembership:
         self._now.set()
         if self._beats is None:
             self._beats = self.env.spawn(self._beat(), f"{self.client.client_id}: heartbeats")
-
-    def take(self) -> list[Tp] | None:
-        """Return what the consumer should own from now on, once; then None."""
-        assigned, self.assigned = self.assigned, None
-        return assigned
 
     def check_counts(self) -> None:
         """Do nothing: in this protocol the coordinator watches the topics."""
@@ -94,7 +81,7 @@ class ConsumerMembership:
             pause = float("inf")
             if not self.needs_join or self.stable:  # a removed member waits until its partitions are given up
                 telling = self._owned
-                error, answer = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, VERSION, _code)
+                error, answer = await self.client.ask_coordinator(GROUP, self.group, self._heartbeat, VERSION, error_of)
                 attempts = 0 if error is Err.NONE else attempts + 1
                 pause = await self._beaten(error, answer, telling, attempts)
             await self._pause(pause)
@@ -167,8 +154,4 @@ class ConsumerMembership:
         epoch = LEAVE_GROUP_MEMBER_EPOCH if self.instance_id is None else LEAVE_GROUP_STATIC_MEMBER_EPOCH
         await self.client.ask_coordinator(GROUP, self.group, lambda: Beat(
             group_id=self.group, member_id=self.member_id, instance_id=self.instance_id, member_epoch=epoch),
-            VERSION, _code)
-
-
-def _code(answer: Any) -> Err:
-    return Err(answer.error_code)
+            VERSION, error_of)

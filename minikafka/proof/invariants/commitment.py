@@ -62,7 +62,19 @@ class HighWatermarkStays(Invariant):
             self._whole_copy(truth)
 
 
-class CandidatesAreComplete(Invariant):
+class _Complete(Invariant):
+    """The base of I3 and I4: `check` looks at each partition whose metadata changed."""
+
+    def on_metadata(self, changed: Iterable[Key]) -> None:
+        for key in changed:
+            if key in self.watch.truths:
+                self.check(self.watch.truths[key])
+
+    def check(self, truth: Truth) -> None:
+        raise NotImplementedError
+
+
+class CandidatesAreComplete(_Complete):
     """The invariant I3."""
 
     id = "I3"
@@ -70,11 +82,6 @@ class CandidatesAreComplete(Invariant):
     def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & (CUT | ROLE) or (why & MOVED and seen.core.is_leader):
             self.check(seen.truth)
-
-    def on_metadata(self, changed: Iterable[Key]) -> None:
-        for key in changed:
-            if key in self.watch.truths:
-                self.check(self.watch.truths[key])
 
     def check(self, truth: Truth) -> None:
         state = self.cluster.states.get(truth.key)
@@ -90,7 +97,7 @@ class CandidatesAreComplete(Invariant):
                       f"{replica.log.end_offset}, true HW is {truth.end}", truth.name, node)
 
 
-class LeadersAreComplete(Invariant):
+class LeadersAreComplete(_Complete):
     """The invariant I4."""
 
     id = "I4"
@@ -102,11 +109,6 @@ class LeadersAreComplete(Invariant):
     def on_replica(self, seen: ReplicaSeen, why: int) -> None:
         if why & (CUT | ROLE):
             self.check(seen.truth)
-
-    def on_metadata(self, changed: Iterable[Key]) -> None:
-        for key in changed:
-            if key in self.watch.truths:
-                self.check(self.watch.truths[key])
 
     def check(self, truth: Truth) -> None:
         state = self.cluster.states.get(truth.key)
