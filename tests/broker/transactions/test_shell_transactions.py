@@ -245,15 +245,21 @@ async def test_rule_50_time_runs_out_on_a_silent_producer(world: Transactions, s
     assert await world.end(node, who, True) is Err.PRODUCER_FENCED
 
 
-@staged(Transactions, 1)
-async def test_time_runs_out_just_as_the_producer_ends_the_transaction(world: Transactions) -> None:
+@pytest.mark.parametrize("seed", range(3))
+@staged(Transactions)
+async def test_time_runs_out_just_as_the_producer_ends_the_transaction(world: Transactions, seed: int) -> None:
     """Fails if the abort is decided before its turn to be written comes: then both decisions are, and the broker dies."""
     node, _ = await world.begin()
     who = await world.init(node, timeout_ms=3000)
     await world.write(who, 0)
     coordinator = world.brokers[node].transactions
-    coordinator.partitions[0].abort_timed_out(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
-    await world.world.call(node, coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0))
+
+    async def both() -> None:
+        """Let the time run out, and end the transaction in the same step: the abort's task can only begin after it."""
+        coordinator.partitions[0].abort_timed_out(world.brokers[node].env.wall_ms() + 4000, coordinator.version)
+        await coordinator.end(ID, ProducerIdAndEpoch(*who), True, 0)
+
+    await world.world.call(node, both())
     await world.until(node, TransactionState.COMPLETE_COMMIT)
     assert (await world.read(0))[2] == 2
 
