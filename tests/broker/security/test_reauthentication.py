@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import confluent_kafka
+import psutil
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -165,16 +165,17 @@ def test_a_client_writes_on_across_the_ends_of_its_logins(timed: Cluster) -> Non
 
     A busy machine may be late with a renewal: the broker closes that connection, and the client makes a new one.
     """
-    connects: list[int] = []  # how many connections were made, at each tenth of a second
+    address, lost = timed.address(1, "SHORT"), []
     security = Security({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
                          "sasl_plain_password": "x"})
-
-    def count(statistics: str) -> None:
-        connects.append(sum(broker["connects"] for broker in json.loads(statistics)["brokers"].values()))
-    client = confluent_kafka.Producer({"bootstrap.servers": timed.address(1, "SHORT"), "statistics.interval.ms": 100,
-                                       "stats_cb": count, "linger.ms": 100, **security.librdkafka()})
-    begun, lost = time.monotonic(), []
-    while len(last := connects[-2 * SHORT_MS // 100:]) < 2 * SHORT_MS // 100 or last[0] < last[-1]:
+    client = confluent_kafka.Producer({"bootstrap.servers": address, "linger.ms": 100, **security.librdkafka()})
+    begun, oldest, port = time.monotonic(), 0.0, int(address.rpartition(":")[2])
+    since: dict[int, float] = {}  # of the client's connections, by their own ports
+    while oldest < 2 * SHORT_MS / 1000:
         client.produce("doors", b"x", on_delivery=lambda error, _: error and lost.append(error))
         assert client.flush(30) == 0 and not lost
-        assert time.monotonic() < begun + 60, f"each login's end closed a connection: {connects[::10]}"
+        mine = {each.laddr.port for each in psutil.Process().net_connections("tcp")
+                if each.status == psutil.CONN_ESTABLISHED and each.raddr.port == port}
+        since = {each: since.get(each, time.monotonic()) for each in mine}
+        oldest = time.monotonic() - min(since.values(), default=time.monotonic())
+        assert time.monotonic() < begun + 60, f"each connection is closed when its login ends; the last one is {oldest} s old"
