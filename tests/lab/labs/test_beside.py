@@ -41,6 +41,7 @@ CELLS = {
     "moving": "raise kafka.errors.RebalanceInProgressError()",
     "moving, confluent": "raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(27))",
     "own": "1 / 0",
+    "elsewhere": "from tools.web.fallbacks import ConfluentKafka\nConfluentKafka.Producer({})",
     "own syntax": "1 +",
     "own value": "producer = KafkaProducer(bootstrap_servers=cluster.bootstrap, max_block_ms=500)\nproducer.send('t', 'text')",
     "killed": "cluster.kill(1)\n" + WAIT,
@@ -78,6 +79,7 @@ def text(output: Any) -> str:
 STARTED = "Run the cell with the line `cluster = Cluster(brokers=1, preset='class')`, then those after it."
 ENDED = f"The cluster `cluster` has ended. {STARTED}"
 SAID = {
+    "elsewhere": "librdkafka does not run in a browser: this cell needs `make lab`, on a machine.",
     "topic from another cell": "Topic 't' already exists. Go on with the next cell. To begin anew, start the cluster again: "
                    f"r{STARTED[1:]}",
     "wait": "waited 0.1 s in vain for: `cluster.leader('nobody') == 7`; the last answer was False. The cluster itself is well: "
