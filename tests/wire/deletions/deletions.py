@@ -25,6 +25,7 @@ from tests.wire.test_alter_configs import GROUP as GROUP_CONFIG
 from tests.wire.test_alter_configs import TOPIC as TOPIC_CONFIG
 from tests.wire.test_delete_records import delete
 from tests.wire.test_partition_admin import move
+from tests.wire.test_produce import batch, patched, produce
 
 Deletion = Callable[[Scene], None]
 DELETIONS: dict[str, tuple[Deletion, frozenset[str]]] = {}
@@ -115,6 +116,8 @@ def remove_leader(s: Scene) -> None:
 def remove_topic_config(s: Scene) -> None:
     ((*_, error, _),) = incremental(s.at.raw, (TOPIC_CONFIG, s.name, [("max.message.bytes", DELETE, None)]))
     s.tell("IncrementalAlterConfigs", error)
+    large = patched(batch(b"x" * 3000), 17, ">I", 1, recount=False)  # its checksum is wrong, so that it is never written
+    s.cluster.wait(lambda: produce(s.at, large).error_code != Err.MESSAGE_TOO_LARGE, timeout=60)  # the leader has the change
 
 
 @deletion("IncrementalAlterConfigs, which removes the brokers' settings", TOPIC, GROUP, ID, BROKER_SETTINGS)
