@@ -14,6 +14,7 @@ Invariants
   I-BESIDE-3  no step is taken in a turn of the loop that a cell gives while it drives a world, but right after it: a step that
               drives the world ends before the cell goes on. None is taken while a guest's thread runs: with JSPI the loop has a
               turn between the switch to that thread and its first line, and the step would drive the world from inside it
+              (tests/lab/view/test_background.py tries this with threads of a world, in no browser)
   I-BESIDE-4  no cell begins during a step, also where that step drives a world and gives turns to the loop
   I-BESIDE-5  a turn that a cell gives lasts LONG seconds, so that it takes in what the page has sent. What comes in it is done
               right after it. A job that may not take its step in a turn asks again after TURN seconds, and not over and over
