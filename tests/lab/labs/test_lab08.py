@@ -1,6 +1,8 @@
 """Lab 8: its fetch logs, its chart, and what a wrong answer is told. Strict cells compare the figures."""
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -113,3 +115,25 @@ def test_the_leader_of_8_10_answers_as_a_broker_does():
     assert 20 < sum(map(bool, cut)) < 45 and len({*cut}) > 8
     assert parted.tell(4).splitlines() == ["pair 4, this lab's night: they part at 70", "you     epoch 0: 0 to 99",
                                            "leader  epoch 0: 0 to 69, epoch 1: 70 to 89"]
+
+
+def _command(*arguments):
+    return subprocess.run([sys.executable, "-m", "minikafka.lab.labs.lab08", *arguments], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+@pytest.mark.parametrize("arguments", ["", "pair", "case", "pair x", "pair 999", "case 999", "history 999", "case -1", "other 1"])
+def test_a_command_without_its_number_says_what_it_takes(arguments):
+    """Fails if the command that a refusal names ends in a traceback, or shows a story, when its number is left out or is none."""
+    ended = _command(*arguments.split())
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("usage: python -m minikafka.lab.labs.lab08 history|case|pair N")
+
+
+@pytest.mark.parametrize("what", ["history", "case", "pair"])
+def test_a_command_with_its_number_shows_the_story(what):
+    """Fails if a command that a refusal names prints nothing, or ends with an error."""
+    ended = _command(what, "1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert len(ended.stdout.splitlines()) > 2

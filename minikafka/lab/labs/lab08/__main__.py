@@ -24,5 +24,20 @@ def history(number: int) -> str:
 
 SHOWN = {"history": history, "case": lambda number: traces.tell(traces.cases()[number]), "pair": parted.tell}
 
+
+def main(arguments: list[str]) -> int:
+    """Print what is asked for and return 0; say in one sentence what the command takes, and return 2."""
+    try:
+        what, number = arguments
+        text = SHOWN[what](int("+" + number))  # a negative number is none: a list would count from its end
+    except (ValueError, LookupError):
+        print(f"usage: python -m minikafka.lab.labs.lab08 {'|'.join(SHOWN)} N: type the command as the check's refusal "
+              "names it, with its number.", file=sys.stderr)
+        return 2
+    print(text)
+    return 0
+
+
 if __name__ == "__main__":
-    print(SHOWN[sys.argv[1]](int(sys.argv[2])))
+    if code := main(sys.argv[1:]):
+        sys.exit(code)
