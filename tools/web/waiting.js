@@ -1,4 +1,5 @@
-// A line at the foot of a notebook: what one waits for until Python has started, and what this browser or this host lacks.
+// A line at the foot of a notebook: what one waits for until Python has started, what this browser or this host lacks, and that a
+// notebook could not be kept.
 (() => {
   const line = document.createElement("div");
   line.setAttribute("role", "status");
@@ -6,8 +7,13 @@
   line.style.cssText = "position:fixed;left:0;right:0;bottom:0;z-index:2000;padding:.5rem 1rem;background:#0062a0;color:#fff;"
     + "font:16px/1.4 system-ui,sans-serif";
   const began = Date.now();
-  let started = false;
+  let started = false, watched = false;
   const look = () => {
+    const contents = window.jupyterapp?.serviceManager?.contents;
+    if (contents && !watched) {
+      watched = true;
+      watchSaves(contents);
+    }
     const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
     const status = session?.session?.kernel?.status;
     if (!session) {
@@ -25,13 +31,28 @@
   const say = text => {
     const said = document.createElement("div");
     said.setAttribute("role", "alert");
-    said.style.cssText = line.style.cssText.replace("#0062a0", "#8a3d00");
+    said.style.cssText = line.style.cssText;
+    said.style.background = "#8a3d00";
     said.textContent = `${text} `;
     const close = document.createElement("button");
     close.textContent = "I know";
     close.onclick = () => said.remove();
     said.append(close);
     document.body.append(said);
+    return said;
+  };
+  const watchSaves = contents => {  // JupyterLab shows the browser's own words, such as "Failed to write blobs (IOError)"
+    const save = contents.save.bind(contents);
+    let said = null;
+    contents.save = (...asked) => save(...asked).then(saved => {
+      said?.remove();
+      return saved;
+    }, error => {
+      if (!said?.isConnected)
+        said = say("This browser could not keep your work: the disk, or the room that it gives this page, is full. "
+          + "Leave this tab open, make room on the disk, then save again (Ctrl+S).");
+      throw error;
+    });
   };
   const keeps = () => {
     try {

@@ -14,6 +14,17 @@ DOWNLOAD = """async () => {
     await window.jupyterapp.commands.execute('docmanager:save');
     await window.jupyterapp.commands.execute('docmanager:download');
 }"""
+FILL = """() => {
+    window.room = IDBObjectStore.prototype.put;
+    IDBObjectStore.prototype.put = () => { throw new DOMException("no room", "QuotaExceededError"); };
+}"""
+EMPTY = "() => { IDBObjectStore.prototype.put = window.room; }"
+SAVE = """async source => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    panel.content.widgets[0].model.sharedModel.setSource(source);
+    await panel.context.save().catch(() => null);
+    return [panel.context.model.dirty, document.querySelector("[role=alert]")?.innerText ?? ""];
+}"""
 LIST = """async folder => {
     await window.jupyterapp.commands.execute('filebrowser:go-to-path', {path: folder});
     await window.jupyterapp.commands.execute('filebrowser:refresh');
@@ -43,3 +54,18 @@ def test_what_is_downloaded_from_the_page_is_marked(page, tmp_path):  # noqa: F8
     with (tmp_path / "marks.csv").open() as file:
         rows = [(row["student"], row["points"], row["look at"]) for row in csv.DictReader(file)]
     assert rows == [(name, "1", "") for name in ("Ada Lovelace", "labs_06-replication", "progress")]
+
+
+@in_chromium
+def test_a_full_disk_is_said_until_there_is_room(page):  # noqa: F811
+    """Fails if a student reads only the browser's own words where a notebook cannot be kept, if what was typed is lost, or if the
+    sentence stays when it has been kept. (A disk that was really full had the same effect: a DataError of IndexedDB.)"""
+    page.open("labs/full.ipynb", notebook("print(1)"))
+    assert page.page.evaluate(SAVE, "print(2)") == [False, ""]
+    page.page.evaluate(FILL)
+    for source in ("print(3)", "print(4)"):
+        unsaved, said = page.page.evaluate(SAVE, source)
+        assert unsaved and "make room on the disk, then save again (Ctrl+S)" in said
+    assert page.page.locator("[role=alert]").count() == 1
+    page.page.evaluate(EMPTY)
+    assert page.page.evaluate(SAVE, "print(5)") == [False, ""]
