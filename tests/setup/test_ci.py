@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ("bash", "dirname", "timeout", "sleep", "cat")
+TOOLS = ("bash", "dirname", "timeout", "cat")
 MAKE = """#!/bin/sh
 echo "$1" >> "$CALLS"
 echo "== 1 passed in 0.01s =="
 [ "$1" != "$FAILING" ]
 """
-
-
+PACKAGES = """#!/bin/sh
+[ packages != "$FAILING" ]
+"""
 IMAGE = """#!/bin/sh
 echo image >> "$CALLS"
 [ image != "$FAILING" ]
@@ -23,7 +24,7 @@ echo image >> "$CALLS"
 
 
 def run(folder: Path, failing: str = "", user: int = 1000, tools: tuple[str, ...] = ()) -> tuple[int, list[str], str]:
-    """Exit status, the parts that ran, and what was printed. Nothing can be installed: there is no apt-get."""
+    """Exit status, the parts that ran, and what was printed. An apt-get installs nothing, and fails if `failing` is packages."""
     project, path = folder / "project", folder / "bin"
     (project / ".ci").mkdir(parents=True)
     path.mkdir()
@@ -31,7 +32,8 @@ def run(folder: Path, failing: str = "", user: int = 1000, tools: tuple[str, ...
     (project / "tools").mkdir()
     for tool in TOOLS:
         (path / tool).symlink_to(shutil.which(tool))
-    scripts = {path / "make": MAKE, path / "id": f"#!/bin/sh\necho {user}\n", project / "tools" / "image.sh": IMAGE}
+    scripts = {path / "make": MAKE, path / "id": f"#!/bin/sh\necho {user}\n", project / "tools" / "image.sh": IMAGE,
+               path / "apt-get": PACKAGES, path / "sleep": "#!/bin/sh\n"}
     for script, text in (scripts | {path / tool: "#!/bin/sh\n" for tool in tools}).items():
         script.write_text(text)
         script.chmod(0o755)
@@ -59,6 +61,13 @@ def test_a_part_that_fails_fails_the_run(tmp_path, failing, made):
     """Fails if a failure is swallowed; a failing test must not keep the judge from speaking."""
     status, calls, _ = run(tmp_path, failing)
     assert status != 0 and calls == made
+
+
+@pytest.mark.parametrize("user, made", [(0, ["setup"]), (1000, ["setup", "apache", "test", "proof", "judge"])])
+def test_packages_that_cannot_be_installed_end_the_run_before_the_tests(tmp_path, user, made):
+    """Fails if a browser's tests could be skipped in silence, or if somebody who is not root needs apt-get."""
+    status, calls, _ = run(tmp_path, "packages", user)
+    assert (status != 0, calls) == (user == 0, made)
 
 
 @pytest.mark.parametrize("user, tools, parts", [
