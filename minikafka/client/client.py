@@ -221,6 +221,11 @@ class Client:
         return error, answer
 
 
+def error_of(answer: Any) -> Err:
+    """Return the error of an answer that has one."""
+    return Err(answer.error_code)
+
+
 def shielded(task: asyncio.Task[None]) -> asyncio.Future[None]:
     """Return what ends as the task does, and whose cancellation leaves the task alone.
 

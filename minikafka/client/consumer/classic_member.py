@@ -21,9 +21,9 @@ from typing import Any
 
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from minikafka.client.client import GROUP, Client
+from minikafka.client.client import GROUP, Client, error_of
 from minikafka.client.consumer import assignors
-from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember, error_of
+from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import RETRIABLE
 from minikafka.protocol.errors import Err, KafkaError

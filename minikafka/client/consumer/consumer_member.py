@@ -19,8 +19,8 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from minikafka.client.client import GROUP, Client
-from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember, error_of
+from minikafka.client.client import GROUP, Client, error_of
+from minikafka.client.consumer.group_member import NO_GENERATION, GroupMember
 from minikafka.client.metadata import Tp
 from minikafka.client.retry import RETRIABLE
 from minikafka.protocol.apis import ConsumerGroupHeartbeatRequest as Beat

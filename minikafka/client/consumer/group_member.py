@@ -6,11 +6,10 @@ Owns: the fields that both protocols have, and `take`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from minikafka.client.client import Client
 from minikafka.client.metadata import Tp
-from minikafka.protocol.errors import Err, KafkaError
+from minikafka.protocol.errors import KafkaError
 
 NO_GENERATION = -1
 
@@ -36,7 +35,3 @@ class GroupMember:
         """Return what the consumer should own from now on, once; then None."""
         assigned, self.assigned = self.assigned, None
         return assigned
-
-
-def error_of(answer: Any) -> Err:  # Any: an answer with one error code
-    return Err(answer.error_code)

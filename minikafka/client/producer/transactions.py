@@ -29,7 +29,7 @@ from kafka.protocol.producer.transaction import (
     TxnOffsetCommitRequest,
 )
 
-from minikafka.client.client import GROUP, TRANSACTION, Client
+from minikafka.client.client import GROUP, TRANSACTION, Client, error_of
 from minikafka.client.metadata import Tp
 from minikafka.client.producer.idempotence import Idempotence
 from minikafka.client.retry import RETRIABLE, Unsure
@@ -168,7 +168,7 @@ class TransactionManager:
         who = self.numbers.identity if self.bump and self.numbers.identity else ProducerIdAndEpoch(-1, -1)
         request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=int(self.timeout * 1000),
                                         producer_id=who.producer_id, producer_epoch=who.epoch)
-        answer = await self._until_done(lambda: request, 4, _code)
+        answer = await self._until_done(lambda: request, 4, error_of)
         self.numbers.begin(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         self._complete()
 
@@ -197,7 +197,7 @@ class TransactionManager:
         who = self._identity
         request = EndTxnRequest(transactional_id=self.id, producer_id=who.producer_id, producer_epoch=who.epoch,
                                 committed=commit)
-        answer = await self._until_done(lambda: request, 5 if self.version == 2 else 3, _code)
+        answer = await self._until_done(lambda: request, 5 if self.version == 2 else 3, error_of)
         if self.version == 2:
             self.numbers.begin(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
         elif self.bump:
@@ -226,7 +226,7 @@ class TransactionManager:
             who = self._identity
             announce = AddOffsetsToTxnRequest(transactional_id=self.id, producer_id=who.producer_id, producer_epoch=who.epoch,
                                               group_id=group.group)
-            await self._until_done(lambda: announce, 3, _code)
+            await self._until_done(lambda: announce, 3, error_of)
         await self._until_done(lambda: self._offset_commit(offsets, group), 5 if self.version == 2 else 3,
                                _worst_offset, GROUP, group.group)
 
@@ -267,10 +267,6 @@ class TransactionManager:
         if error is not Err.REQUEST_TIMED_OUT:
             self.failed(Err.PRODUCER_FENCED if error in FENCED else error)
         raise Unsure(error) if unsure else KafkaError(error)
-
-
-def _code(answer: Any) -> Err:
-    return Err(answer.error_code)
 
 
 def _worst(answer: Any) -> Err:
