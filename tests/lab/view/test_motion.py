@@ -1,4 +1,4 @@
-"""What changed between two pictures moves; in a real Chromium, without JupyterLab."""
+"""The page's half of a view in a real Chromium, without JupyterLab: what changed moves, and each button can be used."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -40,7 +40,26 @@ RENDER = """async source => {
         return document.querySelector('.mk-stage').getAnimations({subtree: true}).length;
     };
     const view = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
-    view.default.render({model: window.model, el: document.body});
+    view.default.render({model: window.model, el: document.querySelector(".cell") ?? document.body});
+}"""
+CSS = (Path(widget.__file__).parent / "view.css").read_text()
+PANEL = f"""<style>{CSS}</style><body style='margin:0'>
+<div id="main"><div class="jp-NotebookPanel" style="position:relative;height:800px">
+<div class="jp-Notebook"><div class="cell"></div></div></div></div>"""
+CUT = """said => {  // [width, what stands right of the place], of all widths that the place may have
+    Object.assign(window.model.values.said, {text: said});
+    window.handlers["change:said"]();
+    const panel = document.querySelector('.jp-NotebookPanel'), found = [];
+    for (let wide = 380; wide <= 1100; wide += 1) {
+        panel.style.setProperty("--mk-wide", `${wide}px`);
+        const right = node => node.getBoundingClientRect().right, end = right(document.querySelector(".mk-dock .mk-top"));
+        for (const node of document.querySelectorAll(".mk-dock .mk-status > :not([hidden])")) {
+            if (right(node) > end + 0.5 || (node.matches("button") && node.scrollWidth > node.clientWidth)) {
+                found.push([wide, node.textContent]);
+            }
+        }
+    }
+    return found;
 }"""
 
 
@@ -99,6 +118,23 @@ def test_a_controller_has_buttons_of_its_own(browser: Any) -> None:
     page.close()
     assert found == [["Kill", "Pause", "Restart"], ["Kill", "Resume"], ["Restart"]]
     assert sent == [["kill", [101]], ["kill", [101]], ["restart", [101]]]
+
+
+@pytest.mark.parametrize("said", ["", "kill broker 1: done", "restart broker 2: " + "the disk is full " * 12])
+def test_beside_the_text_no_button_is_cut(browser: Any, said: str) -> None:
+    """Fails if "Into its cell" stands beyond the right end of the place, at any width that the place may have."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.set_content(PANEL)
+    page.evaluate("() => { window.options = {beside: true, controls: true, engine: 'sim', faults: true, ids: [1, 2, 3]}; }")
+    page.evaluate(RENDER, ESM)
+    page.wait_for_selector(".mk-dock .mk-home:not([hidden])")
+    page.evaluate("""() => {
+        Object.assign(window.model.values, {state: {mode: "live", open: true, brokers: [1, 2, 3].map(id => [id, "running"])}});
+        window.handlers["change:state"]();
+    }""")
+    cut = page.evaluate(CUT, said)
+    page.close()
+    assert cut == []
 
 
 def test_nothing_moves_for_a_viewer_at_an_earlier_moment(browser: Any) -> None:
