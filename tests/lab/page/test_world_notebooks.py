@@ -1,7 +1,7 @@
 """The solved notebooks inside a simulated world, natively: what a browser's page runs (minikafka/lab/page).
 
-Lab 0 runs in `make test`, the others in `make proof`: labs 4, 6 and 8 in the page itself, in Chromium
-(tests/lab/web/test_page.py). All run natively in `make long`.
+Lab 0 runs in `make test`, the others in `make proof`. Labs 0, 4, 6 and 8 also run in the page itself there, in Chromium
+(tests/lab/web/test_page.py).
 """
 from __future__ import annotations
 
@@ -59,13 +59,12 @@ def ran(lab: str, turn: int = 0) -> list[nbformat.NotebookNode]:
     return list(notebook.cells)
 
 
-def each(labs: Sequence[str], proof: tuple[str, ...] = ()) -> pytest.MarkDecorator:
-    """Return labs as parameters: lab 0 for `make test`, some for `make proof`, the others for `make long`."""
-    return pytest.mark.parametrize("lab", [lab if lab == "00" else pytest.param(
-        lab, marks=pytest.mark.proof if lab in proof else pytest.mark.soak) for lab in labs])
+def each(labs: Sequence[str], others: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Return labs as parameters: lab 0 for `make test`, and the others with this mark."""
+    return pytest.mark.parametrize("lab", [lab if lab == "00" else pytest.param(lab, marks=others) for lab in labs])
 
 
-@each(LABS, proof=("01", "02", "03", "05", "07", "09", "10"))
+@each(LABS, pytest.mark.proof)
 def test_a_solved_notebook_runs_in_the_world_but_for_the_cells_of_the_table(lab: str) -> None:
     """Fails if other cells fail than those of the table, or if a marked figure is not that of the text."""
     before, after = solved(lab)[1].cells, ran(lab)
@@ -77,7 +76,7 @@ def test_a_solved_notebook_runs_in_the_world_but_for_the_cells_of_the_table(lab:
     assert len(failed) <= 0.05 * sum(cell.cell_type == "code" for cell in before)
 
 
-@each(AGAIN)
+@each(AGAIN, pytest.mark.soak)
 def test_a_notebook_in_the_world_is_the_same_run_each_time(lab: str) -> None:
     """Fails if chance that is not the seed's, or the machine's clock, gets into a run: a cell prints something else, or the world
     has taken another step or carried another byte at the end."""
