@@ -229,7 +229,8 @@ def _promise(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[flo
 
 
 def _cut_off(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[float, str] | None:
-    """Return when the one that leads now cut off lost records that its log had as they were promised, and a sentence on it."""
+    """Return when the one that leads now cut off lost records that its log had as they were promised, and a sentence on it
+    and on who led then."""
     promised: dict[int, int] = {}
     found, had = None, {}
     for now in _states(night):
@@ -238,7 +239,8 @@ def _cut_off(night: AdversaryNight, lost: Sequence[int], heir: int) -> tuple[flo
         own = now.epochs.get(heir, {})
         off = [offset for offset in lost if offset in had and had[offset] == promised.get(offset) and offset not in own]
         if off:
-            found = now.t, f"Broker {heir} cut its log at {now.ends[heir]}, and so threw away {_span(off)}, which was promised."
+            who = f"While broker {now.leader} led, broker" if now.leader not in (-1, heir) else "Broker"
+            found = now.t, f"{who} {heir} cut its log at {now.ends[heir]}, and so threw away {_span(off)}, which was promised."
         had = own
     return found
 

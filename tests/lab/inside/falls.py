@@ -96,10 +96,11 @@ FALLS = {
     "8.10": {
         "cuts nothing": "night B (1 dies with a record of its own; 2 leads, and 1 comes back): lost. At offset 5 broker 2, the "
         "leader, has a record of epoch 1, and broker 1, in sync, one of epoch 0; the high watermark is 9. Record 7",
-        "cuts everything": "Broker 3 cut its log at 0, and so threw away 0 to 5, which was promised. Then 2 died, 3 leads: 6 are",
+        "cuts everything": "While broker 2 led, broker 3 cut its log at 0, and so threw away 0 to 5, which was promised. "
+        "Then 2 died, 3 leads: 6 are",
         "at the high watermark": "night A (1, the leader, dies; then 2, its successor, before 3 has copied anything of it): "
-        "lost. 6 acknowledged. Broker 1 died. Broker 3 cut its log at 5, and so threw away 5, which was promised. Then 2 died, 3 "
-        "leads: 1 is lost.",
+        "lost. 6 acknowledged. Broker 1 died. While broker 2 led, broker 3 cut its log at 5, and so threw away 5, which was "
+        "promised. Then 2 died, 3 leads: 1 is lost.",
         "at the high watermark, where they part": "night D (1 dies; 3 has more than 2, its successor, and cuts; 2 dies before 3 "
         "has copied anything of it): lost.",
         "at the leader's end, whatever the epoch": "night C (1 leads, then 2, then 3, which has copied nothing of 2; 2 comes "
@@ -108,7 +109,7 @@ FALLS = {
         "never below the high watermark": HARMLESS,
         "its last epoch, always": "night A (1, the leader, dies",
         "where the epoch begins": "night A (1, the leader, dies",
-        "the last that stays": "Broker 3 cut its log at 5, and so threw away 5",
+        "the last that stays": "While broker 2 led, broker 3 cut its log at 5, and so threw away 5",
         "beyond its end": "you said 10. A log that ends at 6 can be cut at 0 to 6",
         "how many are cut": "night A (1, the leader, dies",
         "the answer": "a whole number is wanted",
