@@ -57,6 +57,12 @@ function move(svg, before, speed) {
       slide(node, COMES_FROM, 0, timing(part), {opacity: 0});
     }
   }
+  for (const [lane, y] of sunk) {  // what stands under its records would pass over the bands of the epochs: it is seen at its place
+    if (Math.abs(y) < SAME) continue;
+    for (const each of lane.querySelectorAll('[data-part="lane-hw"] text, [data-part="ghost"]')) {
+      each.animate([{opacity: 0}, {opacity: 0}], timing("lane"));
+    }
+  }
   for (const [stretch, x] of slid) {  // the ticks of its records
     for (const each of stretch.querySelectorAll('[data-part="acked"]')) slide(each, x / scale, 0, timing("cell"));
   }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from minikafka.lab.picture.draw.svg import to_svg
-from minikafka.lab.picture.frame import Frame
+from minikafka.lab.picture.frame import Frame, Ghost
 from minikafka.lab.view import widget
 from tests.lab.picture.frames import lane, leader, partition, slow_follower
 from tests.lab.view.page import MARKS, chromium
@@ -41,6 +41,21 @@ RENDER = """async source => {
     };
     const view = await import(URL.createObjectURL(new Blob([source], {type: "text/javascript"})));
     view.default.render({model: window.model, el: document.querySelector(".cell") ?? document.body});
+}"""
+COVERED = """() => {  // [share of the way, text of a lane that is seen over a band of an epoch]
+    const found = [], box = node => node.getBoundingClientRect(), bands = document.querySelectorAll('[data-part="epoch"] rect');
+    for (const share of [0, 0.1, 0.3, 1]) {
+        for (const each of document.getAnimations()) {
+            each.pause();
+            each.currentTime = share * each.effect.getComputedTiming().duration;
+        }
+        for (const text of document.querySelectorAll('[data-part="lane"] text')) {
+            const a = box(text), seen = text.checkVisibility({opacityProperty: true});
+            const over = b => a.left < b.right && b.left < a.right && a.top + 2.5 < b.bottom && b.top + 2.5 < a.bottom;
+            if (seen && [...bands].some(band => over(box(band)))) found.push([share, text.textContent]);
+        }
+    }
+    return found;
 }"""
 CSS = (Path(widget.__file__).parent / "view.css").read_text()
 PANEL = f"""<style>{CSS}</style><body style='margin:0'>
@@ -90,6 +105,20 @@ def test_the_crown_travels_records_slide_and_the_watermark_moves(browser: Any, w
     else:
         assert {"crown", "lane", "hw", "cell", "number"} <= {part for part, _ in moved}
         assert dict(moved)["crown"] == 4 * dict(fast)["crown"]
+
+
+def test_no_label_of_a_lane_that_comes_back_is_seen_over_a_band(browser: Any) -> None:
+    """Fails if "knows HW 38", or the label of a ghost, is seen over a band of an epoch while a replica rises into the ISR."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="no-preference")
+    for part, ghosts in (("lane-hw", ()), ("ghost", (Ghost(40, 44, 3, 0, 1.0),))):
+        pictures = []
+        for back in (False, True):
+            lanes = leader(1, 51, 51), lane(2, 51, 51), lane(3, 40, 38, in_sync=back, ghosts=ghosts)
+            pictures.append(to_svg(replace(slow_follower(), chosen=partition(*lanes, isr=(1, 2, 3) if back else (1, 2)))))
+        page.set_content(f"<body style='margin:0'>{pictures[0]}<script>{SCRIPT}</script>")
+        assert "lane" in {moved for moved, _ in page.evaluate(SWAP, [pictures[1], 1])}
+        assert page.eval_on_selector(f'[data-part="{part}"] text', "text => text.textContent") and page.evaluate(COVERED) == []
+    page.close()
 
 
 def test_a_controller_has_buttons_of_its_own(browser: Any) -> None:
