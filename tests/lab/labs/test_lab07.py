@@ -37,6 +37,14 @@ def test_a_refusal_for_a_lost_or_a_doubled_order_shows_no_log_of_the_client(stor
     assert refused.value.excerpt == ()
 
 
+def test_a_program_that_sends_nothing_is_not_told_of_a_setting():
+    """Fails if orders that are printed and never sent are blamed on the leader that was cut off, and so on `acks`."""
+    with pytest.raises(Wrong, match="No fault had happened yet when order-0 came"):
+        verdict(Survived(early=tuple(FIRST), printed=tuple(GIVEN), stored=(), code=0))
+    with pytest.raises(Wrong, match="Which setting makes it wait"):
+        verdict(Survived(early=tuple(FIRST), printed=tuple(GIVEN), stored=tuple(FIRST), code=0))
+
+
 def test_waiting_for_too_many_records_ends_with_their_number():
     """Fails if a wait in vain names a lambda."""
     with AcksCluster() as room, pytest.raises(NotReady, match=r"2000 records are sent \(this writer sends 10 in all\)"):

@@ -106,6 +106,9 @@ def verdict(seen: Survived) -> str:
     client has logged of the faults says nothing of these two, and stays away."""
     said(list(seen.printed), GIVEN)
     if lost := [order for order in seen.printed if order not in seen.stored]:
+        if FIRST[0] in lost:
+            raise Wrong(f"printed, and not in the log: {some(lost)}. No fault had happened yet when {FIRST[0]} came. An order "
+                        "may be printed only when its answer has come, without an error")
         raise Wrong(f"printed, and not in the log: {some(lost)}. The leader was cut off from its followers, and confirmed "
                     "what it had alone. Which setting makes it wait for them?")
     if len(seen.early) < len(FIRST) and (seen.code is None or seen.printed and seen.code == 0):
